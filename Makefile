@@ -6,7 +6,7 @@ FEATURES ?= --no-default-features
 LOCKED := --locked
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test ci-formats e2e e2e-aws e2e-forge e2e-gitops fuzz karpenter-versions fmt lint doc update-golden bench bench-quick bench-parity bench-consolidation bench-consolidation-ours bench-fidelity bench-lint bench-programs release clean format-check tests rustfmt clippy
+.PHONY: help build demo test ci-formats e2e e2e-aws e2e-forge e2e-gitops fuzz karpenter-versions fmt lint doc update-golden bench bench-quick bench-parity bench-consolidation bench-consolidation-ours bench-fidelity bench-lint bench-ec2 bench-ec2-sdk bench-programs release clean format-check tests rustfmt clippy
 
 help: ## list these targets
 	@echo "make TARGET, where TARGET is one of"
@@ -133,6 +133,16 @@ bench-fidelity: ## pods on the node that the first plan named, on a real control
 	@tests/control-plane/build target/e2e/programs
 	@CUTLIST=target/release/cutlist README=tests/bench/README.md $(CARGO) test $(LOCKED) $(FEATURES) --test e2e -- \
 	  --programs target/e2e/programs pods_as_the_first_plan_named
+
+# Played in one process, on an account that loses answers, refuses and throttles: no SDK, no network.
+bench-ec2: export CARGO_PROFILE_DEV_OPT_LEVEL ?= 1
+bench-ec2: ## what launches and looks ask of EC2, under faults, into tests/bench/README.md (two minutes after building)
+	@$(CARGO) bench $(LOCKED) $(FEATURES) --profile dev --bench ec2 -- --readme tests/bench/README.md
+
+bench-ec2-sdk: ## the same with the SDK over HTTP, against moto behind the proxy, into tests/bench/README.md (a minute after building; 8 GB)
+	@tests/aws/install target/e2e/moto
+	@CARGO_PROFILE_DEV_OPT_LEVEL=0 $(CARGO) test $(LOCKED) --no-default-features --features aws --test aws -- --moto target/e2e/moto \
+	  --readme tests/bench/README.md
 
 # kubeconform comes from the Go module proxy; kube-linter is measured where PEERS has it, since no proxy serves it everywhere.
 PEERS ?= target/bench/peers

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::api::cloud_facts::VcpuQuotaUse;
+use crate::api::cloud_facts::{DeniedPermission, VcpuQuotaUse};
 use crate::api::ec2_node_class::{Ami, EC2NodeClass, EC2NodeClassStatus, SecurityGroup};
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_plan::NodePlan;
@@ -276,6 +276,8 @@ pub struct ClassFacts {
     pub conditions: Vec<ClassCondition>,
     /// Addresses that are left, by subnet ID; nothing for one of which that is not known.
     pub free_addresses: BTreeMap<String, u64>,
+    /// By id, when the images were made, as far as that is known.
+    pub images_created: BTreeMap<String, Timestamp>,
 }
 
 /// A condition of an EC2NodeClass, such as `SubnetsReady`. Source: the reference, section 1.3.
@@ -319,6 +321,10 @@ pub trait Cloud {
     }
     /// The account's quotas for instances, and what runs under them; of one that could not be asked nothing, which the notes say.
     fn vcpu_quotas(&self) -> impl Future<Output = Vec<VcpuQuotaUse>> {
+        async { Vec::new() }
+    }
+    /// Actions that were not allowed when they were tried last.
+    fn denied(&self) -> impl Future<Output = Vec<DeniedPermission>> {
         async { Vec::new() }
     }
     /// Takes a message that was acted on off the queue; idempotent.

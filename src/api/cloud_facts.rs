@@ -28,12 +28,18 @@ pub struct CloudFacts {
     /// By subnet ID; nothing for one of which that is not known.
     #[serde(default)]
     pub free_addresses: BTreeMap<String, u64>,
+    /// By id of an image, when it was made, in RFC 3339; nothing for one of which that is not known.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub images_created: BTreeMap<String, String>,
     /// The account's quotas for instances; one that could not be asked is not among them.
     #[serde(default)]
     pub vcpu_quotas: Vec<VcpuQuotaUse>,
     /// What could not be asked, and why.
     #[serde(default)]
     pub not_known: Vec<String>,
+    /// Actions that the account did not allow.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub denied: Vec<DeniedPermission>,
 }
 
 /// A quota of the account for instances, and what runs under it.
@@ -47,4 +53,16 @@ pub struct VcpuQuotaUse {
     /// Those that run, by anybody in the account; nothing where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used: Option<u64>,
+}
+
+/// An action that was not allowed when it was tried last.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct DeniedPermission {
+    /// As IAM writes it: `ec2:CreateFleet`.
+    pub action: String,
+    /// What AWS said, decoded where that was allowed.
+    pub text: String,
+    /// What the action is for.
+    pub needed_for: String,
 }

@@ -42,6 +42,9 @@ pub struct LockedImage {
     pub id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// When it was made, in RFC 3339, where EC2 was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created: Option<String>,
     /// What instance types it is for.
     #[serde(default)]
     #[schemars(with = "Vec<k8s_openapi::api::core::v1::NodeSelectorRequirement>")]
@@ -50,13 +53,13 @@ pub struct LockedImage {
 
 impl From<&Ami> for LockedImage {
     fn from(image: &Ami) -> Self {
-        Self { id: image.id.clone(), name: image.name.clone(), requirements: image.requirements.clone() }
+        Self { id: image.id.clone(), name: image.name.clone(), created: None, requirements: image.requirements.clone() }
     }
 }
 
 impl From<&LockedImage> for Ami {
     fn from(image: &LockedImage) -> Self {
-        let LockedImage { id, name, requirements } = image.clone();
+        let LockedImage { id, name, created: _, requirements } = image.clone();
         Self { id, name, deprecated: None, requirements }
     }
 }

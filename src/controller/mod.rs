@@ -61,7 +61,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::api::approval_rules::ApprovalRules;
-use crate::api::cloud_facts::VcpuQuotaUse;
+use crate::api::cloud_facts::{DeniedPermission, VcpuQuotaUse};
 use crate::api::ec2_node_class::{EC2NodeClass, EC2NodeClassSpec};
 use crate::api::settings::Settings;
 use crate::api::source::SourceFile;
@@ -89,7 +89,7 @@ use plans::fidelity::Expectations;
 use plans::inputs_seen::InputsSeen;
 use plans::records::Records;
 use plans::shown::Shown;
-use revisions::{Revisions, inputs};
+use revisions::{Revisions, inputs, statuses};
 
 pub use events::journal::Journal;
 pub use events::refusal::MoveRefusal;
@@ -200,8 +200,11 @@ struct Known {
     classes: BTreeMap<String, (EC2NodeClassSpec, ClassFacts)>,
     /// The account's, and what runs under them.
     vcpu_quotas: Vec<VcpuQuotaUse>,
+    denied: Vec<DeniedPermission>,
     /// What the cloud says of itself.
     notes: Vec<Note>,
+    /// When it was another one last.
+    made_at: Timestamp,
     until: Timestamp,
 }
 
@@ -369,12 +372,48 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         if !is_due {
             return Ok(());
         }
-        if self.options.mode == Mode::Enforce && self.mark_drift(&snapshot, now).await? {
+        if self.options.mode == Mode::Observe {
+            self.see_instances(now).await;
+            let snapshot = self.with_answers(snapshot);
+            return self.plan(snapshot, now).await;
+        }
+        if self.mark_drift(&snapshot, now).await? {
             self.plan_due_at = Some(now);
             self.wake(self.plan_due_at);
             return Ok(());
         }
         self.plan(snapshot, now).await
+    }
+
+    /// Who acts sees the instances that run when it looks for garbage. Who only observes looks for this alone.
+    async fn see_instances(&mut self, now: Timestamp) {
+        if self.garbage_due_at.is_some_and(|due| now < due) {
+            return;
+        }
+        self.garbage_due_at = now.saturating_add(garbage::INTERVAL).ok();
+        let known = self.garbage.live.known(now);
+        if let Err(error) = self.garbage.see(&self.ports.cloud, &self.options.installation, now).await {
+            self.say_trouble(chain(&error), now);
+        }
+        if self.garbage.live.known(now) != known {
+            self.inputs_seen = InputsSeen::default();
+        }
+    }
+
+    /// The cluster as it would be where the answers of the cloud stood in its EC2NodeClasses: who only observes does not write them there.
+    fn with_answers(&self, mut snapshot: Arc<Snapshot>) -> Arc<Snapshot> {
+        let Some(known) = &self.catalog else { return snapshot };
+        let asked = self.revisions.node_classes(&snapshot);
+        let answered = statuses::answered(
+            &asked,
+            &snapshot,
+            |name| known.classes.get(name).map(|(_, facts)| facts),
+            known.made_at,
+        );
+        if !answered.is_empty() {
+            facts::overlay(Arc::make_mut(&mut snapshot), &answered);
+        }
+        snapshot
     }
 
     /// Plans. Where a plan could not be posted or carried out, or its definitions not applied, it is made again
@@ -547,10 +586,14 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             classes.insert(class.metadata.name.unwrap_or_default(), (class.spec, facts));
         }
         let vcpu_quotas = self.ports.cloud.vcpu_quotas().await;
+        let denied = self.ports.cloud.denied().await;
         let notes = self.ports.cloud.notes().await;
         let before = self.catalog.as_mut();
         let is_same = |it: &&mut Known| {
-            Arc::ptr_eq(&it.catalog, &catalog) && it.classes == classes && it.vcpu_quotas == vcpu_quotas
+            Arc::ptr_eq(&it.catalog, &catalog)
+                && it.classes == classes
+                && it.vcpu_quotas == vcpu_quotas
+                && it.denied == denied
         };
         if let Some(known) = before.filter(is_same) {
             known.until = until;
@@ -559,7 +602,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         }
         let prices = Prices::new(&catalog);
         self.inputs_seen = InputsSeen::default();
-        self.catalog = Some(Known { catalog, prices, classes, vcpu_quotas, notes, until });
+        self.catalog = Some(Known { catalog, prices, classes, vcpu_quotas, denied, notes, made_at: now, until });
         Ok(())
     }
 

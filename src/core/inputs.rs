@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::PodTemplate;
 
 use crate::api::capacity_buffer::CapacityBuffer;
-use crate::api::cloud_facts::VcpuQuotaUse;
+use crate::api::cloud_facts::{DeniedPermission, VcpuQuotaUse};
 use crate::api::disruption_budget::DisruptionBudget;
 use crate::api::ec2_node_class::{Ami, EC2NodeClass, SecurityGroup};
 use crate::api::image_lock::ImageLock;
@@ -66,6 +66,10 @@ pub struct Policy {
     pub free_addresses: Option<BTreeMap<String, u64>>,
     /// The account's quotas for virtual processors, as far as they are known; empty where no cloud was asked.
     pub vcpu_quotas: Vec<VcpuQuotaUse>,
+    /// By id of an image, when it was made, as far as the cloud said.
+    pub images_created: BTreeMap<String, String>,
+    /// Actions that the account did not allow when they were tried last.
+    pub denied: Vec<DeniedPermission>,
     /// Where what is known of classes and subnets comes from a file.
     pub facts: Option<FactsOfFile>,
     /// By provider ID the instances that run, as the cloud said when it was asked. Of one that is not here nothing is known. Shared, since

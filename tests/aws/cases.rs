@@ -20,7 +20,7 @@ use super::proxy::{DENIES, Fault, Proxy, THROTTLES};
 pub const IMAGES: &str = "/aws/service/eks/optimized-ami/1.34/amazon-linux-2023";
 
 #[derive(Clone)]
-struct SystemClock;
+pub struct SystemClock;
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
@@ -39,7 +39,7 @@ pub fn scene<'m>(moto: &'m Moto, account: &'m str) -> Scene<'m> {
     Scene::new(moto, account)
 }
 
-type Process = AwsCloud<Arc<Calls>, SystemClock>;
+pub type Process = AwsCloud<Arc<Calls>, SystemClock>;
 
 impl<'m> Scene<'m> {
     fn new(moto: &'m Moto, account: &'m str) -> Self {
@@ -52,12 +52,13 @@ impl<'m> Scene<'m> {
         Self { raw, proxy, cluster }
     }
 
-    async fn process(&self) -> Process {
+    pub async fn process(&self) -> Process {
         let place = Connection {
             region: Some(REGION.to_owned()),
             endpoint_url: Some(self.proxy.address.clone()),
             // What moto does not know is a fault of the server's, which the SDK would try again.
             single_attempt: true,
+            ..Connection::default()
         };
         let identity = Identity {
             cluster: self.cluster.clone(),
@@ -69,7 +70,7 @@ impl<'m> Scene<'m> {
         AwsCloud::new(Arc::new(Calls::connect(&place).await), SystemClock, settings)
     }
 
-    fn class(&self) -> EC2NodeClass {
+    pub fn class(&self) -> EC2NodeClass {
         let by_tag = json!([{ "tags": { "karpenter.sh/discovery": self.cluster } }]);
         let value = json!({ "apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass",
             "metadata": { "name": "default", "generation": 1 },
@@ -79,7 +80,7 @@ impl<'m> Scene<'m> {
     }
 
     /// Each claim has an instance of its own, and there is no other.
-    fn assert_paired(&self, claims: &[NodeClaim]) {
+    pub fn assert_paired(&self, claims: &[NodeClaim]) {
         let of_claims: BTreeSet<String> =
             claims.iter().filter_map(provider_id).map(|id| id.rsplit('/').next().unwrap().to_owned()).collect();
         assert_eq!(of_claims.len(), claims.len(), "each has its own");
@@ -87,7 +88,7 @@ impl<'m> Scene<'m> {
     }
 }
 
-fn run<T>(test: impl Future<Output = T>) -> T {
+pub fn run<T>(test: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(test)
 }
 

@@ -6,7 +6,7 @@
 //! cargo test --features aws --test aws -- --moto FOLDER [--programs FOLDER] [PART OF A NAME]...
 //! ```
 //!
-//! With `--programs`, as `tests/control-plane/build` fills it, the whole way is tried as well: from a commit to pods.
+//! With `--readme FILE` it plays nothing but the figures, and puts them into the document. With `--programs`, as `tests/control-plane/build` fills it, the whole way is tried as well: from a commit to pods.
 //!
 //! Each case has an account of its own in one server. A case that panics has failed; the others go on.
 
@@ -23,14 +23,21 @@ mod cluster;
 #[expect(dead_code, reason = "other tests stop and suspend parts of it")]
 mod control_plane;
 mod deviations;
+mod facts;
+mod figures;
+mod labs;
+#[path = "../bench/machine.rs"]
+mod machine;
 mod machines;
 mod moto;
+mod permissions;
 mod proxy;
 mod whole;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::sync::OnceLock;
 use std::time::Instant;
 
 use moto::Moto;
@@ -48,10 +55,31 @@ const CASES: &[Case] = &[
     ("what_is_denied_is_a_condition", cases::what_is_denied_is_a_condition),
     ("an_outage_changes_nothing_that_is_known", cases::an_outage_changes_nothing_that_is_known),
     ("what_is_announced_is_heard", cases::what_is_announced_is_heard),
+    ("facts_are_pulled_from_an_account_with_something_in_it", facts::facts_are_pulled),
+    ("the_policy_names_every_action_that_is_called", permissions::the_policy_names_every_action_that_is_called),
+    ("figures_over_http_keep_their_bounds", figures::keep_their_bounds),
 ];
+
+static INSTALLED: OnceLock<PathBuf> = OnceLock::new();
+
+/// Where moto is installed.
+fn installed() -> PathBuf {
+    INSTALLED.get().expect("the program has read its arguments").clone()
+}
+
+/// The images of every account.
+fn images() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/aws/images.json")
+}
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [word, url, actions @ ..] = arguments.as_slice()
+        && word == permissions::AS_USER
+    {
+        permissions::make_calls(url, actions);
+        return ExitCode::SUCCESS;
+    }
     // The SDK reads credentials from the environment, which only a new process can be given.
     if std::env::var("AWS_ACCESS_KEY_ID").as_deref() != Ok("any") {
         let again = Command::new(std::env::current_exe().unwrap())
@@ -62,17 +90,22 @@ fn main() -> ExitCode {
         return if again.is_ok_and(|status| status.success()) { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }
     let mut words = arguments.into_iter();
-    let (mut installed, mut programs, mut names) = (None, None, Vec::new());
+    let (mut installed, mut programs, mut readme, mut names) = (None, None, None, Vec::new());
     while let Some(word) = words.next() {
         match word.as_str() {
             "--moto" => installed = words.next().map(PathBuf::from),
+            "--readme" => readme = words.next().map(PathBuf::from),
             "--programs" => programs = words.next().map(PathBuf::from),
             _ => names.push(word),
         }
     }
     let installed = installed.expect("--moto FOLDER, as tests/aws/install makes it; `make e2e` does both");
-    let images = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/aws/images.json");
-    let moto = Moto::start(&installed, &images);
+    INSTALLED.set(installed.clone()).unwrap();
+    let moto = Moto::start(&installed, &images());
+    if let Some(readme) = readme {
+        figures::write(&moto, &readme);
+        return ExitCode::SUCCESS;
+    }
     let mut cases: Vec<(&str, Box<dyn Fn()>)> = Vec::new();
     for (name, run) in CASES {
         cases.push((name, Box::new(|| run(&moto))));
@@ -82,7 +115,14 @@ fn main() -> ExitCode {
         let moto = &moto;
         cases.push((
             "a_commit_becomes_pods_that_run",
-            Box::new(move || whole::a_commit_becomes_pods_that_run(moto, &programs)),
+            Box::new({
+                let programs = programs.clone();
+                move || whole::a_commit_becomes_pods_that_run(moto, &programs)
+            }),
+        ));
+        cases.push((
+            "the_first_labs_show_what_they_promise",
+            Box::new(move || labs::the_first_labs_show_what_they_promise(moto, &programs)),
         ));
     }
     let mut failed = Vec::new();

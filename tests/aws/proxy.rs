@@ -5,13 +5,15 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// One call of the SDK.
 #[derive(Clone, Debug)]
 pub struct Call {
     /// `CreateFleet`
     pub action: String,
+    /// When it came.
+    pub at: Instant,
     /// Of a form, decoded; empty for JSON.
     pub fields: BTreeMap<String, String>,
     pub body: String,
@@ -39,9 +41,15 @@ pub const DENIES: Fault = Fault::Refuses {
     message: "You are not authorized to perform this operation.",
 };
 
+/// Calls apart from the rest: a fleet that moto makes holds nobody up who only comes.
+#[derive(Default)]
+struct Shared {
+    calls: Mutex<Vec<Call>>,
+    state: Mutex<State>,
+}
+
 #[derive(Default)]
 struct State {
-    calls: Vec<Call>,
     /// By action: what happens to its next calls, one after the other.
     next: BTreeMap<String, VecDeque<Fault>>,
     /// By action: what happens to all of its calls.
@@ -54,7 +62,7 @@ struct State {
 
 pub struct Proxy {
     pub address: String,
-    state: Arc<Mutex<State>>,
+    shared: Arc<Shared>,
 }
 
 impl Proxy {
@@ -62,52 +70,52 @@ impl Proxy {
     pub fn start(moto: &str, account: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
-        let state: Arc<Mutex<State>> = Arc::default();
-        let (moto, account, shared) = (moto.to_owned(), account.to_owned(), state.clone());
+        let shared: Arc<Shared> = Arc::default();
+        let (moto, account, of_thread) = (moto.to_owned(), account.to_owned(), shared.clone());
         std::thread::spawn(move || {
             for connection in listener.incoming().flatten() {
-                let (moto, account, state) = (moto.clone(), account.clone(), shared.clone());
-                std::thread::spawn(move || serve(connection, &moto, &account, &state));
+                let (moto, account, shared) = (moto.clone(), account.clone(), of_thread.clone());
+                std::thread::spawn(move || serve(connection, &moto, &account, &shared));
             }
         });
-        Self { address, state }
+        Self { address, shared }
     }
 
     pub fn next(&self, action: &str, faults: impl IntoIterator<Item = Fault>) {
-        self.state.lock().unwrap().next.entry(action.to_owned()).or_default().extend(faults);
+        self.shared.state.lock().unwrap().next.entry(action.to_owned()).or_default().extend(faults);
     }
 
     pub fn always(&self, action: &str, fault: Fault) {
-        self.state.lock().unwrap().always.insert(action.to_owned(), fault);
+        self.shared.state.lock().unwrap().always.insert(action.to_owned(), fault);
     }
 
     pub fn heals(&self) {
-        let mut state = self.state.lock().unwrap();
+        let mut state = self.shared.state.lock().unwrap();
         state.always.clear();
         state.next.clear();
     }
 
     pub fn has(&self, instance_type: &str, zone: &str, count: usize) {
-        self.state.lock().unwrap().capacity.insert(format!("{instance_type} {zone}"), count);
+        self.shared.state.lock().unwrap().capacity.insert(format!("{instance_type} {zone}"), count);
     }
 
     /// A parameter of the Systems Manager that moto does not have.
     pub fn parameter(&self, name: &str, value: &str) {
-        self.state.lock().unwrap().parameters.insert(name.to_owned(), value.to_owned());
+        self.shared.state.lock().unwrap().parameters.insert(name.to_owned(), value.to_owned());
     }
 
     /// The calls of an action since the last time.
     pub fn take(&self, action: &str) -> Vec<Call> {
-        let mut state = self.state.lock().unwrap();
-        let (of_action, others) = std::mem::take(&mut state.calls).into_iter().partition(|call| call.action == action);
-        state.calls = others;
+        let mut calls = self.shared.calls.lock().unwrap();
+        let (of_action, others) = std::mem::take(&mut *calls).into_iter().partition(|call| call.action == action);
+        *calls = others;
         of_action
     }
 
     /// Calls by action, of all that were not taken.
     pub fn counts(&self) -> BTreeMap<String, usize> {
         let mut counts = BTreeMap::new();
-        for call in &self.state.lock().unwrap().calls {
+        for call in self.shared.calls.lock().unwrap().iter() {
             *counts.entry(call.action.clone()).or_default() += 1;
         }
         counts
@@ -159,16 +167,17 @@ impl Request {
     }
 
     fn call(&self) -> Call {
+        let at = Instant::now();
         let body = String::from_utf8_lossy(&self.body).into_owned();
         let target = self.header("x-amz-target");
         if !target.is_empty() {
             let action = target.rsplit('.').next().unwrap().to_owned();
-            return Call { action, fields: BTreeMap::new(), body };
+            return Call { action, at, fields: BTreeMap::new(), body };
         }
         let fields: BTreeMap<String, String> = form(&body);
         let action =
             fields.get("Action").cloned().unwrap_or_else(|| self.line.split(" HTTP").next().unwrap().to_owned());
-        Call { action, fields, body }
+        Call { action, at, fields, body }
     }
 
     /// What moto says, its status line included.
@@ -192,12 +201,12 @@ impl Request {
     }
 }
 
-fn serve(mut connection: TcpStream, moto: &str, account: &str, state: &Mutex<State>) {
+fn serve(mut connection: TcpStream, moto: &str, account: &str, Shared { calls, state }: &Shared) {
     while let Some(request) = Request::read(&mut connection) {
         let call = request.call();
+        calls.lock().unwrap().push(call.clone());
         let fault = {
             let mut state = state.lock().unwrap();
-            state.calls.push(call.clone());
             let next = state.next.get_mut(&call.action).and_then(VecDeque::pop_front);
             next.or_else(|| state.always.get(&call.action).cloned())
         };

@@ -6,15 +6,15 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::cases::{IMAGES, scene};
+use super::cases::{IMAGES, Scene, scene};
 use super::cluster::Cluster;
-use super::control_plane::ControlPlane;
+use super::control_plane::{ControlPlane, Process};
 use super::machines::Machines;
 use super::moto::{Moto, REGION};
 
-const PATIENCE: Duration = Duration::from_secs(180);
+pub const PATIENCE: Duration = Duration::from_secs(180);
 
-const OPERATOR: &str = "
+pub const OPERATOR: &str = "
 apiVersion: v1
 kind: ServiceAccount
 metadata: { name: operator, namespace: default }
@@ -46,16 +46,7 @@ pub fn a_commit_becomes_pods_that_run(moto: &Moto, programs: &Path) {
     let cluster = plane.cluster();
     cluster.apply_all(OPERATOR);
     let repository = repository(plane.folder(), &scene.cluster);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_cutlist"));
-    command
-        .arg("run")
-        .arg(&repository)
-        .arg("--kubeconfig")
-        .arg(plane.kubeconfig_of("default", "operator"))
-        .args(["--cloud", "aws", "--cluster-name", &scene.cluster, "--install-crds", "--interval", "1s", "--verbose"])
-        .args(["--no-leader-elect", "--lease-namespace", "default"])
-        .env("AWS_ENDPOINT_URL", &scene.proxy.address);
-    let cutlist = plane.run("cutlist", command);
+    let cutlist = cutlist(&plane, &scene, &repository);
     cluster.apply_all(PODS);
     let mut machines = Machines::default();
     let mut until = |what: &str, is_so: &dyn Fn() -> bool| {
@@ -66,7 +57,7 @@ pub fn a_commit_becomes_pods_that_run(moto: &Moto, programs: &Path) {
             std::thread::sleep(Duration::from_millis(200));
         }
     };
-    until("pods run", &|| running(&cluster) == 5);
+    until("pods run", &|| running(&cluster, "default") == 5);
     let instances = scene.raw.running();
     let nodes = cluster.list("/api/v1/nodes");
     assert_eq!(nodes.len(), instances.len(), "each instance is a node, and the other way round");
@@ -88,15 +79,27 @@ pub fn a_commit_becomes_pods_that_run(moto: &Moto, programs: &Path) {
     assert_eq!(machines.booted(), instances.len(), "none was launched in vain");
 }
 
-fn running(cluster: &Cluster) -> usize {
-    let pods = cluster.list("/api/v1/namespaces/default/pods");
+/// The program, acting.
+pub fn cutlist(plane: &ControlPlane, scene: &Scene<'_>, repository: &Path) -> Process {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cutlist"));
+    command
+        .arg("run")
+        .arg(repository)
+        .arg("--kubeconfig")
+        .arg(plane.kubeconfig_of("default", "operator"))
+        .args(["--cloud", "aws", "--cluster-name", &scene.cluster, "--install-crds", "--interval", "1s", "--verbose"])
+        .args(["--no-leader-elect", "--lease-namespace", "default"])
+        .env("AWS_ENDPOINT_URL", &scene.proxy.address);
+    plane.run("cutlist", command)
+}
+
+pub fn running(cluster: &Cluster, namespace: &str) -> usize {
+    let pods = cluster.list(&format!("/api/v1/namespaces/{namespace}/pods"));
     pods.iter().filter(|pod| pod["status"]["phase"] == "Running").count()
 }
 
 /// With one pool and one class.
-fn repository(folder: &Path, cluster: &str) -> PathBuf {
-    let repository = folder.join("repository");
-    std::fs::create_dir_all(&repository).unwrap();
+pub fn repository(folder: &Path, cluster: &str) -> PathBuf {
     let by_tag = json!([{ "tags": { "karpenter.sh/discovery": cluster } }]);
     let class = json!({ "apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass", "metadata": { "name": "default" },
         "spec": { "role": "nodes", "amiSelectorTerms": [{ "alias": "al2023@latest" }],
@@ -108,9 +111,17 @@ fn repository(folder: &Path, cluster: &str) -> PathBuf {
                 { "key": "kubernetes.io/arch", "operator": "In", "values": ["amd64"] },
                 { "key": "karpenter.k8s.aws/instance-category", "operator": "In", "values": ["c", "m", "r"] }] } } } });
     let settings = json!({ "apiVersion": "cutlist.dev/v1alpha1", "kind": "Settings", "spec": { "region": REGION } });
-    for (name, object) in [("class.yaml", class), ("pool.yaml", pool), ("cutlist.yaml", settings)] {
-        let object: Value = object;
-        std::fs::write(repository.join(name), serde_yaml::to_string(&object).unwrap()).unwrap();
+    let text = |object: &Value| serde_yaml::to_string(object).unwrap();
+    let files = [("class.yaml", text(&class)), ("pool.yaml", text(&pool)), ("cutlist.yaml", text(&settings))];
+    commit(folder, &files)
+}
+
+/// A repository with these files.
+pub fn commit(folder: &Path, files: &[(&str, String)]) -> PathBuf {
+    let repository = folder.join("repository");
+    std::fs::create_dir_all(&repository).unwrap();
+    for (name, text) in files {
+        std::fs::write(repository.join(name), text).unwrap();
     }
     for arguments in [
         vec!["init", "--quiet", "--initial-branch", "main"],

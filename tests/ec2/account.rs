@@ -14,7 +14,7 @@ use cutlist::adapters::aws::api::launch::{
     FleetAnswer, FleetRequest, LaunchTemplateRequest, ListedTemplate, RunRequest,
 };
 use cutlist::adapters::aws::api::network::{Image, ImageQuery, SecurityGroup, SpotPrice, Subnet, TypeOffering, Zone};
-use cutlist::adapters::aws::api::{Action, ApiError, Ec2Api, Filter, Page, Tags};
+use cutlist::adapters::aws::api::{Action, ApiError, Ec2Api, Filter, Page, Tags, Tally};
 use cutlist::core::catalog::facts::InstanceFacts;
 use cutlist::core::model::HourlyPrice;
 use jiff::Timestamp;
@@ -70,6 +70,7 @@ pub struct Account {
     /// Items of a page, and whether every other page is empty.
     pub page: Cell<(usize, bool)>,
     pub calls: RefCell<Vec<String>>,
+    pub tally: Tally,
     pub fleets: Fleets,
 }
 
@@ -93,10 +94,12 @@ impl Account {
             let (of_action, of_what) = what.split_once(' ').unwrap_or((what, ""));
             of_action == action.name() && with.contains(of_what)
         };
-        match failures.iter().find(fails) {
+        let said = match failures.iter().find(fails) {
             Some((_, code)) => Err(ApiError::of(action, code, "as the test says")),
             None => Ok(()),
-        }
+        };
+        self.tally.count(action, &said);
+        said
     }
 
     fn page<T>(&self, items: Vec<T>, page: Option<&str>) -> Page<T> {
@@ -147,6 +150,10 @@ fn nothing<T>(action: Action) -> Result<T, ApiError> {
 }
 
 impl Ec2Api for Account {
+    fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
     async fn describe_regions(&self) -> Result<Vec<String>, ApiError> {
         Ok(vec!["us-east-1".to_owned()])
     }

@@ -19,11 +19,11 @@ use cutlist::ports::{PortError, Repository, RevisionContent};
 use serde_json::json;
 
 use super::account::Account;
-use super::launches::{account, class, run};
+use super::scene::{account, class, run};
 use super::{at, identity};
 
 /// One revision, and no other.
-struct Once(Option<RevisionContent>);
+pub struct Once(Option<RevisionContent>);
 
 impl Repository for Once {
     async fn poll(&mut self) -> Result<Option<RevisionContent>, PortError> {
@@ -35,7 +35,7 @@ impl Repository for Once {
     }
 }
 
-fn definitions() -> Once {
+pub fn definitions() -> Once {
     let pool = json!({ "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": { "name": "default" }, "spec": {
         "template": { "spec": {
             "nodeClassRef": { "group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default" },

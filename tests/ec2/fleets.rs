@@ -28,9 +28,11 @@ pub struct Fleets {
     /// Each call takes so long.
     pub latency: Cell<Duration>,
     pub instances: RefCell<Vec<(InstanceAnswer, Instant)>>,
-    tokens: RefCell<BTreeMap<String, (FleetRequest, FleetAnswer)>>,
+    pub tokens: RefCell<BTreeMap<String, (FleetRequest, FleetAnswer)>>,
     made: Cell<usize>,
     fleets: Cell<usize>,
+    lost_so_far: Cell<usize>,
+    last_at: Cell<Option<Instant>>,
     level: Cell<Option<(f64, Instant)>>,
 }
 
@@ -59,6 +61,21 @@ impl Fleets {
         self.fleets.get()
     }
 
+    /// Those whose answers were lost.
+    pub fn lost_so_far(&self) -> usize {
+        self.lost_so_far.get()
+    }
+
+    /// When the last of them was made.
+    pub fn last_at(&self) -> Option<Instant> {
+        self.last_at.get()
+    }
+
+    /// Calls of whatever action so far, as `dies_at` counts them.
+    pub fn made(&self) -> usize {
+        self.made.get()
+    }
+
     /// Instances that run.
     pub fn running(&self) -> Vec<InstanceAnswer> {
         let all = self.instances.borrow();
@@ -74,6 +91,7 @@ impl Fleets {
     pub fn create(&self, request: &FleetRequest, now: Timestamp) -> Result<FleetAnswer, ApiError> {
         let number = self.fleets.get();
         self.fleets.set(number + 1);
+        self.last_at.set(Some(Instant::now()));
         let fails = |code: &str| Err(ApiError::of(Action::CreateFleet, code, "as EC2 says it"));
         if !self.takes_token() {
             return fails("RequestLimitExceeded");
@@ -85,6 +103,7 @@ impl Fleets {
         let answer = self.launch(request, now);
         self.tokens.borrow_mut().insert(request.client_token.clone(), (request.clone(), answer.clone()));
         if self.lost.borrow().contains(&number) {
+            self.lost_so_far.set(self.lost_so_far.get() + 1);
             return Err(ApiError::of(Action::CreateFleet, "Timeout", "no answer in time"));
         }
         Ok(answer)

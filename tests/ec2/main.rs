@@ -8,15 +8,23 @@
 #![expect(clippy::disallowed_methods, reason = "a test reads files, the environment and the clock")]
 
 mod account;
+mod bounds;
 mod calls;
 mod cases;
 mod catalog;
 mod claims;
+mod denials;
 mod drift;
 mod ends;
+mod figures;
 mod fleets;
 mod launches;
+mod observe;
 mod quotas;
+#[path = "../bench/random.rs"]
+#[expect(dead_code, reason = "benchmarks ask for more")]
+mod random;
+mod scene;
 mod validation;
 
 use std::future::Future;

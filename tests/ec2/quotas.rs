@@ -8,8 +8,8 @@ use cutlist::api::cloud_facts::VcpuQuotaUse;
 use cutlist::ports::Cloud;
 
 use super::account::Account;
-use super::claims::{alternatives, claims, pass};
-use super::launches::{account, class, run};
+use super::claims::{alternatives, claims, pass, provider_id};
+use super::scene::{account, class, run};
 use super::{at, identity};
 
 const STANDARD: &str = "L-1216C47A";
@@ -41,10 +41,11 @@ fn what_runs_counts_by_its_type_and_how_it_was_bought() {
         assert_eq!(cloud.vcpu_quotas().await, none);
         let mut launched = claims("l", 3);
         assert!(pass(&cloud, &class(), &mut launched, &alternatives(&["m5.large a on-demand"]), 3).await.is_empty());
-        assert_eq!(cloud.vcpu_quotas().await, none, "it was asked a moment ago");
-        tokio::time::sleep(Duration::from_secs(30)).await;
         let three = [quota(STANDARD, 10, Some(6)), quota(SPOT_STANDARD, 4, Some(0))];
-        assert_eq!(cloud.vcpu_quotas().await, three);
+        assert_eq!(cloud.vcpu_quotas().await, three, "they count at once, though EC2 was asked a moment ago");
+        launched.iter_mut().for_each(|claim| claim.status = None);
+        assert!(pass(&cloud, &class(), &mut launched, &alternatives(&["m5.large a on-demand"]), 3).await.is_empty());
+        assert_eq!(cloud.vcpu_quotas().await, three, "the same instances, given again");
         account.take_calls();
         for _ in 0..60 {
             tokio::time::sleep(Duration::from_secs(60)).await;
@@ -53,6 +54,11 @@ fn what_runs_counts_by_its_type_and_how_it_was_bought() {
         let calls = account.take_calls();
         let of = |action: &str| calls.iter().filter(|call| call.starts_with(action)).count();
         assert_eq!((of("servicequotas:GetServiceQuota"), of("ec2:DescribeInstances")), (0, 12), "an hour of looks");
+        let mut further = claims("m", 1);
+        pass(&cloud, &class(), &mut further, &alternatives(&["m5.large a on-demand"]), 1).await;
+        assert_eq!(cloud.vcpu_quotas().await[0], quota(STANDARD, 10, Some(8)));
+        cloud.terminate(provider_id(&further[0]).unwrap()).await.unwrap();
+        assert_eq!(cloud.vcpu_quotas().await, three, "one that ends before it was counted");
     });
 }
 

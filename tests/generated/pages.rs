@@ -54,6 +54,7 @@ pub fn metrics() -> String {
     metrics.doubts(["pods"].into_iter(), 0);
     metrics.notified("", "");
     metrics.calls("", "", 1);
+    metrics.cloud_calls("", "", 1);
     let described = metrics.text();
     let mut meaning = String::new();
     for line in described.lines() {

@@ -7,7 +7,6 @@ use cutlist::adapters::aws::fleet::{Order, Surroundings, parts, requests};
 use cutlist::adapters::aws::launch_templates::tags::{Owner, of_launch};
 use cutlist::adapters::aws::launch_templates::{LaunchTemplate, PlacementGroup, Resolved, group};
 use cutlist::adapters::aws::user_data::Cluster;
-use cutlist::api::ec2_node_class::EC2NodeClass;
 use cutlist::api::node_claim::NodeClaim;
 use cutlist::core::catalog::Catalog;
 use cutlist::core::plan::Alternative;
@@ -42,12 +41,15 @@ fn folders() -> Vec<PathBuf> {
 
 fn launched(folder: &Path, turned: bool) -> Value {
     let read = |file: &str| std::fs::read_to_string(folder.join(file)).unwrap();
-    let class: EC2NodeClass = serde_yaml::from_str(&read("node_class.yaml")).unwrap();
+    let mut class = super::class_of(folder);
+    // An example says nothing of what EC2 has.
+    if folder.join("status.json").is_file() {
+        class.status = serde_json::from_str(&read("status.json")).unwrap();
+    }
     let input: Input = serde_json::from_str(&read("input.json")).unwrap();
     let claims = read("node_claims.yaml");
     let claims = serde_yaml::Deserializer::from_str(&claims).map(|it| NodeClaim::deserialize(it).unwrap());
     let mut claims: Vec<NodeClaim> = claims.collect();
-    let mut class = class;
     if turned {
         claims.reverse();
         class.status.as_mut().unwrap().security_groups.reverse();

@@ -1,5 +1,6 @@
 //! What machines are told. Each folder of `cases/` holds an EC2NodeClass (`node_class.yaml`) and what is known besides (`input.json`), and
 //! what must come out: the bytes (`expected.txt`) or the error (`expected.error`), and what is said about them (`expected.findings`).
+//! One whose class is that of an example names its file instead (`example`).
 //! Each folder of `launches/` holds a class with its status, NodeClaims (`node_claims.yaml`), and what is known besides; and the launch templates
 //! and calls of CreateFleet that come of it. `UPDATE=1` rewrites what must come out.
 
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use cutlist::adapters::aws::user_data::{Bootstrap, UserData, UserDataError, render};
 use cutlist::api::ec2_node_class::{AmiFamily, EC2NodeClass};
+use serde::Deserialize;
 
 struct Case {
     folder: PathBuf,
@@ -31,6 +33,16 @@ impl Case {
     }
 }
 
+/// Of the case, or of the example that it names: the last one in the file.
+fn class_of(folder: &Path) -> EC2NodeClass {
+    let Ok(example) = std::fs::read_to_string(folder.join("example")) else {
+        return serde_yaml::from_str(&std::fs::read_to_string(folder.join("node_class.yaml")).unwrap()).unwrap();
+    };
+    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(example.trim())).unwrap();
+    let documents = serde_yaml::Deserializer::from_str(&text);
+    documents.map(|document| EC2NodeClass::deserialize(document).unwrap()).last().unwrap()
+}
+
 fn cases() -> Vec<Case> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/user_data/cases");
     let mut folders: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -39,7 +51,7 @@ fn cases() -> Vec<Case> {
         .into_iter()
         .map(|folder| {
             let read = |file: &str| std::fs::read_to_string(folder.join(file)).unwrap();
-            let class: EC2NodeClass = serde_yaml::from_str(&read("node_class.yaml")).unwrap();
+            let class = class_of(&folder);
             let mut bootstrap: Bootstrap = serde_json::from_str(&read("input.json")).unwrap();
             bootstrap.kubelet = class.spec.kubelet.clone().unwrap_or_default();
             bootstrap.instance_store_policy = class.spec.instance_store_policy;

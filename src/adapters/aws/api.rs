@@ -12,6 +12,7 @@ pub mod launch;
 pub mod network;
 pub mod pages;
 pub mod policy;
+pub mod tally;
 pub mod template;
 
 use std::collections::BTreeMap;
@@ -31,6 +32,7 @@ use network::{Image, ImageQuery, SecurityGroup, SpotPrice, Subnet, TypeOffering,
 pub use actions::Action;
 pub use failure::ApiError;
 pub use pages::Page;
+pub use tally::Tally;
 
 /// Tags by key.
 pub type Tags = BTreeMap<String, String>;
@@ -53,6 +55,9 @@ impl Filter {
 /// `page` is the token of the page before; `None` asks for the first. A call with `dry_run` changes nothing: `Ok` says that it would be
 /// allowed.
 pub trait Ec2Api {
+    /// Counts every call of this trait.
+    fn tally(&self) -> &Tally;
+
     /// Those that are enabled for the account.
     fn describe_regions(&self) -> impl Future<Output = Result<Vec<String>, ApiError>>;
     fn describe_availability_zones(&self) -> impl Future<Output = Result<Vec<Zone>, ApiError>>;

@@ -9,9 +9,6 @@ mod clients;
 mod instance_types;
 mod requests;
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
-
 use aws_sdk_ec2::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_ec2::types::LocationType;
 use jiff::Timestamp;
@@ -22,7 +19,7 @@ use super::api::account::{
 use super::api::instances::{CapacityReservation, InstanceAnswer, InstanceStatus, PlacementGroup, StateChange};
 use super::api::launch::{FleetAnswer, FleetRequest, LaunchTemplateRequest, ListedTemplate, RunRequest};
 use super::api::network::{Image, ImageQuery, SecurityGroup, SpotPrice, Subnet, TypeOffering, Zone};
-use super::api::{Action, ApiError, Ec2Api, Filter, Page, Tags};
+use super::api::{Action, ApiError, Ec2Api, Filter, Page, Tags, Tally};
 use crate::core::catalog::facts::InstanceFacts;
 
 use answers::required;
@@ -35,24 +32,17 @@ const WOULD_BE_ALLOWED: &str = "DryRunOperation";
 /// Prices of these alone are asked for.
 const LINUX: [&str; 2] = ["Linux/UNIX", "Linux/UNIX (Amazon VPC)"];
 
-/// Calls of one action.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Count {
-    pub made: u64,
-    pub failed: u64,
-}
-
 /// The calls, in one region.
 #[derive(Debug)]
 pub struct Calls {
     clients: Clients,
-    counts: Mutex<BTreeMap<Action, Count>>,
+    tally: Tally,
 }
 
 impl Calls {
     /// Reads credentials and endpoints; calls nothing yet.
     pub async fn connect(connection: &Connection) -> Self {
-        Self { clients: Clients::new(connection).await, counts: Mutex::default() }
+        Self { clients: Clients::new(connection).await, tally: connection.tally.clone() }
     }
 
     /// The region, as it was given or as the environment says it.
@@ -60,21 +50,15 @@ impl Calls {
         &self.clients.region
     }
 
-    /// Calls since the start, by action.
-    pub fn counts(&self) -> BTreeMap<Action, Count> {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
     fn done<T, E>(&self, action: Action, result: Result<T, SdkError<E>>) -> Result<T, ApiError>
     where
         E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
     {
         let result = result.map_err(|error| failure(action, &error));
-        let failed = result.as_ref().is_err_and(|error| error.code != WOULD_BE_ALLOWED);
-        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = counts.entry(action).or_default();
-        count.made += 1;
-        count.failed += u64::from(failed);
+        match &result {
+            Err(error) if error.code == WOULD_BE_ALLOWED => self.tally.count(action, &Ok(())),
+            result => self.tally.count(action, result),
+        }
         result
     }
 }
@@ -84,6 +68,16 @@ fn allowed<T: Default>(result: Result<T, ApiError>) -> Result<T, ApiError> {
     match result {
         Err(error) if error.code == WOULD_BE_ALLOWED => Ok(T::default()),
         result => result,
+    }
+}
+
+/// The code that a status of HTTP stands for, where it is all that is said.
+fn by_status(status: u16) -> Option<&'static str> {
+    match status {
+        429 => Some("Throttling"),
+        401 | 403 => Some("AccessDenied"),
+        500.. => Some("ServiceUnavailable"),
+        _ => None,
     }
 }
 
@@ -97,17 +91,16 @@ where
         SdkError::TimeoutError(_) => ApiError::of(action, "Timeout", "no answer in time"),
         SdkError::ServiceError(answer) => {
             let meta = answer.err().meta();
-            let by_status = match answer.raw().status().as_u16() {
-                429 => "Throttling",
-                401 | 403 => "AccessDenied",
-                500.. => "ServiceUnavailable",
-                _ => "Unknown",
-            };
+            let by_status = by_status(answer.raw().status().as_u16()).unwrap_or("Unknown");
             ApiError::of(action, meta.code().unwrap_or(by_status), meta.message().unwrap_or(&text))
         }
         // The chain of providers says so in words only.
         _ if text.contains("credentials") => ApiError::of(action, "NoCredentials", text),
-        SdkError::DispatchFailure(_) | SdkError::ResponseError(_) => ApiError::of(action, "Unreachable", text),
+        // Whoever answers in a form that is not the service's, such as a proxy, may still say what it is by the status.
+        SdkError::ResponseError(answer) => {
+            ApiError::of(action, by_status(answer.raw().status().as_u16()).unwrap_or("Unreachable"), text)
+        }
+        SdkError::DispatchFailure(_) => ApiError::of(action, "Unreachable", text),
         _ => ApiError::of(action, "InvalidRequest", text),
     }
 }
@@ -117,6 +110,10 @@ fn page<T, U>(items: &[T], convert: impl Fn(&T) -> Option<U>, next: Option<&str>
 }
 
 impl Ec2Api for Calls {
+    fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
     async fn describe_regions(&self) -> Result<Vec<String>, ApiError> {
         let answer = self.done(Action::DescribeRegions, self.clients.read.describe_regions().send().await)?;
         Ok(answer.regions().iter().filter_map(|region| region.region_name().map(str::to_owned)).collect())

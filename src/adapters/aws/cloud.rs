@@ -1,10 +1,11 @@
 //! EC2 as the controller asks it: the port over any [`Ec2Api`], so that everything that decides is built and tested without the SDK.
 //!
 //! Rooms: `classes` is what is known of EC2NodeClasses, `launches` makes instances of claims, `templates` keeps launch templates, `ends`
-//! ends instances, `names` writes names on them, `queue` hears what EC2 announces, `quotas`
-//! is how much the account may have, `opening` is the first look, `pace` makes calls as fast as EC2 takes them.
+//! ends instances, `names` writes names on them, `queue` hears what EC2 announces, `quotas` is how much the account may have, `denials`
+//! what it does not allow, `opening` is the first look, `pace` makes calls as fast as EC2 takes them.
 
 mod classes;
+mod denials;
 mod ends;
 mod launches;
 mod names;
@@ -27,7 +28,7 @@ use super::catalog::LiveCatalog;
 use super::instances::{self, Ended, instance_id};
 use super::resolution::cluster::Identity;
 use super::shortages::{Scarce, Shortages};
-use crate::api::cloud_facts::VcpuQuotaUse;
+use crate::api::cloud_facts::{DeniedPermission, VcpuQuotaUse};
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::node_claim::NodeClaim;
 use crate::core::catalog::Catalog;
@@ -39,6 +40,7 @@ use crate::ports::{
 };
 
 use classes::Classes;
+use denials::Denials;
 use ends::Ends;
 use launches::Remembrances;
 use names::Names;
@@ -77,6 +79,7 @@ pub struct AwsCloud<P, C> {
     names: Names,
     queue: Queue,
     quotas: Quotas,
+    denials: Denials,
 }
 
 /// What there is none of at present.
@@ -116,6 +119,7 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
             names: Names::default(),
             queue,
             quotas: Quotas::default(),
+            denials: Denials::default(),
             settings,
         }
     }
@@ -234,7 +238,10 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> Cloud for AwsCloud<P, C> {
         let answers = self.launch_all(request).await;
         let launched = answers.iter().flatten().filter_map(|instance| instance_id(&instance.provider_id));
         self.ends.launched(launched, self.pace.now());
-        self.quotas.launched();
+        // Without it there is no answer.
+        if let Ok(catalog) = self.base_catalog().await {
+            self.quotas.launched(answers.iter().flatten(), &catalog.instance_types, self.pace.now());
+        }
         answers
     }
 
@@ -243,7 +250,9 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> Cloud for AwsCloud<P, C> {
         let Some(id) = instance_id(provider_id) else {
             return Err(PortError { operation, kind: PortErrorKind::NotFound, source: None });
         };
-        self.ends.end(self.api(), &self.pace, id).await.map_err(|error| error.into_port(operation))
+        self.ends.end(self.api(), &self.pace, id).await.map_err(|error| error.into_port(operation))?;
+        self.quotas.ended(id);
+        Ok(())
     }
 
     /// Those that run, or may run again. They are named, and launch templates that nothing uses are swept, on the way.
@@ -287,6 +296,10 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> Cloud for AwsCloud<P, C> {
         // Without it nothing is planned either, and the controller says why.
         let Ok(catalog) = self.base_catalog().await else { return Vec::new() };
         self.quotas.now(self.api(), &catalog.instance_types, self.pace.now()).await
+    }
+
+    async fn denied(&self) -> Vec<DeniedPermission> {
+        self.denials.now(self.api()).await
     }
 
     async fn forget_message(&self, receipt: &str) -> Result<(), PortError> {

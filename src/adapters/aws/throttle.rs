@@ -1,7 +1,7 @@
 //! Token buckets below EC2's own, one for each action: it is better to wait here than to be refused, since a refused call costs a token,
 //! too, and the account's other users share the bucket.
 //!
-//! Figures: `https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-throttling.html`, of which four fifths are taken. A refusal all the same
+//! Figures: `https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-throttling.html`, of which four fifths are taken, unless it is said. A refusal all the same
 //! says that others call as well: the rate is halved, and recovers.
 
 use std::collections::BTreeMap;
@@ -41,8 +41,9 @@ impl Limit {
     /// Four fifths of what EC2 allows; `None`: not known to be limited.
     fn of_action(action: Action, counted: Counted) -> Option<Self> {
         match (action, counted) {
-            // 1,000 and 2 a second; 1,000 and 20 a second.
-            (Action::CreateFleet, Counted::Resources) => Some(Self::of(800, 1_600)),
+            // 1,000 and 2 a second; 1,000 and 20 a second. Launches may take all that EC2 gives at once, or a plan of 1,000 nodes would wait
+            // two minutes for the last of them: what others took meanwhile is refused, and asked for again.
+            (Action::CreateFleet, Counted::Resources) => Some(Self::of(1_000, 1_600)),
             (Action::TerminateInstances, Counted::Resources) => Some(Self::of(800, 16_000)),
             (_, Counted::Resources) => None,
             // 5 and 2 a second, as for RunInstances.
@@ -190,7 +191,7 @@ mod tests {
     #[test]
     fn instances_count_beside_calls() {
         let mut throttle = Throttle::default();
-        assert_eq!(throttle.take(Action::CreateFleet, 700, at(0)), Ok(()));
+        assert_eq!(throttle.take(Action::CreateFleet, 900, at(0)), Ok(()));
         // 200 of 100 that are left: 100 more at 1.6 a second.
         assert_eq!(throttle.take(Action::CreateFleet, 200, at(0)), Err(SignedDuration::from_millis(62_500)));
         assert_eq!(throttle.take(Action::CreateFleet, 100, at(0)), Ok(()));

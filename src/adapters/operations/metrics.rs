@@ -49,6 +49,12 @@ struct Call {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct CloudCall {
+    action: String,
+    outcome: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Notified {
     receiver: String,
     outcome: String,
@@ -78,6 +84,7 @@ pub struct Metrics {
     leads: Gauge,
     notifications: Family<Notified, Counter>,
     calls: Family<Call, Gauge>,
+    cloud_calls: Family<CloudCall, Counter>,
 }
 
 impl Default for Metrics {
@@ -104,6 +111,7 @@ impl Default for Metrics {
             leads: Gauge::default(),
             notifications: Family::default(),
             calls: Family::default(),
+            cloud_calls: Family::default(),
         }
     }
 }
@@ -193,6 +201,13 @@ impl Metrics {
         self.calls.get_or_create(&labels).set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
+    /// How often AWS was called so far. `action` as IAM writes it; `outcome`: ok, throttled, denied, unanswered, failed.
+    pub fn cloud_calls(&self, action: &str, outcome: &str, count: u64) {
+        let labels = CloudCall { action: action.to_owned(), outcome: outcome.to_owned() };
+        let counter = self.cloud_calls.get_or_create(&labels);
+        counter.inc_by(count.saturating_sub(counter.get()));
+    }
+
     /// The text that Prometheus reads (OpenMetrics).
     pub fn text(&self) -> String {
         let mut text = String::new();
@@ -239,6 +254,8 @@ impl Metrics {
         let notifications = "Notifications by receiver and by what became of them: sent, failed, given_up, dropped";
         registry.register("cutlist_notifications", notifications, self.notifications.clone());
         registry.register("cutlist_api_calls", "Calls to the API server since the start", self.calls.clone());
+        let cloud_calls = "Calls to AWS since the start, by action and by what came of them: ok, throttled, denied, unanswered, failed";
+        registry.register("cutlist_aws_calls", cloud_calls, self.cloud_calls.clone());
         registry
     }
 }
@@ -256,12 +273,15 @@ mod tests {
         let metrics = Metrics::default();
         metrics.claim_created("default", "provisioned");
         metrics.fleet(3, 20, 1, 0.5);
+        metrics.cloud_calls("ec2:CreateFleet", "throttled", 5);
+        metrics.cloud_calls("ec2:CreateFleet", "throttled", 7);
         let text = metrics.text();
         assert!(
             text.contains("karpenter_nodeclaims_created_total{nodepool=\"default\",reason=\"provisioned\"} 1"),
             "{text}"
         );
         assert!(text.contains("cutlist_fleet_price_dollars_per_hour 0.5"), "{text}");
+        assert!(text.contains("cutlist_aws_calls_total{action=\"ec2:CreateFleet\",outcome=\"throttled\"} 7"), "{text}");
         assert!(text.ends_with("# EOF\n"));
     }
 }

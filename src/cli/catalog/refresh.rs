@@ -33,7 +33,7 @@ fn read(endpoint_url: Option<&str>) -> anyhow::Result<Facts> {
     let in_region = |region: Option<&str>| Connection {
         region: region.map(str::to_owned),
         endpoint_url: endpoint_url.map(str::to_owned),
-        single_attempt: false,
+        ..Connection::default()
     };
     let facts = runtime.block_on(async {
         let home = Calls::connect(&in_region(None)).await;

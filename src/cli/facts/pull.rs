@@ -80,7 +80,7 @@ async fn ask(arguments: &FactsPullArguments, read: &inputs::ReadRevision) -> Res
     }
     let facts = pull(&cloud, &classes, &region, Timestamp::now()).await;
     let mut facts = facts.map_err(|error| Failure::usage(ERROR, error))?;
-    facts.not_known.extend(opening.missing);
+    facts.not_known.extend(opening.not_there);
     facts.not_known.sort();
     facts.not_known.dedup();
     Ok(facts)

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 
+use crate::adapters::aws::api::Tally;
 use crate::adapters::aws::calls::{Calls, Connection as Place};
 use crate::adapters::aws::cloud::{AwsCloud, Settings};
 use crate::adapters::aws::resolution::cluster::Identity;
@@ -22,13 +23,15 @@ pub async fn connect(
     region: &Region,
     connection: &Connection,
     installation: &str,
+    tally: &Tally,
 ) -> Result<AwsCloud<Arc<Calls>, ServerTime>, Failure> {
     let Some(cluster) = controller.cluster_name.clone() else {
         let error = anyhow!("--cloud aws needs the name of the EKS cluster that nodes join");
         return Err(Failure::usage(2, error).with_hint("give --cluster-name NAME, or set CLUSTER_NAME"));
     };
     let is_known = region.said_by != SaidBy::Nobody;
-    let place = Place { region: is_known.then(|| region.name.clone()), ..Place::default() };
+    let region = is_known.then(|| region.name.clone());
+    let place = Place { region, tally: tally.clone(), ..Place::default() };
     let calls = Arc::new(Calls::connect(&place).await);
     let version = connection.client.apiserver_version().await.ok();
     let identity = Identity {

@@ -1,5 +1,6 @@
 //! `cutlist run` on a real cluster.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -7,6 +8,8 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use jiff::Timestamp;
 
+use crate::adapters::aws::api::Tally;
+use crate::adapters::aws::api::tally::CallOutcome;
 use crate::adapters::embedded::{EmbeddedWorld, SavedCloud, WorldSettings};
 use crate::adapters::git::Earlier;
 use crate::adapters::kubernetes::{
@@ -152,6 +155,8 @@ struct Watched {
     metrics: Metrics,
     readiness: Readiness,
     heartbeat: Heartbeat,
+    /// Calls to AWS.
+    tally: Tally,
 }
 
 /// Acts as the leader until stopped, or until it no longer leads.
@@ -182,7 +187,7 @@ async fn lead(
     let drive = Drive { arguments, connection: &connection, leadership, identity, watched, shutdown, installation };
     #[cfg(feature = "aws")]
     if controller.cloud == Some(CloudArgument::Aws) {
-        let cloud = super::aws::connect(controller, &region, &connection, &drive.installation).await?;
+        let cloud = super::aws::connect(controller, &region, &connection, &drive.installation, &watched.tally).await?;
         return Box::pin(drive.until_the_end(repository, cloud, std::future::pending())).await;
     }
     let (world, cloud) = embedded_cloud(arguments, catalog, &connection).await?;
@@ -210,7 +215,7 @@ impl Drive<'_> {
         machines: impl Future<Output = ()>,
     ) -> Result<Outcome, Failure> {
         let Self { arguments, connection, leadership, identity, watched, shutdown, installation } = self;
-        let Watched { metrics, readiness, heartbeat } = watched;
+        let Watched { metrics, readiness, heartbeat, tally } = watched;
         let controller = &arguments.controller;
         let screen = Screen::new(standard_output(), Times::Clock, now(), shutdown.clone());
         anstream::eprintln!("installation {installation}");
@@ -274,6 +279,7 @@ impl Drive<'_> {
         notifications.finish().await;
         screen.summary(now());
         tell_calls(&connection.calls);
+        tell_cloud_calls(tally);
         ended
     }
 }
@@ -307,12 +313,15 @@ async fn embedded_cloud(
 async fn listen(controller: &ControllerArguments, watched: &Watched, calls: &Calls) -> Result<(), Failure> {
     let Some(address) = controller.listen else { return Ok(()) };
     let calls = calls.clone();
+    let Watched { metrics, readiness, heartbeat, tally } = watched.clone();
     let count_calls = move |metrics: &Metrics| {
         for (verb, resource, count) in calls.all() {
             metrics.calls(verb, &resource, count);
         }
+        for (action, outcome, count) in tally.counts() {
+            metrics.cloud_calls(action.name(), outcome.name(), count);
+        }
     };
-    let Watched { metrics, readiness, heartbeat } = watched.clone();
     let served = serve(address, metrics, readiness, heartbeat, count_calls).await;
     let address = served
         .with_context(|| format!("listen on {address}"))
@@ -523,6 +532,22 @@ fn tell_calls(calls: &Calls) {
         count(&writes),
         by_resource.join(", ")
     ));
+}
+
+/// What this run asked of AWS; nothing where it is not the cloud.
+fn tell_cloud_calls(tally: &Tally) {
+    let counts = tally.counts();
+    if counts.is_empty() {
+        return;
+    }
+    let mut by_outcome: BTreeMap<CallOutcome, u64> = BTreeMap::new();
+    counts.iter().for_each(|(_, outcome, count)| *by_outcome.entry(*outcome).or_default() += count);
+    let outcomes: Vec<String> =
+        by_outcome.iter().map(|(outcome, count)| format!("{count} {}", outcome.name())).collect();
+    let mut by_action: BTreeMap<&str, u64> = BTreeMap::new();
+    counts.iter().for_each(|(action, _, count)| *by_action.entry(action.name()).or_default() += count);
+    let actions: Vec<String> = by_action.iter().map(|(action, count)| format!("{action} {count}")).collect();
+    output::say(&format!("AWS: {} ({})", outcomes.join(", "), actions.join(", ")));
 }
 
 /// The planner, with a watch in hand, and with a word about what it found.

@@ -49,7 +49,8 @@ fn cut(text: String) -> String {
 /// Logs an event of the controller at the moment of its clock.
 pub fn record(now: Timestamp, event: &Event) {
     let (time, message) = (now.to_string(), event.message());
-    let fields: Map<String, Value> = event.fields().into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+    let fields = event.fields().into_iter().chain(event.former_fields());
+    let fields: Map<String, Value> = fields.map(|(key, value)| (key.to_owned(), value)).collect();
     let fields = Value::Object(fields).to_string();
     match event.level() {
         Level::Debug => tracing::debug!(target: LOGGER, time, fields, "{message}"),

@@ -12,8 +12,6 @@ use crate::core::lifecycle::launches::launch_id;
 use crate::core::plan::ReasonCode;
 use crate::core::plan::{Alternative, Plan, Step, StepKind, buffer_of};
 
-/// The offerings that the plan chose, best first, as JSON. A launch after a restart asks for just these.
-const ALTERNATIVES: &str = "cutlist.dev/launch-alternatives";
 /// An annotation may hold 256 KiB; EC2 takes no more overrides in one request than this.
 const ALTERNATIVES_MAX: usize = 60;
 
@@ -34,7 +32,7 @@ pub fn planned_claim(plan: &Plan, step: &Step) -> Result<NodeClaim, MoveRefusal>
     let annotations = claim.metadata.annotations.get_or_insert_default();
     annotations.insert(keys::PLAN.to_owned(), plan.id.clone());
     annotations.insert(keys::MOVE.to_owned(), step.move_number.to_string());
-    annotations.insert(ALTERNATIVES.to_owned(), alternatives);
+    annotations.insert(keys::LAUNCH_ALTERNATIVES.to_owned(), alternatives);
     // Room for pods of a buffer is for nobody yet.
     let pods: Vec<&str> = step.pods.iter().filter(|pod| buffer_of(pod).is_none()).map(String::as_str).collect();
     if !pods.is_empty() {
@@ -52,7 +50,7 @@ pub fn of_installation(mut claim: NodeClaim, installation: &str) -> NodeClaim {
 
 /// The claim with the note of the launch that it is part of.
 pub fn of_launch(mut claim: NodeClaim, plan: &Plan, carried_out_at: Timestamp) -> NodeClaim {
-    let offerings = claim.annotation(ALTERNATIVES).unwrap_or_default();
+    let offerings = claim.annotation(keys::LAUNCH_ALTERNATIVES).unwrap_or_default();
     let id = launch_id(&plan.id, carried_out_at, &claim, offerings);
     claim.metadata.annotations.get_or_insert_default().insert(keys::LAUNCH.to_owned(), id);
     claim
@@ -60,7 +58,7 @@ pub fn of_launch(mut claim: NodeClaim, plan: &Plan, carried_out_at: Timestamp) -
 
 /// What to ask EC2 for; `None` for a claim that no plan made.
 pub fn alternatives(claim: &NodeClaim) -> Option<Vec<Alternative>> {
-    let value: Value = serde_json::from_str(claim.annotation(ALTERNATIVES)?).ok()?;
+    let value: Value = serde_json::from_str(claim.annotation(keys::LAUNCH_ALTERNATIVES)?).ok()?;
     serde_json::from_value(value).ok()
 }
 

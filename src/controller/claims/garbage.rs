@@ -78,13 +78,19 @@ impl Garbage {
         let now = found.now;
         self.looks_since.get_or_insert(now);
         self.ended.retain(|at| now.duration_since(*at) < SignedDuration::from_hours(1));
-        let mut instances = found.cloud.instances().await?;
-        instances.retain(|instance| instance.installation.is_empty() || instance.installation == found.installation);
+        let instances = of_installation(found.cloud, found.installation).await?;
         self.live.hear(&instances, now);
         let most = (instances.len() * PERCENT_AN_HOUR_MAX / 100).max(1);
         let mut wrote = self.look_at_instances(found, &instances, most, journal).await?;
         wrote |= self.look_at_claims(found, &instances, most, journal).await?;
         Ok(wrote)
+    }
+
+    /// Sees what runs, for the plans of who only observes.
+    pub async fn see<E: Cloud>(&mut self, cloud: &E, installation: &str, now: Timestamp) -> Result<(), PortError> {
+        let instances = of_installation(cloud, installation).await?;
+        self.live.hear(&instances, now);
+        Ok(())
     }
 
     /// What a plan should show.
@@ -206,6 +212,13 @@ impl Garbage {
         }
         Ok(false)
     }
+}
+
+/// Instances of others are not looked at.
+async fn of_installation<E: Cloud>(cloud: &E, installation: &str) -> Result<Vec<Instance>, PortError> {
+    let mut instances = cloud.instances().await?;
+    instances.retain(|instance| instance.installation.is_empty() || instance.installation == installation);
+    Ok(instances)
 }
 
 /// Whether one of these claims is the instance's: because it says so, or because it waits for an instance of the same launch.

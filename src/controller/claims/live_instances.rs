@@ -1,5 +1,5 @@
-//! What the cloud said last of the instances that run. It is not asked for this: the answer is that of the look for garbage, each two
-//! minutes while it succeeds. Who only observes does not look for garbage, and knows nothing of instances.
+//! What the cloud said last of the instances that run. Who acts does not ask for this: the answer is that of the look for garbage, each two
+//! minutes while it succeeds. Who only observes asks as often.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -22,7 +22,7 @@ use crate::ports::Unsigned;
 
 use crate::api::node_plan::Fidelity;
 
-use nodes::some_of;
+use nodes::{named, some_of};
 use refusal::MoveRefusal;
 
 pub use levels::Level;
@@ -457,7 +457,7 @@ impl Event {
             Self::MoveBegun { plan_id, move_number } => {
                 vec![("plan", json!(plan_id)), ("move", json!(move_number))]
             }
-            Self::StepNotSupported { node } => vec![("Node", json!(node))],
+            Self::StepNotSupported { node } => vec![("Node", named(node))],
             Self::Stopped { plan_id, done, not_done } => {
                 vec![("plan", json!(plan_id)), ("done", json!(done)), ("not-done", json!(not_done))]
             }
@@ -474,14 +474,14 @@ impl Event {
                 vec![("nodeclaims", json!(node_claims)), ("pods", json!(pods))]
             }
             Self::CreatedNodeClaim { node_pool, node_claim, requests, instance_types } => vec![
-                ("NodePool", json!(node_pool)),
-                ("NodeClaim", json!(node_claim)),
+                ("NodePool", named(node_pool)),
+                ("NodeClaim", named(node_claim)),
                 ("requests", resources(requests)),
                 ("instance-types", json!(some_of(instance_types))),
             ],
             Self::LaunchedNodeClaim { node_claim, provider_id, instance_type, zone, capacity_type, allocatable } => {
                 vec![
-                    ("NodeClaim", json!(node_claim)),
+                    ("NodeClaim", named(node_claim)),
                     ("provider-id", json!(provider_id)),
                     ("instance-type", json!(instance_type)),
                     ("zone", json!(zone)),
@@ -490,11 +490,11 @@ impl Event {
                 ]
             }
             Self::RegisteredNodeClaim { node_claim, provider_id, node } => {
-                vec![("NodeClaim", json!(node_claim)), ("Node", json!(node)), ("provider-id", json!(provider_id))]
+                vec![("NodeClaim", named(node_claim)), ("Node", named(node)), ("provider-id", json!(provider_id))]
             }
             Self::InitializedNodeClaim { node_claim, provider_id, node, allocatable } => vec![
-                ("NodeClaim", json!(node_claim)),
-                ("Node", json!(node)),
+                ("NodeClaim", named(node_claim)),
+                ("Node", named(node)),
                 ("provider-id", json!(provider_id)),
                 ("allocatable", resources(allocatable)),
             ],
@@ -506,7 +506,7 @@ impl Event {
     fn disruption_fields(&self) -> Vec<(&'static str, Value)> {
         match self {
             Self::DisruptingNodes { plan_id, move_number, reason, pods, disrupted, replacements } => vec![
-                ("command", json!(format!("{}/{move_number}", short(plan_id)))),
+                ("command", json!(nodes::command_id(plan_id, *move_number))),
                 ("reason", json!(format!("{:?}", reason.code).to_lowercase())),
                 ("decision", json!(if replacements.is_empty() { "delete" } else { "replace" })),
                 ("disrupted-node-count", json!(disrupted.len())),
@@ -516,11 +516,11 @@ impl Event {
                 ("replacement-nodes", replacements.iter().map(Replacement::value).collect()),
             ],
             Self::AdoptedNode { node, node_claim, node_pool } => {
-                vec![("Node", json!(node)), ("NodeClaim", json!(node_claim)), ("NodePool", json!(node_pool))]
+                vec![("Node", named(node)), ("NodeClaim", named(node_claim)), ("NodePool", named(node_pool))]
             }
             Self::TaintedNode { node, node_claim } => vec![
-                ("Node", json!(node)),
-                ("NodeClaim", json!(node_claim)),
+                ("Node", named(node)),
+                ("NodeClaim", named(node_claim)),
                 ("taint.Key", json!(crate::api::keys::DISRUPTED_TAINT)),
                 ("taint.Value", json!("")),
                 ("taint.Effect", json!("NoSchedule")),
@@ -528,61 +528,61 @@ impl Event {
             Self::ConsolidationRejected { disrupted, because, .. } => {
                 vec![("disrupted-nodes", disrupted.iter().map(Disrupted::value).collect()), ("reason", json!(because))]
             }
-            Self::AwaitingReplacement { node_claim } => vec![("NodeClaim", json!(node_claim))],
+            Self::AwaitingReplacement { node_claim } => vec![("NodeClaim", named(node_claim))],
             Self::TerminatingNode { node, node_claim, reason, .. } => {
-                vec![("Node", json!(node)), ("NodeClaim", json!(node_claim)), ("reason", json!(reason.to_lowercase()))]
+                vec![("Node", named(node)), ("NodeClaim", named(node_claim)), ("reason", json!(reason.to_lowercase()))]
             }
             Self::AnnotatedNodeClaim { node_claim, termination_time, .. } => {
-                vec![("NodeClaim", json!(node_claim)), (TERMINATION_TIMESTAMP, json!(termination_time))]
+                vec![("NodeClaim", named(node_claim)), (TERMINATION_TIMESTAMP, json!(termination_time))]
             }
             Self::EvictedPod { pod, reason } => vec![("Pod", json!(pod)), ("reason", json!(reason))],
             Self::DeletedPod { pod, grace_seconds, .. } => {
                 vec![("Pod", json!(pod)), ("grace-seconds", json!(grace_seconds))]
             }
             Self::InconsistentNodeClaim { node_claim, fault } => {
-                vec![("NodeClaim", json!(node_claim)), ("error", json!(fault))]
+                vec![("NodeClaim", named(node_claim)), ("error", json!(fault))]
             }
             Self::AwaitingDetachment { node_claim, node, volumes } => {
-                vec![("NodeClaim", json!(node_claim)), ("Node", json!(node)), ("volumes", json!(some_of(volumes)))]
+                vec![("NodeClaim", named(node_claim)), ("Node", named(node)), ("volumes", json!(some_of(volumes)))]
             }
-            Self::DeletedNode { node, node_claim } => vec![("Node", json!(node)), ("NodeClaim", json!(node_claim))],
+            Self::DeletedNode { node, node_claim } => vec![("Node", named(node)), ("NodeClaim", named(node_claim))],
             Self::DeletedNodeClaim { node_claim, provider_id, node } => {
-                vec![("NodeClaim", json!(node_claim)), ("Node", json!(node)), ("provider-id", json!(provider_id))]
+                vec![("NodeClaim", named(node_claim)), ("Node", named(node)), ("provider-id", json!(provider_id))]
             }
             Self::InsufficientCapacity { node_claim, error } | Self::LaunchFailed { node_claim, error } => {
-                vec![("NodeClaim", json!(node_claim)), ("error", json!(error))]
+                vec![("NodeClaim", named(node_claim)), ("error", json!(error))]
             }
             Self::GaveUp { node_claim, cause } => {
-                vec![("NodeClaim", json!(node_claim)), ("reason", json!(cause.reason()))]
+                vec![("NodeClaim", named(node_claim)), ("reason", json!(cause.reason()))]
             }
             Self::NodeRefused { refused } => vec![
-                ("NodePool", json!(refused.node_pool)),
-                ("NodeClaim", json!(refused.node_claim)),
-                ("Node", json!(refused.node)),
+                ("NodePool", named(&refused.node_pool)),
+                ("NodeClaim", named(&refused.node_claim)),
+                ("Node", named(&refused.node)),
                 ("Pods", json!(some_of(&refused.pods))),
                 ("reason", json!(refused.text)),
                 ("attempts", json!(refused.attempts)),
                 ("next-attempt-at", json!(refused.next_attempt_at)),
             ],
             Self::RolloutHalted { node_pool, because } => {
-                vec![("NodePool", json!(node_pool)), ("reason", json!(because))]
+                vec![("NodePool", named(node_pool)), ("reason", json!(because))]
             }
             Self::InstanceEnded { node_claim, node_pool, provider_id, code, text } => vec![
-                ("NodePool", json!(node_pool)),
-                ("NodeClaim", json!(node_claim)),
+                ("NodePool", named(node_pool)),
+                ("NodeClaim", named(node_claim)),
                 ("provider-id", json!(provider_id)),
                 ("code", json!(code)),
                 ("reason", json!(text)),
             ],
             Self::LaunchesPaused { node_pool, because, until } => {
-                vec![("NodePool", json!(node_pool)), ("reason", json!(because)), ("until", json!(until))]
+                vec![("NodePool", named(node_pool)), ("reason", json!(because)), ("until", json!(until))]
             }
             Self::EvictionBlocked { pod, node, error } => {
-                vec![("Pod", json!(pod)), ("Node", json!(node)), ("error", json!(error))]
+                vec![("Pod", json!(pod)), ("Node", named(node)), ("error", json!(error))]
             }
             Self::CommandFailed { node, node_claim, missing } => vec![
-                ("Node", json!(node)),
-                ("NodeClaim", json!(node_claim)),
+                ("Node", named(node)),
+                ("NodeClaim", named(node_claim)),
                 ("missing-replacements", json!(some_of(missing))),
             ],
             Self::Doubted { doubts } => {
@@ -599,17 +599,17 @@ impl Event {
                 vec![("provider-id", json!(provider_id)), ("reason", json!(why))]
             }
             Self::AdoptedInstance { provider_id, node_claim } => {
-                vec![("provider-id", json!(provider_id)), ("NodeClaim", json!({ "name": node_claim }))]
+                vec![("provider-id", json!(provider_id)), ("NodeClaim", named(node_claim))]
             }
             Self::GarbageCollected { provider_id } => vec![("provider-id", json!(provider_id))],
             Self::Interrupted { node_claim, node, reason, message, .. } => vec![
-                ("NodeClaim", json!(node_claim)),
-                ("Node", json!(node)),
+                ("NodeClaim", named(node_claim)),
+                ("Node", named(node)),
                 ("reason", json!(reason)),
                 ("text", json!(message)),
             ],
             Self::InstanceVanished { node_claim, provider_id } => {
-                vec![("NodeClaim", json!(node_claim)), ("provider-id", json!(provider_id))]
+                vec![("NodeClaim", named(node_claim)), ("provider-id", json!(provider_id))]
             }
             Self::FleetChanged { fleet } => vec![
                 ("nodes", json!(fleet.nodes)),

@@ -265,6 +265,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                 zones_with_subnet: known.zones_with_subnet(),
                 free_addresses: known.free_addresses(),
                 vcpu_quotas: known.vcpu_quotas.clone(),
+                denied: known.denied.clone(),
                 owned_pools: inventory::managed_pools(snapshot).into_iter().collect(),
                 refused: self.claims.refused().to_vec(),
                 instances: self.garbage.live.known(now),

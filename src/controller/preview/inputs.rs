@@ -55,6 +55,8 @@ pub fn with_inputs<T>(
         region_said_by: on.region_said_by,
         free_addresses: on.facts.map(|facts| facts.free_addresses.clone()),
         vcpu_quotas: on.facts.map(|facts| facts.vcpu_quotas.clone()).unwrap_or_default(),
+        images_created: on.facts.map(|facts| facts.images_created.clone()).unwrap_or_default(),
+        denied: on.facts.map(|facts| facts.denied.clone()).unwrap_or_default(),
         facts: on.facts.and_then(|facts| {
             let taken_at = facts.taken_at.parse().ok()?;
             Some(FactsOfFile { taken_at, not_known: facts.not_known.clone() })

@@ -26,8 +26,10 @@ pub async fn pull<E: Cloud>(
         region: region.to_owned(),
         node_classes: Vec::new(),
         free_addresses: Default::default(),
+        images_created: Default::default(),
         vcpu_quotas: cloud.vcpu_quotas().await,
         not_known: Vec::new(),
+        denied: Vec::new(),
     };
     for class in classes {
         let described = cloud.describe(class).await?;
@@ -35,9 +37,11 @@ pub async fn pull<E: Cloud>(
         status.conditions = described.conditions.iter().map(|it| condition(it, now)).collect();
         facts.node_classes.push(EC2NodeClass { status: Some(status), ..class.clone() });
         facts.free_addresses.extend(described.free_addresses);
+        facts.images_created.extend(described.images_created.into_iter().map(|(id, at)| (id, at.to_string())));
     }
     facts.node_classes.sort_by(|one, other| one.metadata.name.cmp(&other.metadata.name));
     facts.not_known = cloud.notes().await.into_iter().map(|note| note.text).collect();
+    facts.denied = cloud.denied().await;
     Ok(facts)
 }
 
@@ -70,9 +74,15 @@ fn selects_the_same(one: &EC2NodeClassSpec, other: &EC2NodeClassSpec) -> bool {
 /// the cluster does not have. Beside it the classes of the file that are not as they are defined now.
 pub fn overlaid(snapshot: &Snapshot, facts: &CloudFacts) -> (Snapshot, Vec<String>) {
     let mut overlaid = snapshot.clone();
+    let others = overlay(&mut overlaid, &facts.node_classes);
+    (overlaid, others)
+}
+
+/// The same with classes that have a status.
+pub fn overlay(snapshot: &mut Snapshot, classes: &[EC2NodeClass]) -> Vec<String> {
     let mut others = Vec::new();
-    for asked in &facts.node_classes {
-        let mut applied = overlaid.node_classes.iter_mut().filter(|it| it.metadata.name == asked.metadata.name);
+    for asked in classes {
+        let mut applied = snapshot.node_classes.iter_mut().filter(|it| it.metadata.name == asked.metadata.name);
         match applied.next() {
             Some(applied) if selects_the_same(&applied.spec, &asked.spec) => {
                 applied.status = asked.status.clone();
@@ -80,9 +90,9 @@ pub fn overlaid(snapshot: &Snapshot, facts: &CloudFacts) -> (Snapshot, Vec<Strin
             Some(_) => others.push(asked.metadata.name.clone().unwrap_or_default()),
             None => {
                 drop(applied);
-                overlaid.node_classes.push(asked.clone());
+                snapshot.node_classes.push(asked.clone());
             }
         }
     }
-    (overlaid, others)
+    others
 }

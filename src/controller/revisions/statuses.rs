@@ -53,6 +53,23 @@ pub async fn write<'f, K: Cluster>(
     Ok(())
 }
 
+/// Classes with the statuses that [`write`] would give them, of those of which the cloud found out something. `asked`: as they are defined;
+/// `snapshot`: as they are in the cluster.
+pub fn answered<'f>(
+    asked: &[EC2NodeClass],
+    snapshot: &Snapshot,
+    facts: impl Fn(&str) -> Option<&'f ClassFacts>,
+    now: Timestamp,
+) -> Vec<EC2NodeClass> {
+    let answer = |class: &EC2NodeClass| {
+        let facts = facts(class.metadata.name.as_deref()?).filter(|facts| facts.found.is_some())?;
+        let mut applied = snapshot.node_classes.iter().filter(|it| it.metadata.name == class.metadata.name);
+        let applied = applied.next().unwrap_or(class);
+        Some(EC2NodeClass { status: Some(status_of_class(applied, facts, now)), ..class.clone() })
+    };
+    asked.iter().filter_map(answer).collect()
+}
+
 fn object(api_version: &str, kind: &str, name: &Option<String>, status: &Value) -> Value {
     json!({ "apiVersion": api_version, "kind": kind, "metadata": { "name": name }, "status": status })
 }

@@ -42,7 +42,8 @@ pub fn lock(
             continue;
         }
         match images(inputs, class, &name) {
-            Ok(images) => {
+            Ok(mut images) => {
+                images.iter_mut().for_each(|image| image.created = created(inputs, before, &image.id));
                 let ami_selector_terms = class.spec.ami_selector_terms.clone();
                 node_classes.push(LockedClass { name, ami_selector_terms, images });
             }
@@ -51,6 +52,13 @@ pub fn lock(
     }
     node_classes.sort_by(|one, other| one.name.cmp(&other.name));
     if errors.is_empty() { Ok(ImageLock { node_classes }) } else { Err(errors) }
+}
+
+/// When an image was made: as EC2 said now, or when it was locked.
+fn created(inputs: &Inputs<'_>, before: Option<&ImageLock>, id: &str) -> Option<String> {
+    let locked = before.into_iter().flat_map(|lock| &lock.node_classes).flat_map(|class| &class.images);
+    let mut of_lock = locked.filter(|image| image.id == id).filter_map(|image| image.created.clone());
+    inputs.policy.images_created.get(id).cloned().or_else(|| of_lock.next())
 }
 
 /// In the order in which they count.

@@ -8,6 +8,7 @@ mod quotas;
 mod refused;
 mod reservations;
 mod subnets;
+mod without_image;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -28,7 +29,7 @@ pub use nothing::NothingOffered;
 pub use overlays::AddedCapacity;
 use overlays::Overlays;
 use quotas::Quotas;
-pub use quotas::pools_short_of_quota;
+pub use quotas::{Coming, coming, pools_short_of_quota};
 use refused::Refusals;
 pub use refused::{REFUSED_SECONDS, taken_back};
 pub use reservations::Reservation;
@@ -126,6 +127,7 @@ impl Offer {
         };
         offer.notes.extend(overlays.notes.iter().cloned());
         offer.notes.extend(reservations.notes.iter().cloned());
+        offer.notes.extend(without_image::notes(inputs));
         for (position, pool) in inputs.node_pools.iter().enumerate() {
             let name = pool.spec.template.spec.node_class_ref.name.as_str();
             let is_ours = !pool.spec.template.spec.node_class_ref.is_of_auto_mode();
@@ -146,6 +148,9 @@ impl Offer {
                     inputs.catalog.instance_types.iter().map(|sold| settings.apply(sold)).collect();
                 refusals.leave_out(&mut types);
                 quotas.leave_out(&mut types);
+                if let Some(images) = inputs.policy.images.of_class(name) {
+                    without_image::leave_out(&mut types, images);
+                }
                 // What is reserved is counted, and offered apart.
                 let is_reserved = |offering: &Offering| offering.capacity_type == keys::RESERVED;
                 for instance_type in types.iter_mut().filter(|it| it.offerings.iter().any(is_reserved)) {

@@ -1,12 +1,15 @@
 //! What the quotas of the account leave: an instance that needs more virtual processors than are left would be refused, so it is not offered.
+//! What NodeClaims will launch that are on their way is taken as used.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api::keys;
+use crate::api::node_claim::NodeClaim;
 use crate::core::catalog::matching::Matching;
 use crate::core::catalog::vcpu_quotas::{VcpuQuota, quota_of};
 use crate::core::catalog::{InstanceType, Offering};
 use crate::core::inputs::Inputs;
+use crate::core::plan::Alternative;
 
 use super::nothing::entries;
 
@@ -19,8 +22,12 @@ pub struct Quotas {
 
 impl Quotas {
     pub fn new(inputs: &Inputs<'_>) -> Self {
+        let coming = coming(inputs);
         let known = inputs.policy.vcpu_quotas.iter();
-        let left = known.filter_map(|quota| Some((quota.code.clone(), quota.vcpus.saturating_sub(quota.used?))));
+        let left = known.filter_map(|quota| {
+            let coming = coming.get(quota.code.as_str()).copied().unwrap_or_default();
+            Some((quota.code.clone(), quota.vcpus.saturating_sub(quota.used?.saturating_add(coming.vcpus))))
+        });
         Self { left: left.collect() }
     }
 
@@ -49,6 +56,40 @@ impl Quotas {
             }
         }
     }
+}
+
+/// NodeClaims that are not launched yet, and the virtual processors that they will take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Coming {
+    pub claims: usize,
+    pub vcpus: u64,
+}
+
+/// By the code of a quota. EC2 counts none of them yet. Of a claim counts the offering that it asks for first; one that no plan of ours made
+/// does not say what it asks for. O(claims), and nothing where no quota is known.
+pub fn coming(inputs: &Inputs<'_>) -> BTreeMap<&'static str, Coming> {
+    let mut coming: BTreeMap<&'static str, Coming> = BTreeMap::new();
+    if inputs.policy.vcpu_quotas.is_empty() {
+        return coming;
+    }
+    let is_coming = |claim: &&NodeClaim| {
+        let has_instance = claim.status.as_ref().is_some_and(|status| status.provider_id.is_some());
+        !has_instance && claim.metadata.deletion_timestamp.is_none()
+    };
+    for claim in inputs.snapshot.node_claims.iter().filter(is_coming) {
+        let Some(first) = first_alternative(claim) else { continue };
+        let Some(quota) = quota_of(&first.instance_type, &first.capacity_type) else { continue };
+        let sold = inputs.catalog.instance_types.iter().find(|it| it.name == first.instance_type);
+        let entry = coming.entry(quota.code).or_default();
+        entry.claims += 1;
+        entry.vcpus += sold.and_then(InstanceType::vcpus).unwrap_or_default();
+    }
+    coming
+}
+
+fn first_alternative(claim: &NodeClaim) -> Option<Alternative> {
+    let all: Vec<Alternative> = serde_json::from_str(claim.annotation(keys::LAUNCH_ALTERNATIVES)?).ok()?;
+    all.into_iter().next()
 }
 
 /// By the code of a quota, the NodePools that may buy what is too large for what is left of it. O(pools x requirements x types), and nothing

@@ -69,6 +69,8 @@ pub enum CloudFactCode {
     FactsOld,
     /// Something of EC2 could not be asked.
     NotKnown,
+    /// The account did not allow an action when it was tried last.
+    PermissionDenied,
 }
 
 impl CloudFactCode {
@@ -82,7 +84,8 @@ impl CloudFactCode {
             | Self::QuotaShort
             | Self::QuotaUseUnknown
             | Self::FactsOld
-            | Self::NotKnown => '!',
+            | Self::NotKnown
+            | Self::PermissionDenied => '!',
             Self::ImageUnchanged
             | Self::ImageNewerThanLock
             | Self::AddressesFree

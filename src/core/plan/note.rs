@@ -183,6 +183,8 @@ pub enum NoteCode {
     SubmodulesLeftOut,
     /// Symbolic links of the repository are not followed.
     SymbolicLinksLeftOut,
+    /// Some instance types have no image among those that are locked for their EC2NodeClass: they are not launched.
+    TypesWithoutLockedImage,
     /// The folder is not as its commit says.
     UncommittedChanges,
     /// Nodes are of instance types that the catalog does not have.

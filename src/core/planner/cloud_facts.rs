@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::api::cloud_facts::DeniedPermission;
 use crate::core::disrupt::drift;
 use crate::core::inputs::{FactsOfFile, Inputs};
 use crate::core::model::time::duration_text;
@@ -20,13 +21,15 @@ pub fn facts(inputs: &Inputs<'_>, machines: &[Machine<'_>], steps: &[Step]) -> V
     let mut facts = drift::facts(inputs, machines, steps);
     facts.extend(addresses::facts(inputs, steps));
     facts.extend(quotas::facts(inputs, steps));
+    facts.extend(inputs.policy.denied.iter().map(permission));
     facts.extend(inputs.policy.facts.iter().flat_map(|file| of_file(file, inputs.now)));
     facts.sort();
     facts
 }
 
-fn of_file(file: &FactsOfFile, now: Timestamp) -> Vec<CloudFact> {
-    let fact = |subject: &str, code: CloudFactCode, text: String| CloudFact {
+/// Of the account, and of no plan in particular.
+fn fact(subject: &str, code: CloudFactCode, text: String) -> CloudFact {
+    CloudFact {
         node_class: String::new(),
         subject: subject.to_owned(),
         code,
@@ -37,7 +40,15 @@ fn of_file(file: &FactsOfFile, now: Timestamp) -> Vec<CloudFact> {
         used: false,
         text,
         definition: None,
-    };
+    }
+}
+
+fn permission(denied: &DeniedPermission) -> CloudFact {
+    let DeniedPermission { action, text, needed_for } = denied;
+    fact(&format!("permission {action}"), CloudFactCode::PermissionDenied, format!("{text}; it is for: {needed_for}"))
+}
+
+fn of_file(file: &FactsOfFile, now: Timestamp) -> Vec<CloudFact> {
     let age = now.duration_since(file.taken_at);
     let (code, text) = match () {
         () if age.is_negative() => {

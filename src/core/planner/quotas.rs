@@ -6,7 +6,7 @@ use crate::api::cloud_facts::VcpuQuotaUse;
 use crate::core::catalog::InstanceType;
 use crate::core::catalog::vcpu_quotas::{VCPU_QUOTAS, VcpuQuota, quota_of};
 use crate::core::inputs::Inputs;
-use crate::core::offer::pools_short_of_quota;
+use crate::core::offer::{Coming, coming, pools_short_of_quota};
 use crate::core::plan::{CloudFact, CloudFactCode, Step, StepKind};
 
 /// Beyond this part of a quota, in percent, it needs a look.
@@ -35,18 +35,19 @@ pub fn facts(inputs: &Inputs<'_>, steps: &[Step]) -> Vec<CloudFact> {
         entry.nodes += 1;
         entry.vcpus += sold.and_then(InstanceType::vcpus).unwrap_or_default();
     }
-    let short = pools_short_of_quota(inputs);
+    let (short, coming) = (pools_short_of_quota(inputs), coming(inputs));
     let of_quota = |quota: &VcpuQuota| {
         let known = inputs.policy.vcpu_quotas.iter().find(|it| it.code == quota.code)?;
         let takes = launched.get(quota.code).copied().unwrap_or_default();
         let pools = short.get(quota.code).map(Vec::as_slice).unwrap_or_default();
-        (takes != Launched::default() || !pools.is_empty()).then(|| fact(quota, known, takes, pools))
+        let coming = coming.get(quota.code).copied().unwrap_or_default();
+        (takes != Launched::default() || !pools.is_empty()).then(|| fact(quota, known, coming, takes, pools))
     };
     VCPU_QUOTAS.iter().filter_map(of_quota).collect()
 }
 
-fn fact(quota: &VcpuQuota, known: &VcpuQuotaUse, launched: Launched, pools: &[String]) -> CloudFact {
-    let (code, text) = said(known, launched, pools);
+fn fact(quota: &VcpuQuota, known: &VcpuQuotaUse, coming: Coming, launched: Launched, pools: &[String]) -> CloudFact {
+    let (code, text) = said(known, coming, launched, pools);
     let text = format!("{}: {text}", quota.name);
     CloudFact {
         node_class: String::new(),
@@ -62,7 +63,12 @@ fn fact(quota: &VcpuQuota, known: &VcpuQuotaUse, launched: Launched, pools: &[St
     }
 }
 
-fn said(known: &VcpuQuotaUse, Launched { nodes, vcpus }: Launched, pools: &[String]) -> (CloudFactCode, String) {
+fn said(
+    known: &VcpuQuotaUse,
+    coming: Coming,
+    Launched { nodes, vcpus }: Launched,
+    pools: &[String],
+) -> (CloudFactCode, String) {
     let of = known.vcpus;
     let nodes = if nodes == 1 { "1 node".to_owned() } else { format!("{nodes} nodes") };
     let takes = format!("this plan takes {vcpus} ({nodes})");
@@ -70,6 +76,12 @@ fn said(known: &VcpuQuotaUse, Launched { nodes, vcpus }: Launched, pools: &[Stri
         return (CloudFactCode::QuotaUseUnknown, format!("{of} vCPUs; how many are used is not known; {takes}"));
     };
     let mut parts = vec![format!("{used} of {of} vCPUs used")];
+    if coming.claims > 0 {
+        let claims =
+            if coming.claims == 1 { "1 NodeClaim".to_owned() } else { format!("{} NodeClaims", coming.claims) };
+        parts.push(format!("{} more by {claims} on the way to EC2", coming.vcpus));
+    }
+    let used = used.saturating_add(coming.vcpus);
     let after = used.saturating_add(vcpus);
     if let Some(lacking) = after.checked_sub(of).filter(|lacking| *lacking > 0 && vcpus > 0) {
         parts.push(format!("{takes}, {lacking} more than there are: EC2 will refuse some of them"));
@@ -111,6 +123,9 @@ mod tests {
         let quota = |vcpus, used| VcpuQuotaUse { code: "L-1216C47A".to_owned(), vcpus, used };
         let pools = ["gpu".to_owned()];
         let (one, none) = (Launched { nodes: 2, vcpus: 16 }, Launched::default());
+        let coming = Coming { claims: 2, vcpus: 8 };
+        let text = "612 of 640 vCPUs used; 8 more by 2 NodeClaims on the way to EC2; this plan takes 16 (2 nodes) -> 636 (99 %)";
+        assert_eq!(said(&quota(640, Some(612)), coming, one, &[]), (CloudFactCode::QuotaShort, text.to_owned()));
         type Case<'a> = (VcpuQuotaUse, Launched, &'a [String], CloudFactCode, &'a str);
         let cases: [Case<'_>; 5] = [
             (
@@ -150,7 +165,7 @@ mod tests {
             ),
         ];
         for (known, launched, pools, code, text) in cases {
-            assert_eq!(said(&known, launched, pools), (code, text.to_owned()));
+            assert_eq!(said(&known, Coming::default(), launched, pools), (code, text.to_owned()));
         }
     }
 

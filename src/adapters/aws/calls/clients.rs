@@ -9,6 +9,8 @@ use aws_config::{BehaviorVersion, Region};
 use aws_sdk_ec2::config::retry::{RetryConfig, RetryPartition};
 use aws_sdk_ec2::config::timeout::TimeoutConfig;
 
+use crate::adapters::aws::api::Tally;
+
 /// Asked when neither the settings nor the environment name a region.
 const DEFAULT_REGION: &str = "us-east-1";
 
@@ -31,6 +33,8 @@ pub struct Connection {
     pub endpoint_url: Option<String>,
     /// Each call is tried once: for servers that answer with failures that the SDK takes for passing ones.
     pub single_attempt: bool,
+    /// Where calls are counted.
+    pub tally: Tally,
 }
 
 /// One for each service, and three for EC2.

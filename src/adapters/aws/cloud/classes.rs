@@ -6,8 +6,9 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::sync::Mutex;
 
 use crate::adapters::aws::addresses::Addresses;
-use crate::adapters::aws::api::Ec2Api;
 use crate::adapters::aws::api::launch::RunRequest;
+use crate::adapters::aws::api::{ApiError, Ec2Api};
+use crate::adapters::aws::failures::FailureClass;
 use crate::adapters::aws::fleet::{Order, Part, Surroundings, requests};
 use crate::adapters::aws::launch_templates::{self, Resolved, Wish, group, tags};
 use crate::adapters::aws::resolution::cluster::{Identity, service_cidr};
@@ -104,10 +105,11 @@ impl Classes {
         Described { class, facts }
     }
 
-    /// What went wrong with asking, for people, each once.
+    /// What went wrong with asking, for people, each once. What is denied is said apart.
     pub async fn troubles(&self) -> Vec<String> {
         let inner = self.inner.lock().await;
-        inner.resolver.troubles().into_iter().map(|(_, trouble)| trouble.error.text()).collect()
+        let errors = inner.resolver.troubles().into_iter().map(|(_, trouble)| &trouble.error);
+        errors.filter(|error| error.class != FailureClass::Denied).map(ApiError::text).collect()
     }
 
     /// One instance of the first type that will do, in each subnet, to be tried without launching it.

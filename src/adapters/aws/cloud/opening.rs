@@ -4,6 +4,7 @@ use std::ops::Deref;
 
 use crate::adapters::aws::api::account::CallerIdentity;
 use crate::adapters::aws::api::{Action, ApiError, Ec2Api};
+use crate::adapters::aws::failures::FailureClass;
 use crate::adapters::aws::instances;
 use crate::adapters::aws::refusals;
 use crate::ports::Clock;
@@ -16,6 +17,8 @@ pub struct Opening {
     pub caller: CallerIdentity,
     /// What is missing, for people: each names the permission or the thing, and what is not possible without it.
     pub missing: Vec<String>,
+    /// Those of them that are no permissions: what is denied stands in plans as well.
+    pub not_there: Vec<String>,
 }
 
 impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
@@ -23,28 +26,31 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
     pub async fn open(&self) -> Result<Opening, ApiError> {
         let caller = self.api().get_caller_identity().await?;
         let identity = &self.settings.identity;
-        let mut missing = Vec::new();
-        if let Err(error) = self.api().describe_cluster(&identity.cluster).await {
-            missing.push(self.lacks(&error).await);
+        let mut errors = Vec::new();
+        errors.extend(self.api().describe_cluster(&identity.cluster).await.err());
+        errors.extend(instances::list(self.api(), identity).await.err());
+        errors.extend(self.api().describe_availability_zones().await.err());
+        if let Some(queue) = &self.settings.queue {
+            errors.extend(self.api().get_queue_url(queue).await.err());
         }
-        if let Err(error) = instances::list(self.api(), identity).await {
-            missing.push(self.lacks(&error).await);
+        let (mut missing, mut not_there) = (Vec::new(), Vec::new());
+        for error in errors {
+            let text = self.lacks(&error).await;
+            if error.class != FailureClass::Denied {
+                not_there.push(text.clone());
+            }
+            missing.push(text);
         }
-        if let Err(error) = self.api().describe_availability_zones().await {
-            missing.push(self.lacks(&error).await);
-        }
-        if let Some(queue) = &self.settings.queue
-            && let Err(error) = self.api().get_queue_url(queue).await
-        {
-            missing.push(format!("queue {queue}: {}", self.lacks(&error).await));
-        }
-        Ok(Opening { caller, missing })
+        Ok(Opening { caller, missing, not_there })
     }
 
     async fn lacks(&self, error: &ApiError) -> String {
         let cluster = &self.settings.identity.cluster;
         let name = match error.action {
             Action::DescribeCluster => format!(" (cluster {cluster})"),
+            Action::GetQueueUrl => {
+                self.settings.queue.as_ref().map(|queue| format!(" (queue {queue})")).unwrap_or_default()
+            }
             _ => String::new(),
         };
         format!("{}{name}; it is for: {}", refusals::explain(self.api(), error).await, error.action.why())

@@ -125,6 +125,8 @@ pub struct LookedUp<'a> {
 pub struct ClassImages {
     /// The first one whose requirements accept an instance type is its image.
     pub images: Vec<Ami>,
+    /// By id, when each was made, as far as EC2 says.
+    pub created: BTreeMap<String, Timestamp>,
     /// Part of what the class selects could not be looked up: another image may be the right one. Nothing drifts by that.
     pub unknown: Vec<UnknownImages>,
     /// Terms that find nothing, in words.
@@ -260,6 +262,7 @@ impl Collected {
             if !taken.insert(serde_json::to_string(&requirements).unwrap_or_default()) {
                 continue;
             }
+            self.found.created.extend(image.created_at.map(|at| (image.id.clone(), at)));
             self.found.images.push(Ami {
                 name: Some(image.name.clone()).filter(|name| !name.is_empty()),
                 deprecated: is_deprecated(&image).then_some(true),
@@ -320,6 +323,8 @@ mod tests {
             "one for each architecture; `deprecated_at` in the future is not yet"
         );
         assert_eq!(found.images[1].deprecated, Some(true));
+        let created: Vec<String> = found.created.values().map(ToString::to_string).collect();
+        assert_eq!(created, ["2026-07-01T00:00:00Z", "2026-02-01T00:00:00Z"]);
         assert_eq!(found.unmatched, ["image ami-5 is for x86_64_mac, which no node runs on"]);
     }
 

@@ -38,6 +38,7 @@ pub fn to_port(status: &EC2NodeClassStatus, facts: &Resolution, addresses: &Addr
         zones: zones.into_iter().cloned().collect(),
         conditions: conditions.collect(),
         free_addresses: status.subnets.iter().filter_map(|subnet| free(&subnet.id)).collect::<BTreeMap<_, _>>(),
+        images_created: facts.images.as_ref().map(|images| images.created.clone()).unwrap_or_default(),
         found: Some(EC2NodeClassStatus { conditions: Vec::new(), ..status.clone() }),
     }
 }

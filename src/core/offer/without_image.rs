@@ -1,0 +1,59 @@
+//! Instance types for which `cutlist.lock` has no image: EC2 could not launch them, so they are not offered, and it is said.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::api::ec2_node_class::Ami;
+use crate::core::catalog::InstanceType;
+use crate::core::catalog::matching::Matching;
+use crate::core::catalog::node_class::image_for;
+use crate::core::inputs::Inputs;
+use crate::core::plan::{Note, NoteCode};
+
+use super::nothing::entries;
+
+/// Types that one note names.
+const TYPES_NAMED: usize = 3;
+
+fn has_image(instance_type: &InstanceType, images: &[Ami]) -> bool {
+    image_for(instance_type, &BTreeMap::new(), images).is_some()
+}
+
+/// Takes what has no image off the offer of a class whose images are locked. O(types x images).
+pub fn leave_out(types: &mut [InstanceType], images: &[Ami]) {
+    for instance_type in types.iter_mut().filter(|it| !has_image(it, images)) {
+        instance_type.offerings.iter_mut().for_each(|offering| offering.available = false);
+    }
+}
+
+/// For each class the types that its NodePools would buy, and that have no locked image. O(pools x requirements x types), and nothing where
+/// no image is locked.
+pub fn notes(inputs: &Inputs<'_>) -> Vec<Note> {
+    let mut lacking: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let matching = Matching::new(&inputs.catalog.instance_types, &inputs.catalog.region);
+    for pool in inputs.node_pools {
+        let class = &pool.spec.template.spec.node_class_ref;
+        let Some(images) = inputs.policy.images.of_class(&class.name).filter(|_| !class.is_of_auto_mode()) else {
+            continue;
+        };
+        let entries = entries(pool);
+        let relevant = matching.relevant(&entries);
+        let allowed = matching.types(&relevant).filter(|it| !has_image(it, images));
+        let names: Vec<&str> = allowed.map(|it| it.name.as_str()).collect();
+        if !names.is_empty() {
+            lacking.entry(&class.name).or_default().extend(names);
+        }
+    }
+    lacking.into_iter().map(|(class, types)| note(class, &types)).collect()
+}
+
+fn note(class: &str, types: &BTreeSet<&str>) -> Note {
+    let named: Vec<&str> = types.iter().take(TYPES_NAMED).copied().collect();
+    let more = types.len().saturating_sub(TYPES_NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let text = format!(
+        "cutlist.lock has no image of EC2NodeClass {class} for {}{more}, which its NodePools allow: they are not launched; \
+         `cutlist ami lock` renews it",
+        named.join(", ")
+    );
+    Note::new(NoteCode::TypesWithoutLockedImage, text).about("EC2NodeClass", class)
+}

@@ -1,0 +1,122 @@
+//! Who only observes: its plans say what EC2 says of classes and instances, as those of who acts do, and nothing is written anywhere.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use cutlist::adapters::aws::cloud::{AwsCloud, Settings};
+use cutlist::adapters::embedded::{EmbeddedForge, EmbeddedWorld, WorldSettings};
+use cutlist::api::approval_rules::ApprovalRules;
+use cutlist::controller::events::Event;
+use cutlist::controller::{Controller, Journal, Mode, Options, Ports, Shutdown};
+use cutlist::core::catalog::Catalog;
+use cutlist::core::plan::{CloudFactCode, Plan};
+use cutlist::core::planner::decide;
+use cutlist::core::snapshot::Snapshot;
+use cutlist::definitions::GivenVariables;
+use serde_json::{Value, json};
+
+use super::account::Account;
+use super::ends::definitions;
+use super::scene::{account, class, run};
+use super::{at, identity};
+
+const NODE: &str = "ip-10-0-0-1.ec2.internal";
+const PROVIDER_ID: &str = "aws:///us-east-1a/i-0001";
+
+fn labels() -> Value {
+    json!({ "karpenter.sh/nodepool": "default", "karpenter.sh/capacity-type": "on-demand", "karpenter.sh/initialized": "true",
+        "karpenter.sh/registered": "true", "node.kubernetes.io/instance-type": "m5.large", "topology.kubernetes.io/zone": "us-east-1a",
+        "kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux", "kubernetes.io/hostname": NODE })
+}
+
+/// A cluster that Karpenter runs: a node with its claim, and a class of which it says nothing.
+fn cluster() -> Snapshot {
+    let is_true = |type_: &str| json!({ "type": type_, "status": "True", "reason": type_, "message": "", "lastTransitionTime": at(-3_600).to_string() });
+    let conditions = ["Launched", "Registered", "Initialized"].map(is_true);
+    let claim = json!({ "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
+        "metadata": { "name": "default-1", "uid": "default-1", "labels": labels(), "creationTimestamp": at(-3_600).to_string() },
+        "spec": { "nodeClassRef": { "group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default" }, "requirements": [],
+            "expireAfter": "Never" },
+        "status": { "providerID": PROVIDER_ID, "nodeName": NODE, "imageID": "ami-0",
+            "conditions": conditions } });
+    let room = json!({ "cpu": "2", "memory": "7Gi", "pods": "29" });
+    let node = json!({ "metadata": { "name": NODE, "uid": NODE, "labels": labels(), "creationTimestamp": at(-3_600).to_string() },
+        "spec": { "providerID": PROVIDER_ID },
+        "status": { "capacity": room, "allocatable": room,
+            "conditions": [{ "type": "Ready", "status": "True", "lastTransitionTime": at(-3_600).to_string() }] } });
+    Snapshot {
+        node_claims: vec![serde_json::from_value(claim).unwrap()].into(),
+        nodes: vec![serde_json::from_value(node).unwrap()].into(),
+        node_classes: vec![class()].into(),
+        ..Snapshot::default()
+    }
+}
+
+/// The last plan that is posted within some minutes.
+async fn plan(account: &Account) -> (Plan, Snapshot) {
+    let world = EmbeddedWorld::new(WorldSettings::new(0, at(0)), Catalog::built_in("us-east-1").unwrap());
+    world.with(|world| world.load(cluster()));
+    let settings = Settings { identity: identity(), queue: None, may_write: false };
+    let ports = Ports {
+        repository: definitions(),
+        cluster: world.cluster(),
+        cloud: AwsCloud::new(account, world.clock(), settings),
+        forge: EmbeddedForge::default(),
+        clock: world.clock(),
+    };
+    let options = Options {
+        mode: Mode::Observe,
+        applies_definitions: true,
+        lease_transitions: None,
+        installation: "one".to_owned(),
+        approval_floor: ApprovalRules::default(),
+        allows_older_revisions: false,
+        read: Box::new(|files| cutlist::definitions::read(files, &GivenVariables::default())),
+        seed: 0,
+        planner: Box::new(decide),
+    };
+    let said: Rc<RefCell<Option<Plan>>> = Rc::default();
+    let heard = said.clone();
+    let journal = Journal::new(move |_, event| {
+        if let Event::PlanPosted { plan, .. } = event {
+            heard.replace(Some(plan.as_ref().clone()));
+        }
+    });
+    let mut controller = Controller::new(ports, options, journal, Shutdown::default());
+    let _ends = tokio::time::timeout(Duration::from_secs(180), controller.run()).await;
+    (said.take().expect("a plan"), world.with(|world| world.snapshot()))
+}
+
+#[test]
+fn plans_of_who_observes_say_what_ec2_says() {
+    run(async {
+        let account = account();
+        let tags = json!({ "karpenter.sh/nodepool": "default", "karpenter.k8s.aws/ec2nodeclass": "default", "eks:eks-cluster-name": "demo" });
+        let instance = json!({ "id": "i-0001", "state": "running", "instanceType": "m5.large", "zone": "us-east-1a", "imageId": "ami-0",
+            "launchedAt": at(-3_600).to_string(), "subnetId": "subnet-a", "securityGroups": [{ "id": "sg-1", "name": "nodes" }], "tags": tags });
+        account.things.borrow_mut().instances = vec![serde_json::from_value(instance).unwrap()];
+        account
+            .failures
+            .borrow_mut()
+            .insert("ec2:DescribePlacementGroups".to_owned(), "UnauthorizedOperation".to_owned());
+        account.failures.borrow_mut().insert("servicequotas:GetServiceQuota".to_owned(), "AccessDenied".to_owned());
+        let (plan, cluster) = plan(&account).await;
+        let fact = |code: CloudFactCode| plan.cloud_facts.iter().find(|fact| fact.code == code);
+        let image = fact(CloudFactCode::ImageReplacesNodes).unwrap_or_else(|| panic!("{:#?}", plan.cloud_facts));
+        assert_eq!(
+            (image.before.as_slice(), image.after.as_deref()),
+            ([String::from("ami-0")].as_slice(), Some("ami-1"))
+        );
+        let denied = fact(CloudFactCode::PermissionDenied).unwrap();
+        assert_eq!(denied.subject, "permission servicequotas:GetServiceQuota");
+        // Nothing of it is written: neither into the class nor into the account.
+        assert_eq!(cluster.node_classes.first().unwrap().status, None);
+        let writes = ["Create", "Delete", "Terminate", "Run", "Add", "Remove"];
+        let calls = account.take_calls();
+        let wrote =
+            calls.iter().filter(|call| writes.iter().any(|word| call.split(':').nth(1).unwrap().starts_with(word)));
+        assert_eq!(wrote.count(), 0, "{calls:?}");
+        assert!(account.profiles.borrow().is_empty() && account.templates.borrow().is_empty());
+    });
+}
