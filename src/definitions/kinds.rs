@@ -254,10 +254,28 @@ pub fn classify(value: &Value) -> Class {
     if GROUPS.contains(&group) {
         return Class::Unknown { meant: nearest_kind(kind) };
     }
-    let same_name = Kind::ALL.into_iter().find(|read| read.name() == kind && read.is_object());
-    match same_name.filter(|_| group.contains("karpenter") || group.is_empty()) {
-        Some(meant) => Class::Unknown { meant: Some(meant) },
-        None => Class::Foreign,
+    if GROUPS.contains(&group) { Class::Unknown { meant: None } } else { Class::Foreign }
+}
+
+/// The kind of ours that is called like a kind of another project.
+pub fn named_alike(kind: &str) -> Option<Kind> {
+    let ours = Kind::ALL.into_iter().filter(|it| it.is_object() && !it.group().is_empty());
+    ours.into_iter().find(|it| it.name().eq_ignore_ascii_case(kind))
+}
+
+/// Whether what is there of apiVersion and kind is ours: of one of our groups, or one of our kinds.
+pub fn is_partly_ours(value: &Value) -> bool {
+    let text = |name| value.get(name).and_then(Value::as_str).map(str::trim);
+    let group = text("apiVersion").and_then(|text| text.split('/').next());
+    group.is_some_and(|group| GROUPS.contains(&group)) || text("kind").and_then(named_alike).is_some()
+}
+
+/// The kind that was probably meant by a kind of this group, where it is none that anybody serves. Who means another kind has a group of
+/// their own, which is not like ours; and `NodePool` is a kind of other projects, too.
+fn meant(group: &str, kind: &str) -> Option<Kind> {
+    let objects = || Kind::ALL.into_iter().filter(|it| it.api_version().contains('/'));
+    if GROUPS.contains(&group) {
+        return nearest_kind(kind, objects());
     }
 }
 

@@ -54,7 +54,7 @@ pub struct Aside<'a> {
 pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, aside: Aside<'_>) -> Definitions {
     let Aside { mut memory, objects: kept, options } = aside;
     let is_read = |file: &&SourceFile| match &file.standing {
-        Standing::Own => files::is_candidate(&file.path),
+        Standing::Own | Standing::Template | Standing::TooLarge => files::is_candidate(&file.path),
         Standing::LinkNotFollowed | Standing::Submodule => true,
         Standing::Named | Standing::Applied => true,
         Standing::LinkTo(_) => false,
@@ -223,7 +223,7 @@ fn parser<'c>(sources: &[&SourceFile], context: &'c Context) -> impl Fn(usize, &
 
 /// What a cluster has is asked for whatever the paths of the settings are: they are those of the repository that it came from.
 fn is_asked_for(source: &SourceFile, paths: &[String]) -> bool {
-    let is_own = source.standing == Standing::Own;
+    let is_own = matches!(source.standing, Standing::Own | Standing::Template | Standing::TooLarge);
     source.standing == Standing::Applied || (is_own && files::is_selected(&source.path, paths))
 }
 
@@ -255,8 +255,11 @@ fn how(
     let is_asked_for = is_asked_for(source, &context.paths);
     let role = layout.role(index);
     let judges = purpose == Purpose::Judge && is_asked_for;
-    match (matches!(source.standing, Standing::LinkNotFollowed | Standing::Submodule), role, is_used) {
-        (true, ..) => How::NotRead,
+    match (source.standing.clone(), role, is_used) {
+        (Standing::LinkNotFollowed | Standing::Submodule, ..) => How::NotRead,
+        // Settings may leave it out, unless a kustomization needs it.
+        (Standing::TooLarge, Role::Plain | Role::Apart, _) if !is_asked_for => How::Skipped,
+        (Standing::TooLarge, ..) => How::NotRead,
         (_, Role::Resource | Role::Patch, true) if judges => How::InPart(role),
         (_, Role::Patch, false) if judges => How::InPart(role),
         (.., true) => How::Counted(role),
@@ -326,8 +329,9 @@ impl Reading<'_> {
         if how == How::Skipped {
             return;
         }
-        if let Some(chart) = self.context.template_of(&source.path) {
-            self.not_read.push(NotRead { path: source.path.clone(), why: not_read::OF_A_CHART });
+        let of_chart_above = (source.standing == Standing::Template).then_some("");
+        if let Some(chart) = self.context.template_of(&source.path).or(of_chart_above) {
+            self.not_read.push(NotRead::new(source.path.clone(), not_read::OF_A_CHART));
             // One note for a chart, at its first template.
             if self.charts.insert(chart.to_owned()) {
                 let message = "templates of a Helm chart are not read";
