@@ -91,7 +91,7 @@ pub enum Class {
     Unread { note: &'static str },
     /// In our groups, or named like one of ours; with the kind that was probably meant.
     Unknown { meant: Option<Kind> },
-    /// Neither `apiVersion` nor `kind`.
+    /// Neither `apiVersion` nor `kind`, or one of them and no `metadata`.
     NoObject,
     /// One of `apiVersion` and `kind` is not there, or is not text.
     Incomplete { missing: &'static str },
@@ -238,6 +238,8 @@ pub fn classify(value: &Value) -> Class {
     let (api_version, kind) = match (text("apiVersion"), text("kind")) {
         (Some(api_version), Some(kind)) => (api_version, kind),
         (None, None) if value.get("apiVersion").is_none() && value.get("kind").is_none() => return Class::NoObject,
+        // Files of other tools have a kind of their own.
+        (None, _) | (_, None) if value.get("metadata").is_none() && !is_partly_ours(value) => return Class::NoObject,
         (None, _) => return Class::Incomplete { missing: "apiVersion" },
         (_, None) => return Class::Incomplete { missing: "kind" },
     };

@@ -81,7 +81,8 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
         Reading { context, findings, ahead, purpose: Some(purpose), before: options.before, ..Reading::default() };
     reading.judged = memory.as_deref_mut().map(|memory| memory.judged(known));
     for (index, ((source, parsed), how)) in sources.iter().zip(&parsed).zip(hows).enumerate() {
-        reading.file(index, source, parsed, how);
+        let is_named = files::is_of_root(&source.path) || !matches!(layout.role(index), Role::Plain | Role::Apart);
+        reading.file(index, source, parsed, (how, is_named));
     }
     for build in builds {
         reading.build(build, &sources);
@@ -216,7 +217,7 @@ fn parser<'c>(sources: &[&SourceFile], context: &'c Context) -> impl Fn(usize, &
         }
         match text_of(index, source) {
             Ok(text) => document::parse(index, &text),
-            Err(finding) => Parsed { findings: vec![*finding], ..Parsed::default() },
+            Err(finding) => Parsed::of_no_text(*finding, &source.content),
         }
     }
 }
@@ -320,7 +321,8 @@ impl Reading<'_> {
         definitions.paths_read = std::mem::take(&mut self.paths_read);
     }
 
-    fn file(&mut self, index: usize, source: &SourceFile, parsed: &Parsed, how: How) {
+    /// `is_named`: whether somebody says that it is ours, so that all that is wrong with it counts.
+    fn file(&mut self, index: usize, source: &SourceFile, parsed: &Parsed, (how, is_named): (How, bool)) {
         if how == How::NotRead {
             let (not_read, finding) = not_read::passed_over(index, source);
             self.not_read.push(not_read);
@@ -347,6 +349,11 @@ impl Reading<'_> {
         }
         self.documents_read += parsed.count;
         let mut found = parsed.findings.clone();
+        if is_named {
+            found.extend(parsed.aside.iter().cloned());
+        } else if parsed.has_unread {
+            self.not_read.push(NotRead::new(source.path.clone(), not_read::UNREADABLE));
+        }
         match how {
             How::Whole | How::Apart => self.documents(source, parsed, &mut found),
             How::InPart(role) => self.in_part(parsed, role, &mut found),
@@ -392,8 +399,9 @@ impl Reading<'_> {
             }
         }
         // One note for a file, and none where a file has objects as well, or findings anyway.
-        if let Some(note) = no_object
-            && parsed.documents.len() == 1
+        let unread = parsed.aside.first().filter(|_| parsed.has_unread).map(unread::no_definition);
+        if let Some(note) = no_object.or(unread)
+            && parsed.documents.len() <= 1
             && found.is_empty()
             && !files::is_of_another_tool(&source.path)
         {

@@ -49,8 +49,22 @@ pub fn no_object(document: &Document) -> Finding {
             return finding.hint(format!("did you mean `{field}`?"));
         }
     }
-    let message = "no Kubernetes object (neither apiVersion nor kind): skipped";
+    let lacks = match (
+        map.is_some_and(|map| map.contains_key("apiVersion")),
+        map.is_some_and(|map| map.contains_key("kind")),
+    ) {
+        (false, false) => "neither apiVersion nor kind",
+        (true, _) => "no kind",
+        (false, true) => "no apiVersion",
+    };
+    let message = format!("no Kubernetes object ({lacks}): skipped");
     Finding::at(&rules::NO_OBJECT, document, "", Place::Key, message)
+}
+
+/// A file that can not be read, with what was found in it, and in which nothing looks like a definition.
+pub fn no_definition(found: &Finding) -> Finding {
+    let message = format!("not read, since {}; nothing in it looks like a definition: skipped", found.message);
+    Finding::at_span(&rules::NO_OBJECT, found.file, found.span, message)
 }
 
 /// An object with only one of apiVersion and kind.

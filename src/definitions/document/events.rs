@@ -15,6 +15,7 @@ use crate::definitions::rules::reading;
 #[derive(Debug, Default)]
 pub struct Scan {
     pub documents: Vec<ScannedDocument>,
+    /// What is wrong with none of the documents alone.
     pub findings: Vec<Finding>,
 }
 
@@ -30,6 +31,8 @@ pub struct ScannedDocument {
     pub broken: bool,
     /// Its values can not be read: broken syntax, or beyond a limit.
     pub unreadable: bool,
+    /// What is wrong with it.
+    pub findings: Vec<Finding>,
 }
 
 /// Walks every document of `text`, which starts `offset` bytes into its file. A broken document ends at the next `---`.
@@ -270,6 +273,7 @@ impl Walk<'_> {
     fn close(&mut self, end: usize) {
         if let Some(mut open) = self.document.take() {
             open.scanned.range.end = end.max(open.scanned.range.start);
+            open.scanned.findings = std::mem::take(&mut self.scan.findings);
             self.scan.documents.push(open.scanned);
         }
     }
@@ -298,6 +302,7 @@ impl Walk<'_> {
         let mut open = self.document.take().unwrap_or_default();
         open.scanned.unreadable = true;
         open.scanned.empty = false;
+        open.scanned.findings = std::mem::take(&mut self.scan.findings);
         self.scan.documents.push(open.scanned);
     }
 }
