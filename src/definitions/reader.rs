@@ -16,7 +16,7 @@ use super::document::{self, Document, Parsed};
 use super::findings::{self, Finding, Place};
 use super::given::GivenVariables;
 use super::judging::{self, Judged};
-use super::kinds::{Class, Kind, classify};
+use super::kinds::{self, Class, Kind, classify};
 use super::kustomize::{self, Build, Layout, Role};
 use super::memory::{JudgedOfFile, KnownJudged, Memory};
 use super::misses::Misses;
@@ -99,10 +99,10 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
         Purpose::Judge => scopes::apart(objects),
         Purpose::Use => {
             let (scope, findings) = scopes::together(objects, |build| layout.name(build));
-            reading.findings.extend(findings);
-            vec![scope]
+            (vec![scope], findings)
         }
     };
+    reading.findings.extend(findings);
     let mut definitions: Option<Definitions> = None;
     for scope in scopes {
         let found = judged(scope, &sources, &mut reading.findings, purpose == Purpose::Use);
@@ -435,8 +435,9 @@ impl Reading<'_> {
             let Some(source) = sources.get(document.file) else { continue };
             let objects = self.objects.len();
             match classify(&document.value) {
-                // The files say it already.
-                Class::NoObject | Class::Incomplete { .. } => {}
+                // kustomize builds nothing that lacks one of them.
+                Class::NoObject => found.push(unread::incomplete("kind", &document)),
+                Class::Incomplete { missing } => found.push(unread::incomplete(missing, &document)),
                 class => {
                     let (skipped, counted) = (self.documents_skipped, self.definitions_found);
                     self.document(class, &document, Origin::Built(place, number), source, &mut found);
@@ -481,6 +482,7 @@ impl Reading<'_> {
             }
             Class::Foreign => {
                 self.documents_skipped += 1;
+                self.not_read.extend(NotRead::alike(&source.path, document));
                 found.extend(unread::no_settings(document, &source.path));
                 found.extend(match (origin, self.ahead.get_mut(document.file)) {
                     (Origin::Written(number), Some(ahead)) => ahead.foreign(number, document),
@@ -490,14 +492,14 @@ impl Reading<'_> {
             Class::Old(old) => found.extend(unread::outdated(old, document)),
             Class::Unread { note } => {
                 self.documents_skipped += 1;
-                found.push(Finding::at(&kind_rules::UNKNOWN_KIND, document, "/kind", Place::Value, note));
+                found.push(Finding::at(&kind_rules::NOT_A_DEFINITION, document, "/kind", Place::Value, note));
             }
             Class::Unknown { meant } => {
                 self.documents_skipped += 1;
                 found.push(unread::unknown(document, meant));
             }
             Class::Incomplete { missing } => {
-                if files::is_of_another_tool(&source.path) {
+                if files::is_of_another_tool(&source.path) && !kinds::is_partly_ours(&document.value) {
                     self.documents_skipped += 1;
                 } else {
                     found.push(unread::incomplete(missing, document));

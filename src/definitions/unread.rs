@@ -78,21 +78,24 @@ pub fn incomplete(missing: &str, document: &Document) -> Finding {
     Finding::at(&rules::INCOMPLETE, document, &pointer, Place::Key, message).hint(hint)
 }
 
-/// A kind of our groups, or nearly, that does not exist.
+/// A kind of our groups, or nearly, that does not exist: no API server takes the object, and left out it looks like one that was deleted.
 pub fn unknown(document: &Document, meant: Option<Kind>) -> Finding {
     let (api_version, kind) =
         (document.str("/apiVersion").unwrap_or_default(), document.str("/kind").unwrap_or_default());
+    let message = format!("there is no kind {kind} in {api_version}");
     match meant {
         Some(meant) => {
             let pointer = if meant.name() == kind { "/apiVersion" } else { "/kind" };
-            let message = format!("unknown kind {kind} in {api_version}: skipped");
             let word = if pointer == "/kind" { meant.name() } else { meant.api_version() };
             let hint = format!("did you mean `kind: {}` in `apiVersion: {}`?", meant.name(), meant.api_version());
             Finding::at(&rules::MISSPELT_KIND, document, pointer, Place::Value, message).hint(hint).meaning(word)
         }
         None => {
-            let message = format!("unknown kind {kind} in {api_version}: skipped");
-            Finding::at(&rules::UNKNOWN_KIND, document, "/kind", Place::Value, message)
+            let group = api_version.split('/').next().unwrap_or_default();
+            let known = Kind::ALL.into_iter().filter(|it| it.group() == group);
+            let known: Vec<String> = known.map(|it| format!("{} ({})", it.name(), it.api_version())).collect();
+            let hint = format!("the API server refuses it; of this group there are {}", known.join(", "));
+            Finding::at(&rules::UNKNOWN_KIND, document, "/kind", Place::Value, message).hint(hint)
         }
     }
 }

@@ -200,6 +200,7 @@ pub fn all() -> &'static [&'static Rule] {
             kustomize::RULES,
             kinds::RULES,
             labels::RULES,
+            kinds::MORE_RULES,
             variables::RULES,
             schema::RULES,
             versions::RULES,
