@@ -95,8 +95,8 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
         let paths: Vec<&str> = sources.iter().map(|source| source.path.as_str()).collect();
         *kept = Before::of(&objects, &paths);
     }
-    let scopes = match purpose {
-        Purpose::Judge => scopes::apart(objects),
+    let (scopes, findings) = match purpose {
+        Purpose::Judge => scopes::apart(objects, |file| path_of(&sources, file)),
         Purpose::Use => {
             let (scope, findings) = scopes::together(objects, |build| layout.name(build));
             (vec![scope], findings)

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Rule;
-use super::auto_mode::is_of_auto_mode;
+use super::auto_mode::{is_of_another_provider, is_of_auto_mode};
+use crate::api::kustomization::folder;
 use crate::definitions::diagnostic::Severity::{Error, Note, Warning};
 use crate::definitions::findings::{Finding, Place};
 use crate::definitions::kinds::Kind;
@@ -46,11 +47,18 @@ fn duplicate(revision: &Revision<'_>) -> Vec<Finding> {
         }
     }
     let mut findings = Vec::new();
+    let folder_of = |object: &Object| folder(revision.paths.get(object.document.file).copied().unwrap_or_default());
     for ((kind, _, name), objects) in by_name {
         let Some((first, others)) = objects.split_first() else { continue };
         for object in others {
             let (at, what, hint) = if kind.is_object() {
-                ("/metadata/name", format!("{} `{name}`", kind.name()), "rename or remove one of them")
+                let hint = match folder_of(first) == folder_of(object) {
+                    true => "rename or remove one of them",
+                    false => {
+                        "if the folders are for different clusters, name the one that is meant; else rename or remove one of them"
+                    }
+                };
+                ("/metadata/name", format!("{} `{name}`", kind.name()), hint)
             } else {
                 ("/kind", kind.name().to_owned(), "keep one of them")
             };
