@@ -102,6 +102,7 @@ pub(super) fn find<F: Files>(files: &F, scope: &Scope, collector: &mut Collector
     walk.folder(scope.root.clone(), String::new(), 0)?;
     walk.follow()?;
     walk.complete()?;
+    walk.mark_templates()?;
     Ok(walk.finds)
 }
 
@@ -116,6 +117,7 @@ pub(super) fn find_one<F: Files>(
     walk.add(name, place, Standing::Own);
     walk.kustomization_of("")?;
     walk.complete()?;
+    walk.mark_templates()?;
     Ok(walk.finds)
 }
 
@@ -367,6 +369,23 @@ impl<'f, F: Files> Walk<'f, F> {
             }
         }
         Ok(None)
+    }
+
+    /// What was asked for may lie in a chart, whose Chart.yaml is not among it.
+    fn mark_templates(&mut self) -> Result<(), F::Error> {
+        let mut folder = self.scope.root.as_str();
+        while !folder.is_empty() {
+            let (above, name) = folder.rsplit_once('/').unwrap_or(("", folder));
+            let is_of_chart = name == "templates"
+                && matches!(self.files.resolve(&below(above, "Chart.yaml"))?, Some((_, Kind::File)));
+            for found in self.finds.values_mut().filter(|it| is_of_chart && it.standing == Standing::Own) {
+                if is_within(folder, &found.place) {
+                    found.standing = Standing::Template;
+                }
+            }
+            folder = above;
+        }
+        Ok(())
     }
 
     /// Where a path that is relative to the folder that was asked for leads.

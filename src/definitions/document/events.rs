@@ -236,7 +236,7 @@ impl Walk<'_> {
                 (spans::join(pointer, &name), Some(span))
             }
             Some(Frame::Mapping { keys, pending, .. }) => {
-                let (name, findings) = key(file, &arrival, keys);
+                let (name, findings) = key(file, &arrival, keys, is_template(text, arrival.span.start_byte - offset));
                 *pending = Some((name, arrival.span));
                 if arrival.anchor != 0 {
                     let anchor = Anchor { pointer: String::new(), scalar: arrival.scalar };
@@ -308,10 +308,11 @@ impl Walk<'_> {
 }
 
 /// Checks a key of a mapping; gives the text it stands for.
-fn key(file: usize, arrival: &Arrival, keys: &mut HashMap<String, Span>) -> (String, Vec<Finding>) {
+fn key(file: usize, arrival: &Arrival, keys: &mut HashMap<String, Span>, is_template: bool) -> (String, Vec<Finding>) {
     let Some(text) = arrival.scalar.clone() else {
         let message = "a key must be text, not a mapping or a list".to_owned();
-        return (String::new(), vec![Finding::at_span(&reading::COMPLEX_KEY, file, arrival.span, message)]);
+        let finding = Finding::at_span(&reading::COMPLEX_KEY, file, arrival.span, message);
+        return (String::new(), vec![finding.maybe_hint(is_template.then(|| OF_TEMPLATE.to_owned()))]);
     };
     if text == spans::MERGE_KEY && arrival.plain && keys.insert(text.clone(), arrival.span).is_none() {
         let message = "merge keys are not YAML 1.2, and not every program that reads this file knows them".to_owned();
@@ -326,6 +327,14 @@ fn key(file: usize, arrival: &Arrival, keys: &mut HashMap<String, Span>) -> (Str
     }
     keys.insert(text.clone(), arrival.span);
     (text, Vec::new())
+}
+
+const OF_TEMPLATE: &str = "this looks like a template: render it first (`helm template`), and lint the result";
+
+/// Whether a mapping that begins here is what `{{ .Values.name }}` is to YAML.
+fn is_template(text: &str, start: usize) -> bool {
+    let before = text.get(..start).unwrap_or_default();
+    before.ends_with('{') && text.get(start..).is_some_and(|rest| rest.starts_with('{'))
 }
 
 /// The start of the line, where only blanks are before `start`: lines that are indented alike must stay so.
@@ -362,7 +371,7 @@ fn syntax_hint(text: &str, start: usize) -> Option<String> {
         return Some("indent with spaces: YAML does not allow tabs".to_owned());
     }
     if line.contains("{{") {
-        return Some("this looks like a template: render it first (`helm template`), and lint the result".to_owned());
+        return Some(OF_TEMPLATE.to_owned());
     }
     if start >= text.trim_end().len() {
         return Some("the file seems to be cut off".to_owned());
