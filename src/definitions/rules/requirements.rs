@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::Rule;
-use super::auto_mode::is_of_auto_mode;
+use super::auto_mode::{is_of_another_provider, is_of_auto_mode};
 use super::zones::meant_by;
 use crate::api::keys;
 use crate::api::node_pool::{NodePool, NodeSelectorRequirement, Operator};
@@ -126,6 +126,10 @@ pub(super) struct List {
 pub(super) fn lists(object: &Object) -> Vec<List> {
     match object.kind {
         Kind::NodePool => {
+            // What is sold there, and labels of its nodes, nobody knows here.
+            if is_of_another_provider(&object.document) {
+                return Vec::new();
+            }
             let pointer = "/spec/template/spec/requirements";
             let mut written = labels(&object.document, "/spec/template/metadata/labels");
             written.extend(requirements(&object.document, pointer));
