@@ -16,7 +16,10 @@ pub mod kubelet;
 pub mod kubelet_types;
 pub mod kustomize;
 pub mod labels;
+pub mod launching;
+pub mod limits;
 pub mod min_values;
+pub mod near_labels;
 pub mod node_overlay;
 pub mod node_pool;
 pub mod reading;
@@ -205,11 +208,14 @@ pub fn all() -> &'static [&'static Rule] {
             schema::RULES,
             versions::RULES,
             node_pool::RULES,
+            limits::RULES,
+            near_labels::RULES,
             requirements::RULES,
             zones::RULES,
             min_values::RULES,
             budgets::RULES,
             ec2_node_class::RULES,
+            launching::RULES,
             kubelet::RULES,
             unlimited::RULES,
             kubelet_types::RULES,
