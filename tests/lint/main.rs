@@ -75,6 +75,8 @@ fn a_path_that_is_not_there_is_a_mistake_of_usage() {
     assert!(code == 2 && text.contains("neither a folder nor"), "{code}: {text}");
     assert_eq!(lint(&folder(), &[]).1, 2);
     assert_eq!(lint(&folder(), &["quickstart", "--nonsense"]).1, 2);
+    let (text, code) = lint(&folder(), &["quickstart", "-o", "json=/dev/null", "-o", "junit=/dev/null"]);
+    assert_eq!((text.lines().next(), code), (Some("error: two forms can not both go to /dev/null"), 2));
 }
 
 #[test]
