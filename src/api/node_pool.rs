@@ -149,6 +149,9 @@ pub struct NodeClassReference {
     pub name: String,
 }
 
+/// Group and kind of the classes of Karpenter's AWS provider.
+pub const CLASS_GROUP: &str = "karpenter.k8s.aws";
+pub const CLASS_KIND: &str = "EC2NodeClass";
 /// Group and kind of the classes of EKS Auto Mode.
 pub const AUTO_MODE_GROUP: &str = "eks.amazonaws.com";
 pub const AUTO_MODE_KIND: &str = "NodeClass";
@@ -157,6 +160,12 @@ impl NodeClassReference {
     /// Whether EKS makes the nodes itself.
     pub fn is_of_auto_mode(&self) -> bool {
         self.group == AUTO_MODE_GROUP && self.kind == AUTO_MODE_KIND
+    }
+
+    /// Whether another controller makes the nodes: EKS, or Karpenter with the provider of another cloud.
+    pub fn is_of_others(&self) -> bool {
+        let may_be_ours = self.group.is_empty() || self.group == CLASS_GROUP || self.kind == CLASS_KIND;
+        self.is_of_auto_mode() || !may_be_ours
     }
 }
 

@@ -26,6 +26,10 @@ pub enum Standing {
     LinkNotFollowed,
     /// A folder that is another repository: a submodule. Has no content.
     Submodule,
+    /// A template of a Helm chart whose Chart.yaml lies above what was asked for. It is no YAML before it is rendered.
+    Template,
+    /// It is larger than any file of definitions. Has no content.
+    TooLarge,
 }
 
 impl SourceFile {

@@ -137,7 +137,9 @@ pub fn read_content(mut content: RevisionContent, arguments: &DefinitionArgument
 }
 
 /// Findings that say that something is not in the definitions, or is not as another program would build it.
-static LEFT_OUT: [&Rule; 4] = [
+static LEFT_OUT: [&Rule; 6] = [
+    &rules::kinds::NOT_A_DEFINITION,
+    &rules::kinds::MISPLACED_FILE,
     &rules::reading::TEMPLATE,
     &rules::kustomize::NOT_CARRIED_OUT,
     &rules::kustomize::APART,

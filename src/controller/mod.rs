@@ -81,7 +81,7 @@ use events::{Event, Fleet};
 use observed::doubted::Doubted;
 use observed::kept_by_others;
 use observed::others::{Others, without_others};
-use observed::view::{Prices, View, without_auto_mode};
+use observed::view::{Prices, View, without_those_of_others};
 use pace::{CATALOG_AGE, PAUSE_MIN, POLL, Pace, RETRY, RETRY_REFUSED_MAX, TROUBLE_SAID_AGAIN, TROUBLES_MAX};
 use plans::approvals::{Approved, Waiting};
 use plans::batch::BatchWindow;
@@ -350,7 +350,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         if std::mem::take(&mut self.repository_due) {
             self.poll_repository(now).await?;
         }
-        let observed = without_auto_mode(self.ports.cluster.observe().await?);
+        let observed = without_those_of_others(self.ports.cluster.observe().await?);
         let (mut snapshot, others) = without_others(observed, &self.options.installation);
         self.others = others;
         self.revisions.doubt(&mut snapshot);

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::suggest;
 use crate::api::{image_lock, scenario, settings};
 
 /// The kinds whose definitions are read.
@@ -57,6 +58,11 @@ impl Kind {
         }
     }
 
+    /// That of its apiVersion; nothing for a kind of Kubernetes' core.
+    pub fn group(self) -> &'static str {
+        self.api_version().split_once('/').map_or("", |(group, _)| group)
+    }
+
     /// Whether it is an object of the cluster, with a name, rather than a file for Cutlist alone.
     pub fn is_object(self) -> bool {
         !matches!(self, Self::Settings | Self::Scenario | Self::ImageLock)
@@ -89,9 +95,9 @@ pub enum Class {
     Old(&'static OldKind),
     /// Karpenter's or ours by its group, but not read.
     Unread { note: &'static str },
-    /// In our groups, or named like one of ours; with the kind that was probably meant.
+    /// In our groups, or nearly, and a kind that nobody serves; with the one that was probably meant.
     Unknown { meant: Option<Kind> },
-    /// Neither `apiVersion` nor `kind`.
+    /// Neither `apiVersion` nor `kind`, or one of them and no `metadata`.
     NoObject,
     /// One of `apiVersion` and `kind` is not there, or is not text.
     Incomplete { missing: &'static str },
@@ -238,6 +244,8 @@ pub fn classify(value: &Value) -> Class {
     let (api_version, kind) = match (text("apiVersion"), text("kind")) {
         (Some(api_version), Some(kind)) => (api_version, kind),
         (None, None) if value.get("apiVersion").is_none() && value.get("kind").is_none() => return Class::NoObject,
+        // Files of other tools have a kind of their own.
+        (None, _) | (_, None) if value.get("metadata").is_none() && !is_partly_ours(value) => return Class::NoObject,
         (None, _) => return Class::Incomplete { missing: "apiVersion" },
         (_, None) => return Class::Incomplete { missing: "kind" },
     };
@@ -247,22 +255,107 @@ pub fn classify(value: &Value) -> Class {
     if let Some(old) = OLD_KINDS.iter().find(|old| old.kind == kind && old.api_version == api_version) {
         return Class::Old(old);
     }
-    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    // `karpenter.sh` is a group whose version was forgotten; `v1` is a version.
+    let group = api_version
+        .split_once('/')
+        .map_or(if api_version.contains('.') { api_version } else { "" }, |(group, _)| group);
     if let Some((.., note)) = UNREAD.iter().find(|(of, name, _)| *of == group && *name == kind) {
         return Class::Unread { note };
     }
-    if GROUPS.contains(&group) {
-        return Class::Unknown { meant: nearest_kind(kind) };
+    if let Some(meant) = meant(group, kind) {
+        return Class::Unknown { meant: Some(meant) };
     }
-    let same_name = Kind::ALL.into_iter().find(|read| read.name() == kind && read.is_object());
-    match same_name.filter(|_| group.contains("karpenter") || group.is_empty()) {
-        Some(meant) => Class::Unknown { meant: Some(meant) },
-        None => Class::Foreign,
-    }
+    if GROUPS.contains(&group) { Class::Unknown { meant: None } } else { Class::Foreign }
 }
 
-/// The kind that was probably meant.
-fn nearest_kind(text: &str) -> Option<Kind> {
-    let named = |name: &str| Kind::ALL.into_iter().find(|kind| kind.name() == name);
-    named(text).or_else(|| named(super::suggest::nearest(text, Kind::ALL.iter().map(|kind| kind.name()))?))
+/// The kind of ours that is called like a kind of another project.
+pub fn named_alike(kind: &str) -> Option<Kind> {
+    let ours = Kind::ALL.into_iter().filter(|it| it.is_object() && !it.group().is_empty());
+    ours.into_iter().find(|it| it.name().eq_ignore_ascii_case(kind))
+}
+
+/// Whether what is there of apiVersion and kind is ours: of one of our groups, or one of our kinds.
+pub fn is_partly_ours(value: &Value) -> bool {
+    let text = |name| value.get(name).and_then(Value::as_str).map(str::trim);
+    let group = text("apiVersion").and_then(|text| text.split('/').next());
+    group.is_some_and(|group| GROUPS.contains(&group)) || text("kind").and_then(named_alike).is_some()
+}
+
+/// The kind that was probably meant by a kind of this group, where it is none that anybody serves. Who means another kind has a group of
+/// their own, which is not like ours; and `NodePool` is a kind of other projects, too.
+fn meant(group: &str, kind: &str) -> Option<Kind> {
+    let objects = || Kind::ALL.into_iter().filter(|it| it.api_version().contains('/'));
+    if GROUPS.contains(&group) {
+        return nearest_kind(kind, objects());
+    }
+    let is_like =
+        |ours: &str| group.eq_ignore_ascii_case(ours) || suggest::nearest(group, [ours].into_iter()).is_some();
+    let near = nearest_kind(kind, objects().filter(|it| group == it.group() || is_like(it.group())));
+    // Groups without a dot, and those of k8s.io, are Kubernetes' own, and it has no such kinds.
+    let is_kubernetes_own = !group.contains('.') || group.ends_with(".k8s.io");
+    let is_alike = is_kubernetes_own || ["karpenter", "cutlist"].iter().any(|word| group.to_lowercase().contains(word));
+    near.or_else(|| objects().filter(|it| it.is_object() && is_alike).find(|it| it.name().eq_ignore_ascii_case(kind)))
+}
+
+/// Of these kinds the one with this name, or with the nearest.
+fn nearest_kind(text: &str, mut kinds: impl Iterator<Item = Kind> + Clone) -> Option<Kind> {
+    let nearest = suggest::nearest(text, kinds.clone().map(Kind::name));
+    kinds.clone().find(|kind| kind.name() == text).or_else(|| kinds.find(|kind| Some(kind.name()) == nearest))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn class(api_version: &str, kind: &str) -> Class {
+        classify(&json!({ "apiVersion": api_version, "kind": kind }))
+    }
+
+    #[test]
+    fn what_is_nearly_ours_is_a_mistake() {
+        for (api_version, kind, meant) in [
+            ("karpenter.sh/v1", "Nodepool", Some(Kind::NodePool)),
+            ("karpenter.sh/v2", "NodePool", Some(Kind::NodePool)),
+            ("karpenter.sh", "NodePool", Some(Kind::NodePool)),
+            ("karpenter/v1", "NodePool", Some(Kind::NodePool)),
+            ("Karpenter.sh/v1", "NodePool", Some(Kind::NodePool)),
+            ("karpentr.sh/v1", "NodePoll", Some(Kind::NodePool)),
+            ("v1", "NodePool", Some(Kind::NodePool)),
+            ("apps/v1", "NodePool", Some(Kind::NodePool)),
+            ("policy/v1", "disruptionBudget", Some(Kind::DisruptionBudget)),
+            ("karpenter.sh/v1", "EC2NodeClass", Some(Kind::EC2NodeClass)),
+            ("karpenter.aws/v1", "EC2NodeClass", Some(Kind::EC2NodeClass)),
+            ("karpenter.k8s.aws/v1", "Ec2NodeClas", Some(Kind::EC2NodeClass)),
+            ("cutlist.dev/v1", "DisruptionBudget", Some(Kind::DisruptionBudget)),
+            ("cutlist.io/v1alpha1", "DisruptionBudgets", Some(Kind::DisruptionBudget)),
+            ("autoscaling.x-k8s.io/v1beta1", "CapacityBufer", Some(Kind::CapacityBuffer)),
+            ("autoscaling.k8s.io/v1beta1", "CapacityBuffer", Some(Kind::CapacityBuffer)),
+            ("karpenter.sh/v1", "NodeClaims", None),
+            ("karpenter.k8s.aws/v1", "Deployment", None),
+        ] {
+            assert_eq!(class(api_version, kind), Class::Unknown { meant }, "{api_version} {kind}");
+        }
+    }
+
+    #[test]
+    fn kinds_of_others_are_theirs() {
+        for (api_version, kind) in [
+            ("hypershift.openshift.io/v1beta1", "NodePool"),
+            ("apps.openyurt.io/v1beta1", "NodePool"),
+            ("container.gcp.upbound.io/v1beta1", "NodePool"),
+            ("eks.amazonaws.com/v1", "NodeClass"),
+            ("karpenter.azure.com/v1beta1", "AKSNodeClass"),
+            ("policy/v1", "PodDisruptionBudget"),
+            ("autoscaling.x-k8s.io/v1", "ProvisioningRequest"),
+            ("apps/v1", "Deployment"),
+            ("v1", "Pod"),
+            ("v1", "Node"),
+            ("kustomize.config.k8s.io/v1beta1", "Kustomization"),
+            ("scheduling.k8s.io/v1", "PriorityClass"),
+        ] {
+            assert_eq!(class(api_version, kind), Class::Foreign, "{api_version} {kind}");
+        }
+    }
 }

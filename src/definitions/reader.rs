@@ -16,7 +16,7 @@ use super::document::{self, Document, Parsed};
 use super::findings::{self, Finding, Place};
 use super::given::GivenVariables;
 use super::judging::{self, Judged};
-use super::kinds::{Class, Kind, classify};
+use super::kinds::{self, Class, Kind, classify};
 use super::kustomize::{self, Build, Layout, Role};
 use super::memory::{JudgedOfFile, KnownJudged, Memory};
 use super::misses::Misses;
@@ -54,7 +54,7 @@ pub struct Aside<'a> {
 pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, aside: Aside<'_>) -> Definitions {
     let Aside { mut memory, objects: kept, options } = aside;
     let is_read = |file: &&SourceFile| match &file.standing {
-        Standing::Own => files::is_candidate(&file.path),
+        Standing::Own | Standing::Template | Standing::TooLarge => files::is_candidate(&file.path),
         Standing::LinkNotFollowed | Standing::Submodule => true,
         Standing::Named | Standing::Applied => true,
         Standing::LinkTo(_) => false,
@@ -81,7 +81,8 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
         Reading { context, findings, ahead, purpose: Some(purpose), before: options.before, ..Reading::default() };
     reading.judged = memory.as_deref_mut().map(|memory| memory.judged(known));
     for (index, ((source, parsed), how)) in sources.iter().zip(&parsed).zip(hows).enumerate() {
-        reading.file(index, source, parsed, how);
+        let is_named = files::is_of_root(&source.path) || !matches!(layout.role(index), Role::Plain | Role::Apart);
+        reading.file(index, source, parsed, (how, is_named));
     }
     for build in builds {
         reading.build(build, &sources);
@@ -94,14 +95,14 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
         let paths: Vec<&str> = sources.iter().map(|source| source.path.as_str()).collect();
         *kept = Before::of(&objects, &paths);
     }
-    let scopes = match purpose {
-        Purpose::Judge => scopes::apart(objects),
+    let (scopes, findings) = match purpose {
+        Purpose::Judge => scopes::apart(objects, |file| path_of(&sources, file)),
         Purpose::Use => {
             let (scope, findings) = scopes::together(objects, |build| layout.name(build));
-            reading.findings.extend(findings);
-            vec![scope]
+            (vec![scope], findings)
         }
     };
+    reading.findings.extend(findings);
     let mut definitions: Option<Definitions> = None;
     for scope in scopes {
         let found = judged(scope, &sources, &mut reading.findings, purpose == Purpose::Use);
@@ -216,14 +217,14 @@ fn parser<'c>(sources: &[&SourceFile], context: &'c Context) -> impl Fn(usize, &
         }
         match text_of(index, source) {
             Ok(text) => document::parse(index, &text),
-            Err(finding) => Parsed { findings: vec![*finding], ..Parsed::default() },
+            Err(finding) => Parsed::of_no_text(*finding, &source.content),
         }
     }
 }
 
 /// What a cluster has is asked for whatever the paths of the settings are: they are those of the repository that it came from.
 fn is_asked_for(source: &SourceFile, paths: &[String]) -> bool {
-    let is_own = source.standing == Standing::Own;
+    let is_own = matches!(source.standing, Standing::Own | Standing::Template | Standing::TooLarge);
     source.standing == Standing::Applied || (is_own && files::is_selected(&source.path, paths))
 }
 
@@ -255,8 +256,11 @@ fn how(
     let is_asked_for = is_asked_for(source, &context.paths);
     let role = layout.role(index);
     let judges = purpose == Purpose::Judge && is_asked_for;
-    match (matches!(source.standing, Standing::LinkNotFollowed | Standing::Submodule), role, is_used) {
-        (true, ..) => How::NotRead,
+    match (source.standing.clone(), role, is_used) {
+        (Standing::LinkNotFollowed | Standing::Submodule, ..) => How::NotRead,
+        // Settings may leave it out, unless a kustomization needs it.
+        (Standing::TooLarge, Role::Plain | Role::Apart, _) if !is_asked_for => How::Skipped,
+        (Standing::TooLarge, ..) => How::NotRead,
         (_, Role::Resource | Role::Patch, true) if judges => How::InPart(role),
         (_, Role::Patch, false) if judges => How::InPart(role),
         (.., true) => How::Counted(role),
@@ -317,7 +321,8 @@ impl Reading<'_> {
         definitions.paths_read = std::mem::take(&mut self.paths_read);
     }
 
-    fn file(&mut self, index: usize, source: &SourceFile, parsed: &Parsed, how: How) {
+    /// `is_named`: whether somebody says that it is ours, so that all that is wrong with it counts.
+    fn file(&mut self, index: usize, source: &SourceFile, parsed: &Parsed, (how, is_named): (How, bool)) {
         if how == How::NotRead {
             let (not_read, finding) = not_read::passed_over(index, source);
             self.not_read.push(not_read);
@@ -326,8 +331,9 @@ impl Reading<'_> {
         if how == How::Skipped {
             return;
         }
-        if let Some(chart) = self.context.template_of(&source.path) {
-            self.not_read.push(NotRead { path: source.path.clone(), why: not_read::OF_A_CHART });
+        let of_chart_above = (source.standing == Standing::Template).then_some("");
+        if let Some(chart) = self.context.template_of(&source.path).or(of_chart_above) {
+            self.not_read.push(NotRead::new(source.path.clone(), not_read::OF_A_CHART));
             // One note for a chart, at its first template.
             if self.charts.insert(chart.to_owned()) {
                 let message = "templates of a Helm chart are not read";
@@ -343,6 +349,11 @@ impl Reading<'_> {
         }
         self.documents_read += parsed.count;
         let mut found = parsed.findings.clone();
+        if is_named {
+            found.extend(parsed.aside.iter().cloned());
+        } else if parsed.has_unread {
+            self.not_read.push(NotRead::new(source.path.clone(), not_read::UNREADABLE));
+        }
         match how {
             How::Whole | How::Apart => self.documents(source, parsed, &mut found),
             How::InPart(role) => self.in_part(parsed, role, &mut found),
@@ -388,8 +399,9 @@ impl Reading<'_> {
             }
         }
         // One note for a file, and none where a file has objects as well, or findings anyway.
-        if let Some(note) = no_object
-            && parsed.documents.len() == 1
+        let unread = parsed.aside.first().filter(|_| parsed.has_unread).map(unread::no_definition);
+        if let Some(note) = no_object.or(unread)
+            && parsed.documents.len() <= 1
             && found.is_empty()
             && !files::is_of_another_tool(&source.path)
         {
@@ -423,8 +435,9 @@ impl Reading<'_> {
             let Some(source) = sources.get(document.file) else { continue };
             let objects = self.objects.len();
             match classify(&document.value) {
-                // The files say it already.
-                Class::NoObject | Class::Incomplete { .. } => {}
+                // kustomize builds nothing that lacks one of them.
+                Class::NoObject => found.push(unread::incomplete("kind", &document)),
+                Class::Incomplete { missing } => found.push(unread::incomplete(missing, &document)),
                 class => {
                     let (skipped, counted) = (self.documents_skipped, self.definitions_found);
                     self.document(class, &document, Origin::Built(place, number), source, &mut found);
@@ -469,6 +482,7 @@ impl Reading<'_> {
             }
             Class::Foreign => {
                 self.documents_skipped += 1;
+                self.not_read.extend(NotRead::alike(&source.path, document));
                 found.extend(unread::no_settings(document, &source.path));
                 found.extend(match (origin, self.ahead.get_mut(document.file)) {
                     (Origin::Written(number), Some(ahead)) => ahead.foreign(number, document),
@@ -478,14 +492,14 @@ impl Reading<'_> {
             Class::Old(old) => found.extend(unread::outdated(old, document)),
             Class::Unread { note } => {
                 self.documents_skipped += 1;
-                found.push(Finding::at(&kind_rules::UNKNOWN_KIND, document, "/kind", Place::Value, note));
+                found.push(Finding::at(&kind_rules::NOT_A_DEFINITION, document, "/kind", Place::Value, note));
             }
             Class::Unknown { meant } => {
                 self.documents_skipped += 1;
                 found.push(unread::unknown(document, meant));
             }
             Class::Incomplete { missing } => {
-                if files::is_of_another_tool(&source.path) {
+                if files::is_of_another_tool(&source.path) && !kinds::is_partly_ours(&document.value) {
                     self.documents_skipped += 1;
                 } else {
                     found.push(unread::incomplete(missing, document));

@@ -1,14 +1,16 @@
 //! Which objects are held against each other.
 //!
-//! Without kustomizations: all. What one kustomization builds with pools and classes is complete by itself, and two of them
-//! may define the same: each is judged alone. The rest is judged together, with everything that is defined elsewhere in sight.
+//! What one kustomization builds is applied by itself, and so, mostly, are folders that define the same: each is judged alone. What is
+//! complete, with pools and classes, sees nothing of the others; else the others are in sight, to be found and not to be judged.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::files::covers;
 use super::findings::{Finding, Place};
 use super::kinds::Kind;
 use super::revision::Object;
-use super::rules::kustomize::SEVERAL;
+use super::rules::kustomize::{SEVERAL, SEVERAL_FOLDERS};
+use crate::api::kustomization::folder;
 
 /// Objects that are judged together.
 #[derive(Debug, Default)]
@@ -34,7 +36,9 @@ impl Scope {
     }
 
     fn visit(&mut self, object: &Object) {
-        self.visitors.0.insert((object.document.file, object.document.name()));
+        let patches = object.document.parts.iter().map(|(_, origin)| origin.file);
+        let name = object.document.name();
+        self.visitors.0.extend(patches.chain([object.document.file]).map(|file| (file, name.clone())));
         self.objects.push(object.clone());
     }
 }
@@ -47,41 +51,95 @@ fn key(object: &Object) -> Option<Key> {
     Some((object.kind, object.namespace().to_owned(), name.to_owned()))
 }
 
-/// To judge every file: the scopes, the rest first.
-pub fn apart(objects: Vec<Object>) -> Vec<Scope> {
-    let mut kinds: BTreeMap<usize, BTreeSet<Kind>> = BTreeMap::new();
-    for object in &objects {
-        if let Some(build) = object.build {
-            kinds.entry(build).or_default().insert(object.kind);
-        }
-    }
-    let complete =
-        |kinds: &BTreeSet<Kind>| [Kind::NodePool, Kind::EC2NodeClass].iter().all(|kind| kinds.contains(kind));
-    let complete: BTreeSet<usize> =
-        kinds.iter().filter(|(_, kinds)| complete(kinds)).map(|(build, _)| *build).collect();
-    let (mut rest, mut scopes) = (Scope::default(), BTreeMap::<usize, Scope>::new());
-    let mut known: BTreeMap<Key, Option<usize>> = BTreeMap::new();
+/// What is judged alone: the rest, what a kustomization builds, or what lies in a folder.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Part {
+    Rest,
+    Build(usize),
+    Folder(String),
+}
+
+/// To judge every file: the scopes, the rest first. `path` gives that of a file.
+pub fn apart<'p>(objects: Vec<Object>, path: impl Fn(usize) -> &'p str) -> (Vec<Scope>, Vec<Finding>) {
+    let (folders, findings) = folders(&objects, &path);
+    let mut scopes = BTreeMap::from([(Part::Rest, Scope::default())]);
     for object in objects {
-        match object.build.filter(|build| complete.contains(build)) {
-            Some(build) => scopes.entry(build).or_default().objects.push(object),
-            None => {
-                let first = key(&object).map(|key| *known.entry(key).or_insert(object.build));
-                if first.is_none_or(|first| first == object.build) {
-                    rest.objects.push(object);
+        let path = path(object.document.file);
+        let part = match object.build {
+            Some(build) => Part::Build(build),
+            None if !object.kind.is_object() || object.staged => Part::Rest,
+            None => folders.iter().find(|it| covers(it, path)).map_or(Part::Rest, |it| Part::Folder(it.clone())),
+        };
+        scopes.entry(part).or_default().objects.push(object);
+    }
+    let own: BTreeMap<Part, Vec<Object>> =
+        scopes.iter().map(|(part, scope)| (part.clone(), scope.objects.clone())).collect();
+    for (part, scope) in &mut scopes {
+        let has = |kind: Kind| scope.objects.iter().any(|object| object.kind == kind);
+        let is_complete = *part != Part::Rest && has(Kind::NodePool) && has(Kind::EC2NodeClass);
+        let keys: BTreeSet<Key> = scope.objects.iter().filter_map(key).collect();
+        let mut seen: BTreeMap<Key, Vec<&Object>> = BTreeMap::new();
+        for (other, object) in own.iter().flat_map(|(other, objects)| objects.iter().map(move |it| (other, it))) {
+            let is_in_sight = match (other, key(object)) {
+                _ if other == part => false,
+                (Part::Rest, None) => !object.kind.is_object(),
+                (_, None) => false,
+                // What lies outside of the folders is for all of them.
+                (Part::Rest, Some(_)) if matches!(part, Part::Folder(_)) => true,
+                _ => !is_complete,
+            };
+            let Some(key) = key(object).filter(|key| is_in_sight && !keys.contains(key)) else {
+                if is_in_sight && !object.kind.is_object() {
+                    scope.visit(object);
                 }
+                continue;
+            };
+            let alike = seen.entry(key).or_default();
+            if !alike.iter().any(|it| it.document.value == object.document.value) {
+                alike.push(object);
+                scope.visit(object);
             }
         }
     }
-    for scope in scopes.values_mut() {
-        rest.objects.iter().filter(|object| !object.kind.is_object()).for_each(|object| scope.visit(object));
-        for object in &scope.objects {
-            if let Some(key) = key(object).filter(|key| !known.contains_key(key)) {
-                known.insert(key, object.build);
-                rest.visit(object);
-            }
+    (scopes.into_values().collect(), findings)
+}
+
+/// Folders that are no kustomizations and define the same, the deepest first: each is for another cluster. Whoever means one cluster is told.
+fn folders<'p>(objects: &[Object], path: impl Fn(usize) -> &'p str) -> (Vec<String>, Vec<Finding>) {
+    let mut first: BTreeMap<Key, &Object> = BTreeMap::new();
+    let mut found: BTreeMap<String, Option<Finding>> = BTreeMap::new();
+    for object in objects.iter().filter(|object| object.build.is_none()) {
+        let Some(key) = key(object) else { continue };
+        let known = *first.entry(key).or_insert(object);
+        let (one, other) = (folder(path(known.document.file)), folder(path(object.document.file)));
+        if one == other {
+            continue;
         }
+        let (one, other) = where_they_part(one, other);
+        let (kind, name) = (object.kind.name(), object.name().unwrap_or_default());
+        let shown = |folder: &str| if folder.is_empty() { "the root".to_owned() } else { format!("`{folder}`") };
+        let message = format!("{kind} `{name}` is defined in {} as well: each folder is judged alone", shown(one));
+        let finding = Finding::at(&SEVERAL_FOLDERS, &object.document, "/metadata/name", Place::Value, message)
+            .related(&known.document, "/metadata/name", "first defined here")
+            .hint(format!(
+                "right for folders of different clusters, and each is planned alone: `cutlist plan {other}`"
+            ));
+        found.entry(one.to_owned()).or_insert(None);
+        found.entry(other.to_owned()).or_insert(None).get_or_insert(finding);
     }
-    std::iter::once(rest).chain(scopes.into_values()).collect()
+    let findings = found.values().flatten().cloned().collect();
+    // A folder in another one comes before it.
+    (found.into_keys().filter(|folder| !folder.is_empty()).rev().collect(), findings)
+}
+
+/// The folders below the one that has both; or itself, where one is in the other.
+fn where_they_part<'f>(one: &'f str, other: &'f str) -> (&'f str, &'f str) {
+    let alike = one.split('/').zip(other.split('/')).take_while(|(one, other)| one == other).count();
+    let first = |folder: &'f str| {
+        let end = folder.match_indices('/').nth(alike).map_or(folder.len(), |(at, _)| at);
+        folder.get(..end).unwrap_or(folder)
+    };
+    (first(one), first(other))
 }
 
 /// To use them together: one scope, and what can not stand in one. `name` gives the folder of a kustomization.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
+use crate::api::source::Standing;
 
 fn read_text(text: &str) -> Definitions {
     read(&[SourceFile::new("a.yaml", text)], &GivenVariables::default())
@@ -139,16 +140,67 @@ fn rules_of(definitions: &Definitions) -> Vec<&str> {
 
 #[test]
 fn what_is_no_text_says_so() {
-    let utf16: Vec<u8> = [0xff, 0xfe].into_iter().chain("kind: x".encode_utf16().flat_map(u16::to_le_bytes)).collect();
-    for content in [utf16.as_slice(), b"a: \xff\xfe", b"\x7fELF\x02\x01\xf5"] {
+    let utf16: Vec<u8> =
+        [0xff, 0xfe].into_iter().chain("kind: NodePool".encode_utf16().flat_map(u16::to_le_bytes)).collect();
+    for content in [utf16.as_slice(), b"a: karpenter.sh/x \xff\xfe"] {
         let definitions = read_bytes(content);
         assert_eq!(rules_of(&definitions), ["not-utf8"], "{:?}", shown(&definitions));
     }
-    let definitions = read_bytes(b"a: 1\nb: \xc3\xa9\xff");
+    // In which nothing looks like a definition.
+    for content in [b"a: \xff\xfe".as_slice(), b"\x7fELF\x02\x01\xf5"] {
+        let definitions = read_bytes(content);
+        assert_eq!(rules_of(&definitions), ["not-an-object"], "{:?}", shown(&definitions));
+        assert_eq!(definitions.not_read.len(), 1);
+    }
+    let definitions = read_bytes(b"kind: Pod\nb: \xc3\xa9\xff");
     let span = definitions.diagnostics[0].span;
     assert_eq!((span.line, span.column), (2, 5));
     assert!(read_bytes(&vec![b'#'; limits::FILE_BYTES + 1]).diagnostics[0].rule == "file-too-large");
     assert_eq!(read_bytes(b"a\0b: 1").documents_read, 1);
+}
+
+/// What is too large is not read; whether it counts, paths of the settings say, and kustomizations.
+#[test]
+fn a_file_that_is_too_large_counts_where_it_is_asked_for() {
+    let large = SourceFile { standing: Standing::TooLarge, ..SourceFile::new("vendor/openapi.yaml", "") };
+    let settings = "apiVersion: cutlist.dev/v1alpha1\nkind: Settings\nspec: { paths: [pools] }\n";
+    let pool = SourceFile::new("pools/a.yaml", POOL);
+    let definitions = read(&[large.clone(), pool.clone()], &GivenVariables::default());
+    assert_eq!(rules_of(&definitions)[1..], ["file-too-large"], "{:?}", shown(&definitions));
+    assert_eq!(definitions.not_read.len(), 1);
+    let files = [large, pool, SourceFile::new("cutlist.yaml", settings)];
+    let definitions = read(&files, &GivenVariables::default());
+    assert!(!definitions.has_errors() && definitions.not_read.is_empty(), "{:?}", shown(&definitions));
+}
+
+/// Whoever reads a file of another tool finds nothing in it; one that may be ours can not be left out in silence.
+#[test]
+fn what_is_wrong_with_files_of_other_tools_is_theirs() {
+    for text in [
+        "Resources: { Role: !Sub x }",
+        "image: x\nimage: y",
+        "service:\n%{ if ipv6 ~}\n",
+        "kind: DaemonSet\nreplicas: 2",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: { name: a, name: b }",
+        "x: &x [*x]",
+    ] {
+        let definitions = read_text(text);
+        assert!(!definitions.has_errors(), "{text}: {:?}", shown(&definitions));
+    }
+    for text in [
+        "kind: NodePool\nspec: { weight: !Sub x }",
+        "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: { name: a, name: b }",
+        "kind: NodePool\nspec: [",
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: { name: a, name: b }",
+        "kind: ConfigMap\nkind: NodePool\nspec: {}",
+    ] {
+        assert!(read_text(text).has_errors(), "{text}");
+    }
+    // Named by a kustomization it is ours, whatever it is.
+    let files =
+        [("kustomization.yaml", "resources: [a.yaml]"), ("a.yaml", "apiVersion: v1\nkind: ConfigMap\na: 1\na: 2\n")];
+    let files = files.map(|(path, text)| SourceFile::new(path, text));
+    assert!(read(&files, &GivenVariables::default()).has_errors());
 }
 
 #[test]
@@ -169,9 +221,9 @@ fn depth_aliases_and_documents_have_limits() {
         bomb += &format!("a{level}: &a{level} [{aliases}]\n");
     }
     let aliases = format!("a: &a 1\nb: [{}]", vec!["*a"; limits::DOCUMENT_ALIASES + 1].join(", "));
-    let itself = "a: &a [*a]";
+    let itself = "kind: NodePool\na: &a [*a]";
     for (name, content) in [("deep", &deep), ("block", &block), ("bomb", &bomb), ("aliases", &aliases)] {
-        let text = format!("{content}\n---\n{CLASS}");
+        let text = format!("kind: NodePool\n{content}\n---\n{CLASS}");
         let definitions = read_text(&text);
         assert!(rules_of(&definitions).contains(&"limit"), "{name}: {:?}", rules_of(&definitions));
         assert_eq!(definitions.node_classes.len(), 1, "{name}: the document behind it is read");

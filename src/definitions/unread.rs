@@ -49,8 +49,22 @@ pub fn no_object(document: &Document) -> Finding {
             return finding.hint(format!("did you mean `{field}`?"));
         }
     }
-    let message = "no Kubernetes object (neither apiVersion nor kind): skipped";
+    let lacks = match (
+        map.is_some_and(|map| map.contains_key("apiVersion")),
+        map.is_some_and(|map| map.contains_key("kind")),
+    ) {
+        (false, false) => "neither apiVersion nor kind",
+        (true, _) => "no kind",
+        (false, true) => "no apiVersion",
+    };
+    let message = format!("no Kubernetes object ({lacks}): skipped");
     Finding::at(&rules::NO_OBJECT, document, "", Place::Key, message)
+}
+
+/// A file that can not be read, with what was found in it, and in which nothing looks like a definition.
+pub fn no_definition(found: &Finding) -> Finding {
+    let message = format!("not read, since {}; nothing in it looks like a definition: skipped", found.message);
+    Finding::at_span(&rules::NO_OBJECT, found.file, found.span, message)
 }
 
 /// An object with only one of apiVersion and kind.
@@ -64,21 +78,24 @@ pub fn incomplete(missing: &str, document: &Document) -> Finding {
     Finding::at(&rules::INCOMPLETE, document, &pointer, Place::Key, message).hint(hint)
 }
 
-/// A kind of our groups, or nearly, that does not exist.
+/// A kind of our groups, or nearly, that does not exist: no API server takes the object, and left out it looks like one that was deleted.
 pub fn unknown(document: &Document, meant: Option<Kind>) -> Finding {
     let (api_version, kind) =
         (document.str("/apiVersion").unwrap_or_default(), document.str("/kind").unwrap_or_default());
+    let message = format!("there is no kind {kind} in {api_version}");
     match meant {
         Some(meant) => {
             let pointer = if meant.name() == kind { "/apiVersion" } else { "/kind" };
-            let message = format!("unknown kind {kind} in {api_version}: skipped");
             let word = if pointer == "/kind" { meant.name() } else { meant.api_version() };
             let hint = format!("did you mean `kind: {}` in `apiVersion: {}`?", meant.name(), meant.api_version());
             Finding::at(&rules::MISSPELT_KIND, document, pointer, Place::Value, message).hint(hint).meaning(word)
         }
         None => {
-            let message = format!("unknown kind {kind} in {api_version}: skipped");
-            Finding::at(&rules::UNKNOWN_KIND, document, "/kind", Place::Value, message)
+            let group = api_version.split('/').next().unwrap_or_default();
+            let known = Kind::ALL.into_iter().filter(|it| it.group() == group);
+            let known: Vec<String> = known.map(|it| format!("{} ({})", it.name(), it.api_version())).collect();
+            let hint = format!("the API server refuses it; of this group there are {}", known.join(", "));
+            Finding::at(&rules::UNKNOWN_KIND, document, "/kind", Place::Value, message).hint(hint)
         }
     }
 }

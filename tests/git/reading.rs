@@ -4,7 +4,8 @@ use std::error::Error;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use cutlist::adapters::git::{LimitError, ReadError, read_folder, read_revision};
+use cutlist::adapters::git::{ReadError, read_folder, read_revision};
+use cutlist::api::source::Standing;
 use cutlist::core::plan::NoteCode;
 
 use crate::fixture::{Fixture, files, git, notes};
@@ -370,10 +371,9 @@ fn a_damaged_repository_is_an_error() {
 fn a_file_that_is_too_large_is_never_dropped_in_silence() {
     let fixture = Fixture::new();
     fixture.commit("One", &[("a.yaml", "a"), ("large.yaml", &" ".repeat((8 << 20) + 1)), ("large.bin", "x")]);
-    for error in [read_folder(&fixture.path()).unwrap_err(), read_revision(&fixture.path(), "main").unwrap_err()] {
-        let ReadError::Limit(limit) = &error else { panic!("{error:?}") };
-        assert_eq!(limit, &LimitError::FileTooLarge { path: "large.yaml".to_owned() });
-        assert_eq!(error.to_string(), "`large.yaml` is larger than 8 MiB");
+    for content in [read_folder(&fixture.path()).unwrap(), read_revision(&fixture.path(), "main").unwrap()] {
+        let standings: Vec<_> = content.files.iter().map(|file| (file.path.as_str(), &file.standing)).collect();
+        assert_eq!(standings, [("a.yaml", &Standing::Own), ("large.yaml", &Standing::TooLarge)]);
     }
 }
 

@@ -75,6 +75,8 @@ fn a_path_that_is_not_there_is_a_mistake_of_usage() {
     assert!(code == 2 && text.contains("neither a folder nor"), "{code}: {text}");
     assert_eq!(lint(&folder(), &[]).1, 2);
     assert_eq!(lint(&folder(), &["quickstart", "--nonsense"]).1, 2);
+    let (text, code) = lint(&folder(), &["quickstart", "-o", "json=/dev/null", "-o", "junit=/dev/null"]);
+    assert_eq!((text.lines().next(), code), (Some("error: two forms can not both go to /dev/null"), 2));
 }
 
 #[test]
@@ -153,6 +155,47 @@ fn a_patch_alone_is_no_definition() {
     assert_eq!((text.as_str(), code), ("1 file: no definitions found\n", 0));
     let (text, code) = lint(&folder(), &["kustomize/input/overlays/prod"]);
     assert_eq!((text.as_str(), code), ("4 files, 2 definitions: clean\n", 0));
+}
+
+/// The chart is above what was typed.
+#[test]
+fn a_template_of_a_chart_is_none_when_it_is_typed() {
+    for path in ["kinds/input/chart/templates/pool.yaml", "kinds/input/chart/templates"] {
+        let (text, code) = lint(&folder(), &[path]);
+        assert!(text.starts_with("note[CL0014 template]: templates of a Helm chart are not read"), "{path}: {text}");
+        assert_eq!((text.matches("note[").count(), code), (1, 0), "{path}: {text}");
+    }
+}
+
+/// A folder for each cluster, named one by one.
+#[test]
+fn folders_that_are_typed_may_define_the_same() {
+    let (text, code) = lint(&folder(), &["folders/input/clusters/use1", "folders/input/clusters/euw1"]);
+    assert!(text.contains("note[CL0022 several-folders]") && !text.contains("defined twice"), "{text}");
+    assert_eq!(code, 0, "{text}");
+}
+
+/// One that is vendored is nobody's definition, and settings may say so.
+#[test]
+fn a_file_that_is_too_large_is_a_finding() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |path: &str, content: &str| std::fs::write(folder.path().join(path), content).unwrap();
+    std::fs::create_dir(folder.path().join("pools")).unwrap();
+    let pool = std::fs::read_to_string(self::folder().join("other-tools/input/pool.yaml")).unwrap();
+    let class = std::fs::read_to_string(self::folder().join("other-tools/input/class.yaml")).unwrap();
+    write("pools/all.yaml", &format!("{pool}---\n{class}"));
+    write("openapi.yaml", &"#".repeat((8 << 20) + 1));
+    let (text, code) = lint(folder.path(), &["."]);
+    assert!(text.starts_with("error[CL0002 file-too-large]: the file is larger than the 8 MiB"), "{text}");
+    assert!(text.contains("--> openapi.yaml:1:1") && text.contains("`spec.paths` of cutlist.yaml"), "{text}");
+    assert_eq!(code, 1, "{text}");
+    write("cutlist.yaml", "apiVersion: cutlist.dev/v1alpha1\nkind: Settings\nspec: { paths: [pools] }\n");
+    let (text, code) = lint(folder.path(), &["."]);
+    assert_eq!((text.as_str(), code), ("2 files, 3 definitions: clean\n", 0));
+    // What a kustomization needs can not be left out.
+    write("pools/kustomization.yaml", "resources: [all.yaml, ../openapi.yaml]\n");
+    let (text, code) = lint(folder.path(), &["."]);
+    assert!(text.contains("error[CL0002 file-too-large]") && code == 1, "{text}");
 }
 
 #[test]

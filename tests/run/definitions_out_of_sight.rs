@@ -48,6 +48,29 @@ fn removals(stage: &Stage) -> usize {
     })
 }
 
+/// A slip in the kind or the group makes another object of it, and deletes nothing: no API server takes it for one.
+#[tokio::test(start_paused = true)]
+async fn a_pool_whose_kind_is_misspelt_stays_with_its_nodes() {
+    for (written, slip) in [
+        ("kind: NodePool", "kind: Nodepool"),
+        ("apiVersion: karpenter.sh/v1", "apiVersion: karpenter/v1"),
+        ("apiVersion: karpenter.sh/v1", "apiVersion: karpenter.sh/v2"),
+        ("apiVersion: karpenter.sh/v1", "apiVersion: apps/v1"),
+        ("kind: NodePool\n", ""),
+        // What another project calls so.
+        ("apiVersion: karpenter.sh/v1", "apiVersion: nodes.example.com/v1"),
+    ] {
+        let mut stage = with_two_pools(EXTRA).await;
+        let rest = POOL.replacen("name: default", "name: other", 1);
+        let extra = extra();
+        assert!(extra.contains(written), "{extra}");
+        let changed = extra.replacen(written, slip, 1);
+        stage.script.commit("slip", &[("pool.yaml", &rest), (EXTRA, &changed), ("cutlist.yaml", SETTINGS)]);
+        stage.run_for(1500).await;
+        assert_eq!((pools(&stage), stage.snapshot().nodes.len(), removals(&stage)), (2, 4, 0), "{slip}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_pool_whose_file_becomes_a_link_stays_with_its_nodes() {
     let ways = [

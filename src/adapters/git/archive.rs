@@ -8,7 +8,7 @@ use std::path::{Component, Path};
 use flate2::read::MultiGzDecoder;
 use tar::EntryType;
 
-use super::collect::{Collector, LimitError};
+use super::collect::{Collector, Content, LimitError};
 use super::walk::{self, Entry, Files, Kind, Scope, Step};
 use crate::api::kustomization::{folder as folder_of, join};
 use crate::api::source::SourceFile;
@@ -69,8 +69,7 @@ fn read_archive_within(
 enum Item {
     Folder,
     File(Vec<u8>),
-    /// With its bytes.
-    Large(u64),
+    Large,
     Link(String),
 }
 
@@ -94,9 +93,7 @@ impl Archive {
             let path = inside(&entry.path().map_err(damaged)?)?;
             let item = match kind {
                 EntryType::Directory => Item::Folder,
-                EntryType::Regular | EntryType::Continuous if entry.size() > KEPT_BYTES_MAX => {
-                    Item::Large(entry.size())
-                }
+                EntryType::Regular | EntryType::Continuous if entry.size() > KEPT_BYTES_MAX => Item::Large,
                 EntryType::Regular | EntryType::Continuous => {
                     let mut content = Vec::new();
                     entry.read_to_end(&mut content).map_err(damaged)?;
@@ -194,7 +191,7 @@ impl Files for Archive {
             let name = path.strip_prefix(&beginning).filter(|name| !name.is_empty() && !name.contains('/'))?;
             let kind = match item {
                 Item::Folder => Kind::Folder,
-                Item::File(_) | Item::Large(_) => Kind::File,
+                Item::File(_) | Item::Large => Kind::File,
                 Item::Link(_) => Kind::Link,
             };
             Some(Entry { name: name.to_owned(), kind })
@@ -206,7 +203,7 @@ impl Files for Archive {
         walk::followed(path, |place| {
             Ok(self.0.get(place).map(|item| match item {
                 Item::Folder => Step::There(Kind::Folder),
-                Item::File(_) | Item::Large(_) => Step::There(Kind::File),
+                Item::File(_) | Item::Large => Step::There(Kind::File),
                 Item::Link(target) => Step::LeadsTo(target.clone()),
             }))
         })
@@ -216,13 +213,10 @@ impl Files for Archive {
         true
     }
 
-    fn content(&self, path: &str, known_as: &str) -> Result<Option<Vec<u8>>, ArchiveError> {
+    fn content(&self, path: &str, _: &str) -> Result<Option<Content>, ArchiveError> {
         match self.0.get(path) {
-            Some(Item::File(content)) => Ok(Some(content.clone())),
-            Some(Item::Large(bytes)) => {
-                Collector::bytes_max(known_as, *bytes)?;
-                Err(LimitError::FileTooLarge { path: known_as.to_owned() }.into())
-            }
+            Some(Item::File(content)) => Ok(Some(Content::Read(content.clone()))),
+            Some(Item::Large) => Ok(Some(Content::TooLarge)),
             _ => Ok(None),
         }
     }
@@ -237,6 +231,7 @@ mod tests {
     use tar::{Builder, Header};
 
     use super::*;
+    use crate::api::source::Standing;
 
     fn header(path: &str, kind: EntryType, size: usize) -> Header {
         let mut header = Header::new_gnu();
@@ -323,7 +318,8 @@ mod tests {
         assert!(matches!(error, ArchiveError::TooManyBytes), "{error}");
         assert!(read_archive_within(&bomb, "", 30 << 20).is_ok());
         let large = packed(|it| file(it, "pool.yaml", &"0".repeat(9 << 20)));
-        assert!(matches!(read_archive(&large, "").unwrap_err(), ArchiveError::Limit(LimitError::FileTooLarge { .. })));
+        let (files, _) = read_archive(&large, "").unwrap();
+        assert_eq!((files[0].path.as_str(), &files[0].standing), ("pool.yaml", &Standing::TooLarge));
         let large = packed(|it| file(it, "logo.png", &"0".repeat(9 << 20)));
         assert_eq!(paths(&large, ""), Vec::<String>::new(), "nobody reads it");
         for damaged in [b"".as_slice(), b"not gzip", &bomb[..100]] {

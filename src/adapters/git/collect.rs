@@ -4,7 +4,7 @@ use crate::api::source::{SourceFile, Standing, is_worth_a_note};
 use crate::core::plan::{Note, NoteCode};
 
 /// One file of definitions. The largest that people keep are generated lists of some hundred kilobytes.
-const FILE_BYTES_MAX: usize = 8 << 20;
+pub(super) const FILE_BYTES_MAX: usize = 8 << 20;
 /// All files of a revision together; they are held in memory.
 const TOTAL_BYTES_MAX: usize = 256 << 20;
 /// Files and folders looked at, also those that can not hold definitions. Ten times a large repository of manifests.
@@ -17,8 +17,6 @@ const PATHS_SHOWN_MAX: usize = 5;
 /// More than is read at most. Nothing is cut off in silence: a definition that is missing would remove nodes.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum LimitError {
-    #[error("`{path}` is larger than {} MiB", FILE_BYTES_MAX >> 20)]
-    FileTooLarge { path: String },
     #[error("the definitions are larger than {} MiB together", TOTAL_BYTES_MAX >> 20)]
     TooManyBytes,
     #[error("there are more than {ENTRIES_MAX} files and folders")]
@@ -32,6 +30,26 @@ pub enum LimitError {
 pub(super) enum LeftOut {
     SymbolicLink,
     Submodule,
+}
+
+/// What a file holds.
+pub(super) enum Content {
+    Read(Vec<u8>),
+    TooLarge,
+}
+
+impl Content {
+    pub fn nothing() -> Self {
+        Self::Read(Vec::new())
+    }
+
+    /// What was read; nothing of a file that was not.
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Read(content) => content,
+            Self::TooLarge => &[],
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -56,18 +74,16 @@ impl Collector {
         Ok(())
     }
 
-    /// How many bytes of the file `path` may be read, given its size as its container states it.
-    pub fn bytes_max(path: &str, bytes: u64) -> Result<usize, LimitError> {
-        match usize::try_from(bytes) {
-            Ok(bytes) if bytes <= FILE_BYTES_MAX => Ok(FILE_BYTES_MAX),
-            _ => Err(LimitError::FileTooLarge { path: path.to_owned() }),
-        }
+    /// Whether a file of this size is not read. Whether it is missed is not known here: settings say which files are.
+    pub fn is_too_large(bytes: u64) -> bool {
+        bytes > FILE_BYTES_MAX as u64
     }
 
-    pub fn add(&mut self, path: String, content: Vec<u8>, standing: Standing) -> Result<(), LimitError> {
-        if content.len() > FILE_BYTES_MAX {
-            return Err(LimitError::FileTooLarge { path });
-        }
+    pub fn add(&mut self, path: String, content: Content, standing: Standing) -> Result<(), LimitError> {
+        let (content, standing) = match content {
+            Content::Read(content) if content.len() <= FILE_BYTES_MAX => (content, standing),
+            Content::Read(_) | Content::TooLarge => (Vec::new(), Standing::TooLarge),
+        };
         self.bytes += content.len();
         if self.bytes > TOTAL_BYTES_MAX {
             return Err(LimitError::TooManyBytes);
@@ -87,7 +103,7 @@ impl Collector {
                 Standing::Submodule
             }
         };
-        self.add(path.to_owned(), Vec::new(), standing)
+        self.add(path.to_owned(), Content::nothing(), standing)
     }
 
     /// Files and notes, both in the order of paths.
@@ -139,17 +155,17 @@ mod tests {
     fn refuses_what_is_too_much() {
         let mut collector = Collector::default();
         let path = || "a.yaml".to_owned();
-        assert_eq!(collector.add(path(), vec![0; FILE_BYTES_MAX], Standing::Own), Ok(()));
-        assert_eq!(
-            collector.add(path(), vec![0; FILE_BYTES_MAX + 1], Standing::Own),
-            Err(LimitError::FileTooLarge { path: path() })
-        );
+        for bytes in [FILE_BYTES_MAX, FILE_BYTES_MAX + 1] {
+            assert_eq!(collector.add(path(), Content::Read(vec![0; bytes]), Standing::Own), Ok(()));
+        }
+        assert_eq!(collector.files[0].standing, Standing::Own);
+        assert_eq!((&collector.files[1].standing, collector.files[1].content.len()), (&Standing::TooLarge, 0));
         assert_eq!(collector.enter("a", DEPTH_MAX + 1), Err(LimitError::TooDeep { path: "a".to_owned() }));
         let mut collector = Collector { entries: ENTRIES_MAX - 1, ..Collector::default() };
         assert_eq!(collector.enter("a", 0), Ok(()));
         assert_eq!(collector.enter("b", 0), Err(LimitError::TooManyEntries));
         let mut collector = Collector { bytes: TOTAL_BYTES_MAX, ..Collector::default() };
-        assert_eq!(collector.add(path(), vec![0], Standing::Own), Err(LimitError::TooManyBytes));
+        assert_eq!(collector.add(path(), Content::Read(vec![0]), Standing::Own), Err(LimitError::TooManyBytes));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-use super::collect::{Collector, LimitError};
+use super::collect::{Collector, Content, FILE_BYTES_MAX, LimitError};
 use super::walk::{self, Entry, Files, Kind, Scope};
 use crate::api::kustomization::join;
 use crate::api::source::may_hold_definitions;
@@ -99,7 +99,7 @@ pub(super) fn collect_file<R: Rules>(
     let place = file.canonicalize().map_err(|source| unreadable(file, source))?;
     // A link that was typed is followed wherever it leads.
     let Ok(place) = place.strip_prefix(&reach.top).map(text_of) else {
-        if let Some(content) = content(&place, &name)? {
+        if let Some(content) = content(&place)? {
             collector.add(name, content, Default::default())?;
         }
         return Ok(collector);
@@ -157,21 +157,23 @@ impl<R: Rules> Files for Disk<'_, R> {
         self.rules.is_of_repository(place) || (self.reach.is_workplace && may_hold_definitions(place))
     }
 
-    fn content(&self, path: &str, known_as: &str) -> Result<Option<Vec<u8>>, FolderError> {
-        content(&self.reach.top.join(path), known_as)
+    fn content(&self, path: &str, _: &str) -> Result<Option<Content>, FolderError> {
+        content(&self.reach.top.join(path))
     }
 }
 
 /// Reads a file, unless it was removed since its folder was listed: editors write beside a file and rename.
-fn content(file: &Path, known_as: &str) -> Result<Option<Vec<u8>>, FolderError> {
+fn content(file: &Path) -> Result<Option<Content>, FolderError> {
     let Some(open) = gone_is_none(std::fs::File::open(file), file)? else { return Ok(None) };
     let metadata = open.metadata().map_err(|source| unreadable(file, source))?;
-    let bytes_max = Collector::bytes_max(known_as, metadata.len())?;
+    if Collector::is_too_large(metadata.len()) {
+        return Ok(Some(Content::TooLarge));
+    }
     let mut content = Vec::new();
     // One byte more than allowed tells a file that grew meanwhile from one that just fits.
-    let bytes_read = open.take(bytes_max as u64 + 1).read_to_end(&mut content);
+    let bytes_read = open.take(FILE_BYTES_MAX as u64 + 1).read_to_end(&mut content);
     bytes_read.map_err(|source| unreadable(file, source))?;
-    Ok(Some(content))
+    Ok(Some(Content::Read(content)))
 }
 
 fn gone_is_none<T>(result: std::io::Result<T>, path: &Path) -> Result<Option<T>, FolderError> {

@@ -6,7 +6,7 @@ use std::path::Path;
 use git2::{Commit, ErrorCode, FileMode, ObjectType, Oid, Repository, Tree, TreeEntry};
 
 use super::cause::GitCause;
-use super::collect::{Collector, LimitError};
+use super::collect::{Collector, Content, LimitError};
 use super::walk::{self, Entry, Files, Finds, Kind, Scope, Step};
 use crate::api::kustomization;
 use crate::api::source::Standing;
@@ -112,8 +112,8 @@ impl Objects<'_> {
         if bytes > walk::LINK_BYTES_MAX {
             return Ok(None);
         }
-        let content = self.content(place, place)?.unwrap_or_default();
-        walk::link_as_text(self, &everywhere(), place, &content)
+        let content = self.content(place, place)?.unwrap_or(Content::TooLarge);
+        walk::link_as_text(self, &everywhere(), place, content.bytes())
     }
 
     fn target(&self, link: Oid, path: &str) -> Result<String, TreeError> {
@@ -149,14 +149,16 @@ impl Files for Objects<'_> {
         true
     }
 
-    fn content(&self, path: &str, known_as: &str) -> Result<Option<Vec<u8>>, TreeError> {
+    fn content(&self, path: &str, known_as: &str) -> Result<Option<Content>, TreeError> {
         let Some((id, Kind::File)) = self.entry(path)? else { return Ok(None) };
         let failed = |source| object_error(id, known_as, source);
         let database = self.repository.odb().map_err(failed)?;
         let (bytes, _) = database.read_header(id).map_err(failed)?;
-        Collector::bytes_max(known_as, bytes as u64)?;
+        if Collector::is_too_large(bytes as u64) {
+            return Ok(Some(Content::TooLarge));
+        }
         let blob = self.repository.find_blob(id).map_err(failed)?;
-        Ok(Some(blob.content().to_vec()))
+        Ok(Some(Content::Read(blob.content().to_vec())))
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-use super::collect::{Collector, LeftOut, LimitError};
+use super::collect::{Collector, Content, LeftOut, LimitError};
 use crate::api::kustomization::{self, join};
 use crate::api::source::{Standing, may_hold_definitions};
 
@@ -32,7 +32,7 @@ pub(super) trait Files {
     /// What the path leads to when every link in it is followed. `None`: nowhere, or out of what may be reached.
     fn resolve(&self, path: &str) -> Result<Option<(String, Kind)>, Self::Error>;
     /// The content of a file, itself no link; `None` if it is gone.
-    fn content(&self, path: &str, known_as: &str) -> Result<Option<Vec<u8>>, Self::Error>;
+    fn content(&self, path: &str, known_as: &str) -> Result<Option<Content>, Self::Error>;
     /// Whether the repository holds the file, so that who wrote the definitions has it anyway. Of any other file somebody might make the
     /// machine on which it is read say what stands in it.
     fn is_of_repository(&self, place: &str) -> bool;
@@ -102,6 +102,7 @@ pub(super) fn find<F: Files>(files: &F, scope: &Scope, collector: &mut Collector
     walk.folder(scope.root.clone(), String::new(), 0)?;
     walk.follow()?;
     walk.complete()?;
+    walk.mark_templates()?;
     Ok(walk.finds)
 }
 
@@ -116,6 +117,7 @@ pub(super) fn find_one<F: Files>(
     walk.add(name, place, Standing::Own);
     walk.kustomization_of("")?;
     walk.complete()?;
+    walk.mark_templates()?;
     Ok(walk.finds)
 }
 
@@ -132,16 +134,16 @@ pub(super) fn collect<F: Files>(
         places.map(|(path, found)| (found.place.clone(), path.clone())).collect();
     for (path, found) in finds {
         if is_link(&found) {
-            collector.add(path, Vec::new(), found.standing)?;
+            collector.add(path, Content::nothing(), found.standing)?;
             continue;
         }
         let Some(content) = files.content(&found.place, &path)? else { continue };
-        let Some(target) = link_as_text(files, scope, &found.place, &content)? else {
+        let Some(target) = link_as_text(files, scope, &found.place, content.bytes())? else {
             collector.add(path, content, found.standing)?;
             continue;
         };
         if let Some(first) = by_place.get(&target) {
-            collector.add(path, Vec::new(), Standing::LinkTo(first.clone()))?;
+            collector.add(path, Content::nothing(), Standing::LinkTo(first.clone()))?;
         } else if let Some(content) = files.content(&target, &path)? {
             by_place.insert(target, path.clone());
             collector.add(path, content, found.standing)?;
@@ -327,8 +329,8 @@ impl<'f, F: Files> Walk<'f, F> {
     /// What the kustomization names; nothing for what is none.
     fn references(&self, path: &str) -> Result<Vec<String>, F::Error> {
         let Some(found) = self.finds.get(path) else { return Ok(Vec::new()) };
-        let content = self.files.content(&found.place, path)?.unwrap_or_default();
-        let text = String::from_utf8_lossy(&content);
+        let content = self.files.content(&found.place, path)?.unwrap_or(Content::TooLarge);
+        let text = String::from_utf8_lossy(content.bytes());
         let first = serde_yaml::Deserializer::from_str(&text).next();
         let value = first.and_then(|document| serde_json::Value::deserialize(document).ok());
         let references = value.as_ref().map(kustomization::references).unwrap_or_default();
@@ -367,6 +369,23 @@ impl<'f, F: Files> Walk<'f, F> {
             }
         }
         Ok(None)
+    }
+
+    /// What was asked for may lie in a chart, whose Chart.yaml is not among it.
+    fn mark_templates(&mut self) -> Result<(), F::Error> {
+        let mut folder = self.scope.root.as_str();
+        while !folder.is_empty() {
+            let (above, name) = folder.rsplit_once('/').unwrap_or(("", folder));
+            let is_of_chart = name == "templates"
+                && matches!(self.files.resolve(&below(above, "Chart.yaml"))?, Some((_, Kind::File)));
+            for found in self.finds.values_mut().filter(|it| is_of_chart && it.standing == Standing::Own) {
+                if is_within(folder, &found.place) {
+                    found.standing = Standing::Template;
+                }
+            }
+            folder = above;
+        }
+        Ok(())
     }
 
     /// Where a path that is relative to the folder that was asked for leads.

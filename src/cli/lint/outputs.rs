@@ -1,16 +1,23 @@
 //! Where each form of the report goes.
 
+use std::collections::BTreeSet;
+
 use super::USAGE;
 use crate::cli::arguments::{LintForm, LintOutput};
 use crate::cli::exit::Failure;
 use crate::cli::output::{self, Form};
 use crate::render::diagnostics::{self as render, LintReport};
 
-/// Standard output takes one form.
+/// Standard output, as a file, takes one form: the second would be written over the first.
 pub fn check(outputs: &[LintOutput]) -> Result<(), Failure> {
     if outputs.iter().filter(|output| output.file.is_none()).count() > 1 {
         let error = anyhow::anyhow!("two forms can not both go to standard output");
         return Err(Failure::usage(USAGE, error).with_hint("give all but one a file: `-o sarif=cutlist.sarif -o text`"));
+    }
+    let mut files = BTreeSet::new();
+    if let Some(file) = outputs.iter().filter_map(|output| output.file.as_ref()).find(|file| !files.insert(*file)) {
+        let error = anyhow::anyhow!("two forms can not both go to {}", file.display());
+        return Err(Failure::usage(USAGE, error).with_hint("give each a file of its own"));
     }
     Ok(())
 }

@@ -30,10 +30,10 @@ pub struct View<'a> {
     attachments_by_node: HashMap<&'a str, Vec<&'a VolumeAttachment>>,
 }
 
-/// The snapshot without the NodeClaims and NodePools of EKS Auto Mode, which another controller looks after.
-pub fn without_auto_mode(mut snapshot: Arc<Snapshot>) -> Arc<Snapshot> {
-    let is_foreign = |claim: &NodeClaim| claim.spec.node_class_ref.is_of_auto_mode();
-    let is_foreign_pool = |pool: &NodePool| pool.spec.template.spec.node_class_ref.is_of_auto_mode();
+/// The snapshot without the NodeClaims and NodePools that another controller looks after: EKS Auto Mode's, or those of another provider.
+pub fn without_those_of_others(mut snapshot: Arc<Snapshot>) -> Arc<Snapshot> {
+    let is_foreign = |claim: &NodeClaim| claim.spec.node_class_ref.is_of_others();
+    let is_foreign_pool = |pool: &NodePool| pool.spec.template.spec.node_class_ref.is_of_others();
     if snapshot.node_claims.iter().any(is_foreign) || snapshot.node_pools.iter().any(is_foreign_pool) {
         let snapshot = Arc::make_mut(&mut snapshot);
         snapshot.node_claims.retain(|claim| !is_foreign(claim));

@@ -47,8 +47,10 @@ pub fn with_inputs<T>(
     if !out_of_sight.is_empty() {
         snapshot.to_mut().doubts.unreadable.extend(out_of_sight);
     }
-    let of_base =
-        base.into_iter().flat_map(|base| &base.node_pools).filter_map(|pool| pool.value.metadata.name.clone());
+    let of_base = base.into_iter().flat_map(|base| &base.node_pools);
+    let hidden: Vec<Note> = of_base.clone().filter_map(|pool| definitions.note_of_hidden_pool(pool)).collect();
+    let of_base = of_base.filter(|pool| definitions.note_of_hidden_pool(pool).is_none());
+    let of_base = of_base.filter_map(|pool| pool.value.metadata.name.clone());
     let settings = Policy::of(&definitions.settings);
     let policy = Policy {
         packing: on.packing.unwrap_or(settings.packing),
@@ -64,7 +66,7 @@ pub fn with_inputs<T>(
         owned_pools: of_base.filter(|name| !definitions.may_name_pool(name)).collect(),
         ..settings
     };
-    let notes = [on.notes, reading.notes, &definitions.notes].into_iter().flatten().cloned().collect();
+    let notes = [on.notes, reading.notes, &definitions.notes, &hidden].into_iter().flatten().cloned().collect();
     let beside = Beside {
         revision: reading.revision,
         prefix: reading.prefix,

@@ -72,7 +72,7 @@ fn notes_of_lock(
 ) -> Vec<Note> {
     let is_used = |name: &str| {
         let mut references = node_pools.iter().map(|pool| &pool.spec.template.spec.node_class_ref);
-        references.any(|reference| reference.name == name && !reference.is_of_auto_mode())
+        references.any(|reference| reference.name == name && !reference.is_of_others())
     };
     let in_lock = |name: &str| {
         let lock = definitions.image_lock.as_ref().map(|lock| &lock.value);

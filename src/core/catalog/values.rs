@@ -177,7 +177,11 @@ impl<'a> Values<'a> {
         }
         let synonym = SYNONYMS.iter().find(|(other, _)| *other == value).map(|(_, meant)| *meant);
         let synonym = synonym.filter(|meant| label.values.contains(meant));
-        match synonym.or_else(|| nearest(value, label.values.iter().copied())) {
+        let nearest = match key {
+            keys::INSTANCE_FAMILY => nearest_family(value, label.values.iter().copied()),
+            _ => nearest(value, label.values.iter().copied()),
+        };
+        match synonym.or(nearest) {
             Some(near) if is_newer(key, value) => (message, Some(meant_or_newer(near)), vec![near.to_owned()]),
             Some(near) => (message, Some(format!("did you mean `{near}`?")), vec![near.to_owned()]),
             None if label.values.len() <= LISTED_MAX => {
@@ -219,7 +223,7 @@ impl<'a> Values<'a> {
         if sizes.is_empty() {
             let message = format!("the catalog has no instance type `{value}`, nor any other of the family {family}");
             let families = self.of(keys::INSTANCE_FAMILY);
-            let meant = nearest(family, families).map(|family| format!("{family}.{size}"));
+            let meant = nearest_family(family, families).map(|family| format!("{family}.{size}"));
             return match meant.filter(|meant| label.values.contains(meant.as_str())) {
                 Some(meant) if is_newer(keys::INSTANCE_FAMILY, family) => {
                     (message, Some(meant_or_newer(&meant)), vec![meant])
@@ -243,6 +247,15 @@ impl<'a> Values<'a> {
         let sizes: Vec<&str> = sizes.iter().filter_map(|name| name.split_once('.')).map(|(_, size)| size).collect();
         (message, Some(format!("{family} has {}", sizes.join(", "))), near.into_iter().collect())
     }
+}
+
+/// A family that goes on where this ends, such as p4d for p4; else one that is like it. Whoever writes p wants no c: the first letter says what
+/// the types are for.
+fn nearest_family<'f>(family: &str, families: impl Iterator<Item = &'f str>) -> Option<&'f str> {
+    let of_letter = |other: &&str| other.chars().next() == family.chars().next();
+    let alike: Vec<&str> = families.filter(of_letter).collect();
+    let longer = alike.iter().filter(|other| other.len() > family.len() && other.starts_with(family));
+    longer.min_by_key(|other| (other.len(), **other)).copied().or_else(|| nearest(family, alike.iter().copied()))
 }
 
 /// The last part of a label.

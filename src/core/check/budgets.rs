@@ -164,7 +164,7 @@ fn pools<'a>(known: &Known<'a>) -> impl Iterator<Item = &'a NodePool> {
         let is_ours = labels.get(keys::MANAGED_BY).is_some_and(|manager| manager == keys::FIELD_MANAGER);
         !defined.contains_key(name) && (is_ours || inputs.policy.owned_pools.contains(name))
     });
-    let is_planned_for = |pool: &&NodePool| !pool.spec.template.spec.node_class_ref.is_of_auto_mode();
+    let is_planned_for = |pool: &&NodePool| !pool.spec.template.spec.node_class_ref.is_of_others();
     inputs.node_pools.iter().chain(removed).filter(is_planned_for)
 }
 

@@ -69,13 +69,18 @@ pub struct LeftOut {
 }
 
 impl LeftOut {
-    fn of(pool: &NodePool, is_ours: bool) -> Self {
+    fn of(pool: &NodePool) -> Self {
         let node_pool = pool.metadata.name.clone().unwrap_or_default();
-        if !is_ours {
+        let class = &pool.spec.template.spec.node_class_ref;
+        if class.is_of_auto_mode() {
             let text = "EKS Auto Mode makes its nodes, no plan does".to_owned();
             return Self { node_pool, code: ReasonCode::NodePoolOfAutoMode, text };
         }
-        let class = &pool.spec.template.spec.node_class_ref.name;
+        if class.is_of_others() {
+            let text = format!("what looks after each {} makes its nodes, no plan does", class.kind);
+            return Self { node_pool, code: ReasonCode::NodePoolOfAnotherProvider, text };
+        }
+        let class = &class.name;
         let text = format!("its EC2NodeClass {class} is neither in the definitions nor in the cluster");
         Self { node_pool, code: ReasonCode::NodeClassMissing, text }
     }
@@ -130,11 +135,11 @@ impl Offer {
         offer.notes.extend(without_image::notes(inputs));
         for (position, pool) in inputs.node_pools.iter().enumerate() {
             let name = pool.spec.template.spec.node_class_ref.name.as_str();
-            let is_ours = !pool.spec.template.spec.node_class_ref.is_of_auto_mode();
+            let is_ours = !pool.spec.template.spec.node_class_ref.is_of_others();
             let mut classes = inputs.node_classes.iter().filter(|_| is_ours);
             let class = classes.find(|class| class.metadata.name.as_deref() == Some(name));
             if class.is_none() {
-                offer.left_out.push(LeftOut::of(pool, is_ours));
+                offer.left_out.push(LeftOut::of(pool));
             }
             let class = class.filter(|_| {
                 let is_missing = inputs.policy.images.is_missing(name);
@@ -256,7 +261,7 @@ impl Offer {
     }
 
     fn costs_of(&self, class: &NodeClassReference) -> NodeCosts {
-        let of_class = self.costs_of_class.get(&class.name).filter(|_| !class.is_of_auto_mode());
+        let of_class = self.costs_of_class.get(&class.name).filter(|_| !class.is_of_others());
         of_class.copied().unwrap_or_default()
     }
 

@@ -101,7 +101,7 @@ pub fn pools_short_of_quota(inputs: &Inputs<'_>) -> BTreeMap<&'static str, Vec<S
         return short;
     }
     let matching = Matching::new(&inputs.catalog.instance_types, &inputs.catalog.region);
-    for pool in inputs.node_pools.iter().filter(|pool| !pool.spec.template.spec.node_class_ref.is_of_auto_mode()) {
+    for pool in inputs.node_pools.iter().filter(|pool| !pool.spec.template.spec.node_class_ref.is_of_others()) {
         let entries = entries(pool);
         let relevant = matching.relevant(&entries);
         let is_allowed =

@@ -133,6 +133,8 @@ pub enum NoteCode {
     NodeOverlayUnused,
     /// EKS Auto Mode makes the nodes of a NodePool.
     NodePoolOfAutoMode,
+    /// Karpenter with the provider of another cloud makes the nodes of a NodePool.
+    NodePoolOfAnotherProvider,
     /// Nodes belong to nobody here: they are neither Cutlist's nor Karpenter's.
     NodesOfNobody,
     /// Nodes of NodePools have no NodeClaim in the snapshot.

@@ -41,6 +41,8 @@ pub enum ReasonCode {
     ImagesNotLocked,
     /// Pending: EKS Auto Mode makes the nodes of the pool.
     NodePoolOfAutoMode,
+    /// Pending: Karpenter with the provider of another cloud makes the nodes of the pool.
+    NodePoolOfAnotherProvider,
     /// Pending: the pool or its class is not ready, or goes.
     NodePoolNotReady,
     /// Pending or held back: a limit of the pool, or of all pools, is reached.

@@ -479,6 +479,9 @@ fn notes_of_pool(inputs: &Inputs<'_>, pool: &NodePool) -> Vec<Note> {
     if class.is_of_auto_mode() {
         let text = format!("NodePool {name} is left out: EKS Auto Mode makes its nodes");
         notes.push(Note::new(NoteCode::NodePoolOfAutoMode, text).about_pool(name));
+    } else if class.is_of_others() {
+        let text = format!("NodePool {name} is left out: what looks after each {} makes its nodes", class.kind);
+        notes.push(Note::new(NoteCode::NodePoolOfAnotherProvider, text).about_pool(name));
     } else if !inputs.node_classes.iter().any(|it| it.metadata.name.as_ref() == Some(&class.name)) {
         let text = format!(
             "NodePool {name} is not used: its EC2NodeClass {} is neither in the definitions nor in the cluster",

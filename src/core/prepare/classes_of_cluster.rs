@@ -14,7 +14,7 @@ pub fn add_classes_of_cluster(
     let mut added: Vec<&str> = Vec::new();
     for reference in pools.iter().map(|pool| &pool.spec.template.spec.node_class_ref) {
         let is_it = |class: &&EC2NodeClass| class.metadata.name.as_ref() == Some(&reference.name);
-        if reference.is_of_auto_mode() || classes.iter().any(|class| is_it(&class)) {
+        if reference.is_of_others() || classes.iter().any(|class| is_it(&class)) {
             continue;
         }
         if let Some(class) = snapshot.node_classes.iter().find(|class| is_it(class)) {

@@ -231,7 +231,7 @@ pub fn machines(snapshot: &Snapshot) -> Vec<Machine<'_>> {
         machines.push(Machine { name, node: Some(node), claim: None, labels });
     }
     // Nodes of EKS Auto Mode are there, and managed by somebody else.
-    for claim in snapshot.node_claims.iter().filter(|claim| !claim.spec.node_class_ref.is_of_auto_mode()) {
+    for claim in snapshot.node_claims.iter().filter(|claim| !claim.spec.node_class_ref.is_of_others()) {
         let status = claim.status.as_ref();
         let provider_id = status.and_then(|status| status.provider_id.as_deref());
         let node_name = status.and_then(|status| status.node_name.as_deref());

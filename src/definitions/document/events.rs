@@ -15,6 +15,7 @@ use crate::definitions::rules::reading;
 #[derive(Debug, Default)]
 pub struct Scan {
     pub documents: Vec<ScannedDocument>,
+    /// What is wrong with none of the documents alone.
     pub findings: Vec<Finding>,
 }
 
@@ -30,6 +31,8 @@ pub struct ScannedDocument {
     pub broken: bool,
     /// Its values can not be read: broken syntax, or beyond a limit.
     pub unreadable: bool,
+    /// What is wrong with it.
+    pub findings: Vec<Finding>,
 }
 
 /// Walks every document of `text`, which starts `offset` bytes into its file. A broken document ends at the next `---`.
@@ -233,7 +236,7 @@ impl Walk<'_> {
                 (spans::join(pointer, &name), Some(span))
             }
             Some(Frame::Mapping { keys, pending, .. }) => {
-                let (name, findings) = key(file, &arrival, keys);
+                let (name, findings) = key(file, &arrival, keys, is_template(text, arrival.span.start_byte - offset));
                 *pending = Some((name, arrival.span));
                 if arrival.anchor != 0 {
                     let anchor = Anchor { pointer: String::new(), scalar: arrival.scalar };
@@ -270,6 +273,7 @@ impl Walk<'_> {
     fn close(&mut self, end: usize) {
         if let Some(mut open) = self.document.take() {
             open.scanned.range.end = end.max(open.scanned.range.start);
+            open.scanned.findings = std::mem::take(&mut self.scan.findings);
             self.scan.documents.push(open.scanned);
         }
     }
@@ -298,15 +302,17 @@ impl Walk<'_> {
         let mut open = self.document.take().unwrap_or_default();
         open.scanned.unreadable = true;
         open.scanned.empty = false;
+        open.scanned.findings = std::mem::take(&mut self.scan.findings);
         self.scan.documents.push(open.scanned);
     }
 }
 
 /// Checks a key of a mapping; gives the text it stands for.
-fn key(file: usize, arrival: &Arrival, keys: &mut HashMap<String, Span>) -> (String, Vec<Finding>) {
+fn key(file: usize, arrival: &Arrival, keys: &mut HashMap<String, Span>, is_template: bool) -> (String, Vec<Finding>) {
     let Some(text) = arrival.scalar.clone() else {
         let message = "a key must be text, not a mapping or a list".to_owned();
-        return (String::new(), vec![Finding::at_span(&reading::COMPLEX_KEY, file, arrival.span, message)]);
+        let finding = Finding::at_span(&reading::COMPLEX_KEY, file, arrival.span, message);
+        return (String::new(), vec![finding.maybe_hint(is_template.then(|| OF_TEMPLATE.to_owned()))]);
     };
     if text == spans::MERGE_KEY && arrival.plain && keys.insert(text.clone(), arrival.span).is_none() {
         let message = "merge keys are not YAML 1.2, and not every program that reads this file knows them".to_owned();
@@ -321,6 +327,14 @@ fn key(file: usize, arrival: &Arrival, keys: &mut HashMap<String, Span>) -> (Str
     }
     keys.insert(text.clone(), arrival.span);
     (text, Vec::new())
+}
+
+const OF_TEMPLATE: &str = "this looks like a template: render it first (`helm template`), and lint the result";
+
+/// Whether a mapping that begins here is what `{{ .Values.name }}` is to YAML.
+fn is_template(text: &str, start: usize) -> bool {
+    let before = text.get(..start).unwrap_or_default();
+    before.ends_with('{') && text.get(start..).is_some_and(|rest| rest.starts_with('{'))
 }
 
 /// The start of the line, where only blanks are before `start`: lines that are indented alike must stay so.
@@ -357,7 +371,7 @@ fn syntax_hint(text: &str, start: usize) -> Option<String> {
         return Some("indent with spaces: YAML does not allow tabs".to_owned());
     }
     if line.contains("{{") {
-        return Some("this looks like a template: render it first (`helm template`), and lint the result".to_owned());
+        return Some(OF_TEMPLATE.to_owned());
     }
     if start >= text.trim_end().len() {
         return Some("the file seems to be cut off".to_owned());

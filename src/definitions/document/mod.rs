@@ -5,6 +5,7 @@
 //! of JSON pointers and looks the place up in [`spans::SpanIndex`].
 
 mod events;
+mod ours;
 mod scalars;
 mod shared;
 pub mod spans;
@@ -14,7 +15,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::diagnostic::Span;
+use super::diagnostic::{Severity, Span};
 use super::findings::{Finding, Place};
 use super::limits;
 use super::rules::reading;
@@ -168,6 +169,34 @@ pub struct Parsed {
     /// Documents with content, also those that could not be read.
     pub count: usize,
     pub findings: Vec<Finding>,
+    /// What is wrong with documents that are nothing of ours: it counts where somebody says that the file is.
+    pub aside: Vec<Finding>,
+    /// Whether one of those could not be read.
+    pub has_unread: bool,
+}
+
+impl Parsed {
+    /// Of a file that is no text of ours.
+    pub fn of_no_text(finding: Finding, content: &[u8]) -> Self {
+        // Without the zeros of UTF-16.
+        let text: Vec<u8> = content.iter().copied().filter(|byte| *byte != 0).collect();
+        let is_too_large = std::ptr::eq(finding.rule, &reading::TOO_LARGE);
+        let is_ours = is_too_large || ours::may_be_in(&String::from_utf8_lossy(&text));
+        let mut parsed = Self { has_unread: !is_ours, ..Self::default() };
+        parsed.add(vec![finding], is_ours);
+        parsed
+    }
+
+    /// Everything that is wrong, whatever the documents are.
+    pub fn all(&self) -> impl Iterator<Item = &Finding> {
+        self.findings.iter().chain(&self.aside)
+    }
+
+    /// What is wrong with a document.
+    fn add(&mut self, found: Vec<Finding>, is_ours: bool) {
+        let findings = if is_ours { &mut self.findings } else { &mut self.aside };
+        findings.extend(found);
+    }
 }
 
 /// Parses the whole text of a file.
@@ -175,18 +204,31 @@ pub fn parse(file: usize, file_text: &Arc<str>) -> Parsed {
     let text = file_text.strip_prefix('\u{feff}').unwrap_or(file_text);
     let scan = events::scan(file, text, file_text.len() - text.len());
     let mut parsed = Parsed { findings: scan.findings, ..Parsed::default() };
-    for scanned in scan.documents {
+    for mut scanned in scan.documents {
+        let mut found = std::mem::take(&mut scanned.findings);
         if scanned.empty {
+            parsed.findings.extend(found);
             continue;
         }
         parsed.count += 1;
         if scanned.unreadable {
+            // Where it ends is not known either.
+            let is_ours = ours::may_be_in(text.get(scanned.range.start..).unwrap_or_default());
+            parsed.add(found, is_ours);
+            parsed.has_unread |= !is_ours;
             continue;
         }
         let slice = text.get(scanned.range.clone()).unwrap_or_default();
         let spans = Arc::new(scanned.spans);
         match value::read(slice) {
             Ok(value) => {
+                // What a workload says is as clear to the API server as to us.
+                let of_merging = found.iter_mut().filter(|it| std::ptr::eq(it.rule, &reading::MERGE_KEY));
+                if ours::is_workload(&value) {
+                    of_merging.for_each(|finding| finding.severity = Severity::Note);
+                }
+                let is_ours = ours::may_be(&value) || (has_two_kinds(&found) && ours::may_be_in(slice));
+                parsed.add(found, is_ours);
                 let document = Document {
                     file,
                     value: value.into(),
@@ -200,15 +242,24 @@ pub fn parse(file: usize, file_text: &Arc<str>) -> Parsed {
                 };
                 split_list(document, &mut parsed);
             }
-            Err(error) if scanned.broken => drop(error),
             Err(error) => {
-                let rule = if error.limit { &reading::LIMIT } else { &reading::UNREADABLE };
-                let span = spans.value("");
-                parsed.findings.push(Finding::at_span(rule, file, span, error.message));
+                if !scanned.broken {
+                    let rule = if error.limit { &reading::LIMIT } else { &reading::UNREADABLE };
+                    found.push(Finding::at_span(rule, file, spans.value(""), error.message));
+                }
+                let is_ours = ours::may_be_at(&spans, file_text) || (has_two_kinds(&found) && ours::may_be_in(slice));
+                parsed.add(found, is_ours);
+                parsed.has_unread |= !is_ours;
             }
         }
     }
     parsed
+}
+
+/// Whether it says twice what it is; then the first says nothing.
+fn has_two_kinds(found: &[Finding]) -> bool {
+    let of_head = |it: &Finding| ["`kind`", "`apiVersion`"].iter().any(|name| it.message.starts_with(name));
+    found.iter().any(|it| std::ptr::eq(it.rule, &reading::DUPLICATE_KEY) && of_head(it))
 }
 
 /// `kubectl get -o yaml` writes many objects as one `List`; each item is a document of its own.

@@ -76,8 +76,14 @@ impl<'de> Visitor<'de> for Seed<'_> {
         Ok(Value::String(value.to_string()))
     }
 
-    /// JSON has neither infinity nor "not a number"; they become the text that YAML has for them.
+    /// JSON has neither infinity nor "not a number"; they become the text that YAML has for them. Of a whole number it has no fraction:
+    /// kubectl sends 10 for `10.0`.
     fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        // 2^53: beyond it not every whole number is one.
+        if value.fract() == 0.0 && value.abs() < 9_007_199_254_740_992.0 {
+            #[expect(clippy::cast_possible_truncation, reason = "it is whole and far from the ends of i64")]
+            return Ok(Value::from(value as i64));
+        }
         let text = || if value.is_nan() { ".nan" } else { ".inf" }.to_owned();
         Ok(Number::from_f64(value).map_or_else(|| Value::String(text()), Value::Number))
     }

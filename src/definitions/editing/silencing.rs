@@ -48,7 +48,8 @@ fn inserted(text: &str, insertion: &Insertion) -> Option<String> {
 /// What a text says, and how much of it can not be read.
 fn values(text: &str) -> (Vec<Value>, usize) {
     let parsed = document::parse(0, &Arc::from(text));
-    (parsed.documents.into_iter().map(|document| document.value.into_value()).collect(), parsed.findings.len())
+    let count = parsed.all().count();
+    (parsed.documents.into_iter().map(|document| document.value.into_value()).collect(), count)
 }
 
 #[cfg(test)]

@@ -104,7 +104,7 @@ pub(super) fn inline(
     text: &str,
 ) -> Option<Vec<Document>> {
     let parsed = document::parse(document.file, &Arc::from(text));
-    if let Some(error) = parsed.findings.iter().find(|finding| finding.rule.severity == Severity::Error) {
+    if let Some(error) = parsed.all().find(|finding| finding.rule.severity == Severity::Error) {
         let message = format!("the patch can not be read: {}", error.message);
         builder.findings.push(Finding::at(&rules::INVALID, document, pointer, Place::Value, message));
         return None;

@@ -10,7 +10,7 @@ use crate::api::validation::forms;
 use crate::api::validation::node_pool as cel;
 use crate::core::disrupt::schedules::{self, Misread};
 use crate::core::model::time::duration_text;
-use crate::definitions::diagnostic::Severity::{Error, Warning};
+use crate::definitions::diagnostic::Severity::{Error, Note, Warning};
 use crate::definitions::document::Document;
 use crate::definitions::findings::{Finding, Place};
 use crate::definitions::kinds::Kind;
@@ -79,6 +79,23 @@ pub static NO_REASON: Rule = Rule::document(
     no_reason,
 );
 
+pub static NEVER: Rule = Rule::document(
+    "CL0410",
+    "never-disrupted",
+    Note,
+    "Some budget of a pool lets nodes go at some time.",
+    &[Kind::NodePool],
+    never,
+);
+pub static ADD_UP: Rule = Rule::document(
+    "CL0411",
+    "windows-add-up",
+    Warning,
+    "The windows in which a pool allows nothing leave some hour.",
+    &[Kind::NodePool],
+    add_up,
+);
+
 pub static RULES: &[&Rule] = &[
     &SCHEDULE_WITH_DURATION,
     &SCHEDULE,
@@ -89,6 +106,8 @@ pub static RULES: &[&Rule] = &[
     &NO_GAP,
     &NOTHING_LEFT,
     &NO_REASON,
+    &NEVER,
+    &ADD_UP,
 ];
 
 /// Pointers of the budgets of a document.
@@ -228,8 +247,11 @@ fn no_gap(document: &Document) -> Vec<Finding> {
         let Some(window) = Window::at(document, &pointer) else { continue };
         if window.never_closes() {
             let duration = document.str(&format!("{pointer}/duration")).unwrap_or_default();
-            let message =
-                format!("`{}` strikes again before {duration} are over: {}", window.text, consequence(&pointer, true));
+            let message = format!(
+                "`{}` strikes again by the time that {duration} are over: {}",
+                window.text,
+                consequence(&pointer, true)
+            );
             let at = format!("{pointer}/duration");
             let finding = Finding::at(&NO_GAP, document, &at, Place::Value, message);
             findings.push(finding.hint("shorten the duration, or leave out schedule and duration"));
@@ -261,6 +283,46 @@ fn nothing_left(document: &Document) -> Vec<Finding> {
     Vec::new()
 }
 
+/// Budgets of a pool that allow nothing, for every reason; those with a window or those without one.
+fn closed(document: &Document, has_window: bool) -> Vec<String> {
+    let is_closed = |budget: &String| {
+        let text = |field: &str| document.str(&format!("{budget}/{field}"));
+        let is_nothing = text("nodes").is_some_and(|nodes| matches!(nodes.trim_end_matches('%'), "0" | "00" | "000"));
+        let is_of_all = document.value.pointer(&format!("{budget}/reasons")).is_none();
+        is_nothing && is_of_all && has_window == text("schedule").or_else(|| text("duration")).is_some()
+    };
+    budgets(document).into_iter().filter(is_closed).collect()
+}
+
+fn never(document: &Document) -> Vec<Finding> {
+    let finding = |budget: String| {
+        let message = "nothing is ever disrupted: new images and changed definitions reach no node that runs";
+        Finding::at(&NEVER, document, &format!("{budget}/nodes"), Place::Value, message)
+            .hint("right for a pool whose nodes only go when they expire; else give it a schedule and a duration")
+    };
+    closed(document, false).into_iter().take(1).map(finding).collect()
+}
+
+fn add_up(document: &Document) -> Vec<Finding> {
+    let pointers = closed(document, true);
+    let windows: Option<Vec<Window>> = pointers.iter().map(|pointer| Window::at(document, pointer)).collect();
+    // Of a budget that is always in force other rules speak.
+    let Some(windows) = windows.filter(|windows| windows.len() > 1 && !windows.iter().any(Window::never_closes)) else {
+        return Vec::new();
+    };
+    if !closed(document, false).is_empty() || windows.iter().any(|window| window.strikes().next().is_none()) {
+        return Vec::new();
+    }
+    let spans: Vec<Spans> = windows.iter().filter_map(Window::open).collect();
+    let last = pointers.last().filter(|_| united(spans) == [(FIRST_SECOND, LAST_SECOND)]);
+    let finding = |pointer: &String| {
+        let message = "the windows of the budgets with `nodes: \"0\"` leave no hour: nothing is ever disrupted";
+        Finding::at(&ADD_UP, document, &format!("{pointer}/duration"), Place::Value, message)
+            .hint("shorten one of them, or say `nodes: \"0\"` without schedule if that is what is meant")
+    };
+    last.map(finding).into_iter().collect()
+}
+
 /// Seconds from, to; apart from one another, ascending.
 pub(super) type Spans = Vec<(i64, i64)>;
 
@@ -268,7 +330,8 @@ pub(super) type Spans = Vec<(i64, i64)>;
 pub(super) const FIRST_SECOND: i64 = 1_798_761_600;
 pub(super) const LAST_SECOND: i64 = FIRST_SECOND + 731 * 24 * 3_600;
 
-const SECONDS_OF_A_YEAR: i64 = 366 * 24 * 3_600;
+const SECONDS_OF_A_DAY: i64 = 24 * 3_600;
+const SECONDS_OF_A_YEAR: i64 = 366 * SECONDS_OF_A_DAY;
 
 /// Enough for every hour of a year; of a schedule that strikes more often nothing more is said.
 const STRIKES_MAX: usize = 9_000;
@@ -325,19 +388,28 @@ impl Window {
         strikes.map(|hit| hit.timestamp().as_second()).take_while(|strike| *strike < LAST_SECOND)
     }
 
-    /// Whether it never closes. Not known, and so false, of a schedule that strikes very often.
+    /// Whether it never closes. Not known, and so false, of a schedule that strikes very often on some days only.
     fn never_closes(&self) -> bool {
         let Some(seconds) = self.duration_seconds else { return false };
         let mut open: Option<(i64, i64)> = None;
+        let mut count = 0;
         for strike in self.strikes().take(STRIKES_MAX) {
+            count += 1;
             match &mut open {
                 Some((_, end)) if strike > *end => return false,
                 Some((_, end)) => *end = strike.saturating_add(seconds),
                 None => open = Some((strike, strike.saturating_add(seconds))),
             }
         }
-        // After a year everything has come round.
-        open.is_some_and(|(from, to)| to - from >= SECONDS_OF_A_YEAR)
+        // After a year everything has come round; where each day is as the others, after two.
+        let round = if count == STRIKES_MAX && self.is_daily() { 2 * SECONDS_OF_A_DAY } else { SECONDS_OF_A_YEAR };
+        open.is_some_and(|(from, to)| to - from >= round)
+    }
+
+    /// Whether it strikes on every day, at the same times.
+    fn is_daily(&self) -> bool {
+        let schedule = schedules::standard(&self.text);
+        schedule.split_whitespace().skip(2).all(|field| matches!(field, "*" | "?"))
     }
 
     /// When the budget with this window is in force; `None` where that is not known. One that never opens counts as always open: so the
@@ -355,7 +427,7 @@ impl Window {
         let seconds = self.duration_seconds?;
         let strikes: Vec<i64> = self.strikes().take(STRIKES_MAX).collect();
         if strikes.len() >= STRIKES_MAX {
-            return None;
+            return self.never_closes().then(|| vec![(FIRST_SECOND, LAST_SECOND)]);
         }
         Some(united(vec![strikes.into_iter().map(|strike| (strike, strike.saturating_add(seconds))).collect()]))
     }

@@ -150,7 +150,14 @@ fn unpinned_alias(document: &Document) -> Vec<Finding> {
         let Some(alias) = alias.filter(unpinned) else { continue };
         let message = format!("`{alias}`: a new image drifts every node of the class when it comes out");
         let finding = Finding::at(&UNPINNED_ALIAS, document, &format!("{pointer}/alias"), Place::Value, message);
-        findings.push(finding.hint("pin a version to choose the moment yourself, such as `al2023@v20240807`, or hold the images with `cutlist ami lock`"));
+        let example = match alias.split('@').next() {
+            Some("bottlerocket") => "bottlerocket@v1.44.0",
+            Some("al2") => "al2@v20240807",
+            _ => "al2023@v20240807",
+        };
+        findings.push(finding.hint(format!(
+            "pin a version to choose the moment yourself, such as `{example}`, or hold the images with `cutlist ami lock`"
+        )));
     }
     findings
 }

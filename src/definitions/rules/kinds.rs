@@ -16,12 +16,17 @@ pub(super) const OBJECTS: &[Kind] = &[
 ];
 const CLUSTER_SCOPED: &[Kind] = &[Kind::NodePool, Kind::EC2NodeClass, Kind::NodeOverlay, Kind::DisruptionBudget];
 
-pub static UNKNOWN_KIND: Rule = Rule::pass("CL0101", "unknown-kind", Note, "A kind that is not known is skipped.");
+pub static UNKNOWN_KIND: Rule = Rule::pass(
+    "CL0101",
+    "unknown-kind",
+    Error,
+    "Kinds of Karpenter's groups, and of Cutlist's, are kinds that there are.",
+);
 pub static MISSPELT_KIND: Rule = Rule::pass(
     "CL0102",
     "misspelt-kind",
-    Warning,
-    "A kind or version that is close to one that is read was probably meant to be it.",
+    Error,
+    "A kind or version that is close to one that is read was meant to be it.",
 );
 pub static OLD_VERSION: Rule = Rule::pass(
     "CL0103",
@@ -71,6 +76,13 @@ pub static SET_BY_CLUSTER: Rule = Rule::pass(
     "A definition has none of the fields that a cluster sets, as `kubectl get -o yaml` writes them.",
 );
 
+pub static NOT_A_DEFINITION: Rule = Rule::pass(
+    "CL0119",
+    "not-a-definition",
+    Note,
+    "Objects that controllers make, and versions that are not read, are skipped.",
+);
+
 pub static RULES: &[&Rule] = &[
     &UNKNOWN_KIND,
     &MISSPELT_KIND,
@@ -85,6 +97,9 @@ pub static RULES: &[&Rule] = &[
     &NO_SETTINGS,
     &SET_BY_CLUSTER,
 ];
+
+/// By its code behind those of labels.
+pub static MORE_RULES: &[&Rule] = &[&NOT_A_DEFINITION];
 
 fn name_missing(document: &Document) -> Vec<Finding> {
     let metadata = document.value.get("metadata");

@@ -1,4 +1,4 @@
-//! CL0015 to CL0021: what is wrong with kustomizations, and which files are read because of them.
+//! CL0015 to CL0022: what is wrong with kustomizations, and which files are read because of them.
 
 use super::Rule;
 use crate::definitions::diagnostic::Severity::{Error, Note, Warning};
@@ -42,4 +42,12 @@ pub static LINK: Rule = Rule::pass(
     "A symbolic link that leads out of the repository, or nowhere, is not followed.",
 );
 
-pub static RULES: &[&Rule] = &[&INVALID, &NOT_CARRIED_OUT, &WITHOUT_EFFECT, &APART, &SEVERAL, &FOLLOWED, &LINK];
+pub static SEVERAL_FOLDERS: Rule = Rule::pass(
+    "CL0022",
+    "several-folders",
+    Note,
+    "Folders that define the same name are for different clusters, and each is judged alone.",
+);
+
+pub static RULES: &[&Rule] =
+    &[&INVALID, &NOT_CARRIED_OUT, &WITHOUT_EFFECT, &APART, &SEVERAL, &FOLLOWED, &LINK, &SEVERAL_FOLDERS];

@@ -1,4 +1,4 @@
-//! CL0113 to CL0119: labels and annotations, of objects and of the nodes that a pool makes.
+//! CL0113 to CL0118: labels and annotations, of objects and of the nodes that a pool makes.
 
 use serde_json::Value;
 

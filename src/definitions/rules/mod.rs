@@ -16,7 +16,10 @@ pub mod kubelet;
 pub mod kubelet_types;
 pub mod kustomize;
 pub mod labels;
+pub mod launching;
+pub mod limits;
 pub mod min_values;
+pub mod near_labels;
 pub mod node_overlay;
 pub mod node_pool;
 pub mod reading;
@@ -200,15 +203,19 @@ pub fn all() -> &'static [&'static Rule] {
             kustomize::RULES,
             kinds::RULES,
             labels::RULES,
+            kinds::MORE_RULES,
             variables::RULES,
             schema::RULES,
             versions::RULES,
             node_pool::RULES,
+            limits::RULES,
+            near_labels::RULES,
             requirements::RULES,
             zones::RULES,
             min_values::RULES,
             budgets::RULES,
             ec2_node_class::RULES,
+            launching::RULES,
             kubelet::RULES,
             unlimited::RULES,
             kubelet_types::RULES,

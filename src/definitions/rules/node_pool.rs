@@ -142,6 +142,15 @@ pub static CONSOLIDATE_AFTER: Rule = Rule::document(
     consolidate_after,
 );
 
+pub static CONTROLLERS_TAINT: Rule = Rule::document(
+    "CL0319",
+    "taint-of-the-controller",
+    Warning,
+    "Taints of karpenter.sh are set and removed by the controller, not by a template.",
+    POOLS,
+    controllers_taint,
+);
+
 pub static RULES: &[&Rule] = &[
     &RESTRICTED_LABEL,
     &RESTRICTED_KEY,
@@ -161,6 +170,7 @@ pub static RULES: &[&Rule] = &[
     &OLD_KEY,
     &PAYBACK,
     &CONSOLIDATE_AFTER,
+    &CONTROLLERS_TAINT,
 ];
 
 fn text<'v>(value: &'v Value, name: &str) -> Option<&'v str> {
@@ -183,6 +193,36 @@ fn duplicate_taint(document: &Document) -> Vec<Finding> {
             findings.push(Finding::at(&DUPLICATE_TAINT, document, &format!("{pointer}/key"), Place::Value, message));
         } else {
             first.insert((key, effect), line);
+        }
+    }
+    findings
+}
+
+/// A startup taint that nobody removes keeps every node from being ready; a taint that says that a node goes keeps pods away for ever.
+fn controllers_taint(document: &Document) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for list in ["/spec/template/spec/taints", "/spec/template/spec/startupTaints"] {
+        for (pointer, taint) in document.items(list) {
+            let Some(key) = text(taint, "key").filter(|key| key.starts_with("karpenter.sh/")) else { continue };
+            let effect = text(taint, "effect").unwrap_or_default();
+            if key == keys::UNREGISTERED_TAINT && effect == "NoExecute" {
+                continue;
+            }
+            let at = |message: String| {
+                Finding::at(&CONTROLLERS_TAINT, document, &format!("{pointer}/key"), Place::Value, message)
+            };
+            findings.push(match key {
+                keys::UNREGISTERED_TAINT => {
+                    at(format!("Karpenter removes `{key}` with NoExecute only: with {effect} it stays"))
+                        .hint("write `effect: NoExecute`, or leave it out: it is set where the node starts with it")
+                }
+                keys::DISRUPTED_TAINT => {
+                    at(format!("`{key}` says that a node goes: no pod is to be put on the pool's nodes"))
+                        .hint("remove it")
+                }
+                _ => at(format!("Karpenter knows no taint `{key}`, and removes none of this name"))
+                    .hint("remove it, or use a domain of your own"),
+            });
         }
     }
     findings

@@ -18,7 +18,7 @@ pub static AMBIGUOUS: Rule = Rule::pass(
     "CL0006",
     "ambiguous-scalar",
     Error,
-    "A plain scalar that YAML 1.1 and 1.2 read differently (`yes`, `012`, `1_000`) is quoted or written another way.",
+    "A plain scalar that kubectl and YAML 1.2 read differently (`yes`, `012`, `098`, `1_000`) is quoted or written another way.",
 );
 pub static LIMIT: Rule = Rule::pass(
     "CL0007",

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Rule;
-use super::auto_mode::is_of_auto_mode;
+use super::auto_mode::{is_of_another_provider, is_of_auto_mode};
+use crate::api::kustomization::folder;
 use crate::definitions::diagnostic::Severity::{Error, Note, Warning};
 use crate::definitions::findings::{Finding, Place};
 use crate::definitions::kinds::Kind;
@@ -21,7 +22,7 @@ pub static CLASS_KIND: Rule = Rule::revision(
     "CL0602",
     "class-kind",
     Error,
-    "A pool refers to an EC2NodeClass of the group karpenter.k8s.aws, or to a NodeClass of EKS Auto Mode.",
+    "A pool refers to an EC2NodeClass of the group karpenter.k8s.aws, or to a class that is no slip for it.",
     class_kind,
 );
 pub static CLASS_UNUSED: Rule =
@@ -33,7 +34,6 @@ pub static POOL_MISSING: Rule = Rule::revision(
     "The pools that a disruption budget names are defined.",
     pool_missing,
 );
-
 pub static RULES: &[&Rule] = &[&DUPLICATE, &CLASS_MISSING, &CLASS_KIND, &CLASS_UNUSED, &POOL_MISSING];
 
 /// Each further definition of a name.
@@ -46,11 +46,18 @@ fn duplicate(revision: &Revision<'_>) -> Vec<Finding> {
         }
     }
     let mut findings = Vec::new();
+    let folder_of = |object: &Object| folder(revision.paths.get(object.document.file).copied().unwrap_or_default());
     for ((kind, _, name), objects) in by_name {
         let Some((first, others)) = objects.split_first() else { continue };
         for object in others {
             let (at, what, hint) = if kind.is_object() {
-                ("/metadata/name", format!("{} `{name}`", kind.name()), "rename or remove one of them")
+                let hint = match folder_of(first) == folder_of(object) {
+                    true => "rename or remove one of them",
+                    false => {
+                        "if the folders are for different clusters, name the one that is meant; else rename or remove one of them"
+                    }
+                };
+                ("/metadata/name", format!("{} `{name}`", kind.name()), hint)
             } else {
                 ("/kind", kind.name().to_owned(), "keep one of them")
             };
@@ -95,7 +102,8 @@ fn class_missing(revision: &Revision<'_>) -> Vec<Finding> {
 
 fn class_kind(revision: &Revision<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for pool in revision.of(Kind::NodePool).filter(|pool| !is_of_auto_mode(&pool.document)) {
+    let is_ours = |pool: &&Object| !is_of_auto_mode(&pool.document) && !is_of_another_provider(&pool.document);
+    for pool in revision.of(Kind::NodePool).filter(is_ours) {
         for (field, wanted) in [("group", CLASS_GROUP), ("kind", Kind::EC2NodeClass.name())] {
             let pointer = format!("{REFERENCE}/{field}");
             // A group with a version, or an empty one, fails the schema.

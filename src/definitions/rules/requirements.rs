@@ -4,13 +4,13 @@
 use std::sync::LazyLock;
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use super::Rule;
-use super::auto_mode::is_of_auto_mode;
+use super::auto_mode::{is_of_another_provider, is_of_auto_mode};
 use super::zones::meant_by;
 use crate::api::keys;
-use crate::api::node_pool::{NodePool, NodeSelectorRequirement, Operator};
+use crate::api::node_pool::{CLASS_GROUP, CLASS_KIND, NodePool, NodeSelectorRequirement, Operator};
 use crate::core::catalog::Catalog;
 use crate::core::catalog::labels::AWS_PREFIX;
 use crate::core::catalog::matching::{Entry, Matching};
@@ -126,6 +126,10 @@ pub(super) struct List {
 pub(super) fn lists(object: &Object) -> Vec<List> {
     match object.kind {
         Kind::NodePool => {
+            // What is sold there, and labels of its nodes, nobody knows here.
+            if is_of_another_provider(&object.document) {
+                return Vec::new();
+            }
             let pointer = "/spec/template/spec/requirements";
             let mut written = labels(&object.document, "/spec/template/metadata/labels");
             written.extend(requirements(&object.document, pointer));
@@ -315,9 +319,26 @@ fn without_price(revision: &Revision<'_>) -> Vec<Finding> {
 /// The region that definitions are for, by what they say themselves.
 pub(super) fn region(revision: &Revision<'_>) -> Region {
     let settings = revision.of(Kind::Settings).find_map(|it| it.document.str("/spec/region"));
-    let pools: Vec<NodePool> =
-        revision.of(Kind::NodePool).filter_map(|it| NodePool::deserialize(&*it.document.value).ok()).collect();
+    let pools: Vec<NodePool> = revision.of(Kind::NodePool).filter_map(with_places_alone).collect();
     regions::find(settings, [], &pools)
+}
+
+/// A pool with what its requirements and labels say: a mistake elsewhere in it makes nothing of its zones.
+fn with_places_alone(pool: &Object) -> Option<NodePool> {
+    let entries = pool.document.items("/spec/template/spec/requirements").map(|(_, entry)| entry);
+    let entries: Vec<&Value> = entries.filter(|entry| NodeSelectorRequirement::deserialize(*entry).is_ok()).collect();
+    let labels = pool.document.members("/spec/template/metadata/labels").filter(|(.., value)| value.is_string());
+    let labels: Map<String, Value> = labels.map(|(_, key, value)| (key.to_owned(), value.clone())).collect();
+    let class = json!({ "group": CLASS_GROUP, "kind": CLASS_KIND, "name": "any" });
+    let template =
+        json!({ "metadata": { "labels": labels }, "spec": { "requirements": entries, "nodeClassRef": class } });
+    let value = json!({
+        "apiVersion": Kind::NodePool.api_version(),
+        "kind": Kind::NodePool.name(),
+        "metadata": {},
+        "spec": { "template": template },
+    });
+    NodePool::deserialize(value).ok()
 }
 
 fn zone_of_another_region(revision: &Revision<'_>) -> Vec<Finding> {

@@ -132,6 +132,7 @@ fn unknown_field(document: &Document, pointer: &str, field: &str, parent: &Value
     let names = || known.into_iter().flat_map(|known| known.keys().map(String::as_str));
     let where_to = elsewhere(root, field);
     let hint = match suggest::nearest(field, names()) {
+        _ if let Some(now) = moved(document, &at) => Some(now.to_owned()),
         Some(nearest) => Some(format!("did you mean `{nearest}`?")),
         None if !where_to.is_empty() => Some(format!("it belongs under {}", where_to.join(" or "))),
         None => {
@@ -146,6 +147,37 @@ fn unknown_field(document: &Document, pointer: &str, field: &str, parent: &Value
     };
     let message = format!("unknown field `{field}` {place}");
     Finding::at(&rules::UNKNOWN_FIELD, document, &at, Place::Key, message).maybe_hint(hint)
+}
+
+/// What took the place of a field that Karpenter had before version 1, or that pods have, where its name does not say it.
+fn moved(document: &Document, pointer: &str) -> Option<&'static str> {
+    let kind = document.str("/kind")?;
+    let field = spans::last(pointer);
+    let is_of_taint = pointer.contains("/taints/") || pointer.contains("/startupTaints/");
+    match (kind, field.as_str()) {
+        (_, "operator") if is_of_taint => Some("remove it: a toleration has an operator, and a taint has none"),
+        ("NodePool", "kubelet") => Some("it is `spec.kubelet` of the EC2NodeClass since Karpenter 1"),
+        ("NodePool", "ttlSecondsAfterEmpty") => {
+            Some("write `disruption.consolidationPolicy: WhenEmpty` with `consolidateAfter`")
+        }
+        ("NodePool", "ttlSecondsUntilExpired") => Some("write `template.spec.expireAfter`, such as 720h"),
+        ("NodePool", "consolidation") => Some("write `disruption` with `consolidationPolicy` and `consolidateAfter`"),
+        ("NodePool", "providerRef") => Some("write `template.spec.nodeClassRef` with group, kind and name"),
+        ("NodePool", "terminationGracePeriodSeconds") => {
+            Some("write `template.spec.terminationGracePeriod`, a duration such as 24h")
+        }
+        ("EC2NodeClass", "subnetSelector") => Some("write `subnetSelectorTerms`, a list of terms with tags or id"),
+        ("EC2NodeClass", "securityGroupSelector") => {
+            Some("write `securityGroupSelectorTerms`, a list of terms with tags, name or id")
+        }
+        ("EC2NodeClass", "amiSelector") => {
+            Some("write `amiSelectorTerms`, a list of terms with alias, id, name or tags")
+        }
+        ("EC2NodeClass", "launchTemplate" | "launchTemplateName") => {
+            Some("launch templates are not read since Karpenter 1: write their settings as fields of the class")
+        }
+        _ => None,
+    }
 }
 
 /// Where else the schema has a field of this name.
@@ -246,6 +278,19 @@ fn instead_of_text(document: &Document, pointer: &str, text: &str, wants: &dyn F
 
 /// Quoting is enough only where the quoted text has the form of the field: "30" is no duration either.
 fn quoted_hint(written: &str, field: &Value) -> String {
+    let options: Vec<&str> =
+        field.get("enum").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+    if !options.is_empty() && !options.contains(&written) {
+        let meant = match written {
+            "true" => "enabled",
+            "false" => "disabled",
+            _ => written,
+        };
+        return match options.contains(&meant) {
+            true => format!("write `{meant}`"),
+            false => format!("write one of {}", options.join(", ")),
+        };
+    }
     let form = field.get("pattern").and_then(|pattern| forms::ALL.iter().find(|form| pattern == form.pattern));
     let fits = |form: &forms::Form| {
         let schema = serde_json::json!({ "pattern": form.pattern });
@@ -274,6 +319,7 @@ fn value_words(value: &Value) -> &'static str {
     match value {
         Value::Null => "empty",
         Value::Bool(_) => "true or false",
+        Value::Number(number) if number.is_f64() => "a number with a fraction",
         Value::Number(_) => "a number",
         Value::String(_) => "text",
         Value::Array(_) => "a list",
@@ -301,7 +347,13 @@ pub fn drop_consequences(document: &Document, findings: &mut Vec<Finding>) {
     let mut renamed = Vec::new();
     for finding in findings.iter_mut().filter(|finding| std::ptr::eq(finding.rule, &rules::UNKNOWN_FIELD)) {
         let old = RENAMED_FIELDS.iter().find(|(old, ..)| finding.pointer.as_deref() == Some(*old));
-        if let Some((old, new, hint)) = old {
+        let is_there = |new: &str| {
+            let pointer = finding.pointer.as_deref().unwrap_or_default();
+            document.value.pointer(&spans::join(spans::parent(pointer), new)).is_some()
+        };
+        if let Some((_, new, _)) = old.filter(|(_, new, _)| is_there(new)) {
+            finding.hint = Some(format!("remove it: `{new}` took its place"));
+        } else if let Some((old, new, hint)) = old {
             *finding = finding.clone().hint(*hint).instead(Some(Instead::Text((*new).to_owned())));
             renamed.push(spans::join(spans::parent(old), new));
         }
@@ -316,11 +368,17 @@ pub fn drop_consequences(document: &Document, findings: &mut Vec<Finding>) {
         })
         .chain(renamed)
         .collect();
+    let unquoted: Vec<String> = findings
+        .iter()
+        .filter(|finding| std::ptr::eq(finding.rule, &rules::UNQUOTED))
+        .filter_map(|finding| finding.pointer.clone())
+        .collect();
     let ambiguous: Vec<&str> = document.ambiguous.iter().map(|(pointer, _)| pointer.as_str()).collect();
     findings.retain(|finding| {
         let Some(pointer) = finding.pointer.as_deref() else { return true };
         let missing = std::ptr::eq(finding.rule, &rules::MISSING_FIELD);
         let consequence = missing && meant.iter().any(|meant| meant == pointer);
-        !consequence && !ambiguous.contains(&pointer)
+        let is_said = std::ptr::eq(finding.rule, &rules::NOT_ONE_OF) && unquoted.iter().any(|it| it == pointer);
+        !consequence && !is_said && !ambiguous.contains(&pointer)
     });
 }

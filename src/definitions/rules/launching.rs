@@ -1,0 +1,270 @@
+//! CL0466 to CL0499: what the API server takes of a class, and Karpenter, EC2 or the image does not.
+//! Sources: Karpenter's AWS provider 1.14, `pkg/providers/amifamily`; EC2's CreateLaunchTemplate and CreateTags.
+
+use serde_json::Value;
+
+use super::Rule;
+use super::kubelet::{CLASSES, KUBELET};
+use crate::api::ec2_node_class::{AmiFamily, EC2NodeClassSpec};
+use crate::definitions::diagnostic::Severity::{Error, Warning};
+use crate::definitions::document::Document;
+use crate::definitions::findings::{Finding, Place};
+
+const USER_DATA_AT: &str = "/spec/userData";
+
+pub static ALIAS_VERSION: Rule = Rule::document(
+    "CL0466",
+    "alias-version",
+    Warning,
+    "The version of an alias has the form that images of its family are published by.",
+    CLASSES,
+    alias_version,
+);
+pub static ALIAS_FORM: Rule = Rule::document(
+    "CL0467",
+    "alias-form",
+    Error,
+    "An alias has one `@`: Karpenter's controller ends at another form.",
+    CLASSES,
+    alias_form,
+);
+pub static USER_DATA: Rule = Rule::document(
+    "CL0468",
+    "user-data",
+    Error,
+    "User data is in a form that Karpenter can merge with its own: MIME with a boundary, TOML for Bottlerocket.",
+    CLASSES,
+    user_data,
+);
+pub static OF_ANOTHER_FAMILY: Rule = Rule::document(
+    "CL0469",
+    "user-data-of-another-family",
+    Warning,
+    "User data is for images of the class's family.",
+    CLASSES,
+    of_another_family,
+);
+pub static VOLUME_SETTINGS: Rule = Rule::document(
+    "CL0470",
+    "volume-settings",
+    Warning,
+    "IOPS and throughput of a volume are those that EC2 takes for its type.",
+    CLASSES,
+    volume_settings,
+);
+pub static RESERVED_TAG: Rule = Rule::document(
+    "CL0471",
+    "reserved-tag",
+    Warning,
+    "Tags that begin with `aws:` are AWS's own.",
+    CLASSES,
+    reserved_tag,
+);
+pub static PROFILE_NAME: Rule = Rule::document(
+    "CL0472",
+    "instance-profile-name",
+    Warning,
+    "instanceProfile is a name, not an ARN.",
+    CLASSES,
+    profile_name,
+);
+pub static CLUSTER_DNS: Rule =
+    Rule::document("CL0473", "cluster-dns", Warning, "Entries of clusterDNS are IP addresses.", CLASSES, cluster_dns);
+
+pub static RULES: &[&Rule] = &[
+    &ALIAS_VERSION,
+    &ALIAS_FORM,
+    &USER_DATA,
+    &OF_ANOTHER_FAMILY,
+    &VOLUME_SETTINGS,
+    &RESERVED_TAG,
+    &PROFILE_NAME,
+    &CLUSTER_DNS,
+];
+
+fn aliases(document: &Document) -> Vec<(String, &str)> {
+    let terms = document.items("/spec/amiSelectorTerms");
+    terms.filter_map(|(pointer, term)| Some((format!("{pointer}/alias"), term.get("alias")?.as_str()?))).collect()
+}
+
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn alias_version(document: &Document) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (pointer, alias) in aliases(document) {
+        let Some((family, version)) = alias.split_once('@').filter(|(_, version)| !version.contains('@')) else {
+            continue;
+        };
+        if version == "latest" || version.contains("${") {
+            continue;
+        }
+        let number = version.strip_prefix('v');
+        let (is_well_formed, form) = match family {
+            "al2" | "al2023" => {
+                (number.is_some_and(|date| date.len() == 8 && is_digits(date)), "`v` and a date, such as `v20250920`")
+            }
+            "bottlerocket" => {
+                let parts: Vec<&str> = number.unwrap_or(version).split('.').collect();
+                (parts.len() == 3 && parts.iter().all(|part| is_digits(part)), "three numbers, such as `v1.44.0`")
+            }
+            _ => continue,
+        };
+        if !is_well_formed {
+            let message = format!("no image of {family} has the version `{version}`");
+            let finding = Finding::at(&ALIAS_VERSION, document, &pointer, Place::Value, message);
+            let is_date = matches!(family, "al2" | "al2023") && version.len() == 8 && is_digits(version);
+            findings.push(finding.hint(match is_date {
+                true => format!("did you mean `{family}@v{version}`?"),
+                false => format!("write {form}, or `latest`: without an image the class makes no nodes"),
+            }));
+        }
+    }
+    findings
+}
+
+fn alias_form(document: &Document) -> Vec<Finding> {
+    let wrong = aliases(document).into_iter().filter(|(_, alias)| alias.matches('@').count() > 1);
+    let finding = |(pointer, alias): (String, &str)| {
+        let message =
+            format!("`{alias}` has more than one `@`: the API server takes it, and Karpenter's controller ends");
+        Finding::at(&ALIAS_FORM, document, &pointer, Place::Value, message).hint("write `FAMILY@VERSION`")
+    };
+    wrong.map(finding).collect()
+}
+
+/// The family of the images, where it is known, and the user data.
+fn with_user_data(document: &Document) -> Option<(AmiFamily, &str)> {
+    let text = document.str(USER_DATA_AT).filter(|text| !text.trim().is_empty())?;
+    let spec: EC2NodeClassSpec = serde_json::from_value(document.value.get("spec")?.clone()).ok()?;
+    Some((spec.resolved_ami_family(), text))
+}
+
+/// The first line that is neither empty nor a comment.
+fn first_line(text: &str) -> &str {
+    text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#')).unwrap_or_default()
+}
+
+fn is_mime(text: &str) -> bool {
+    let first = text.trim_start().to_ascii_lowercase();
+    first.starts_with("mime-version:") || first.starts_with("content-type: multipart")
+}
+
+fn has_boundary(text: &str) -> bool {
+    let header = text.trim_start().split("\n\n").next().unwrap_or_default();
+    header.to_ascii_lowercase().replace(' ', "").contains("boundary=")
+}
+
+fn is_toml(text: &str) -> bool {
+    let first = first_line(text);
+    first.is_empty() || first.starts_with('[') || first.contains('=')
+}
+
+fn user_data(document: &Document) -> Vec<Finding> {
+    let Some((family, text)) = with_user_data(document) else { return Vec::new() };
+    let (message, hint) = match family {
+        AmiFamily::AL2 | AmiFamily::AL2023 if is_mime(text) && !has_boundary(text) => (
+            "the user data is MIME without a boundary: Karpenter can not merge it, and launches nothing",
+            "write `Content-Type: multipart/mixed; boundary=\"BOUNDARY\"`, and an empty line after the headers",
+        ),
+        AmiFamily::Bottlerocket if !is_toml(text) => (
+            "user data of Bottlerocket is TOML, and this is not: Karpenter launches nothing",
+            "write settings, such as `[settings.kubernetes]` with `max-pods = 58`; scripts run in a bootstrap container",
+        ),
+        _ => return Vec::new(),
+    };
+    vec![Finding::at(&USER_DATA, document, USER_DATA_AT, Place::Key, message).hint(hint)]
+}
+
+fn of_another_family(document: &Document) -> Vec<Finding> {
+    let Some((AmiFamily::AL2023, text)) = with_user_data(document) else { return Vec::new() };
+    let (message, hint) = match () {
+        () if first_line(text).starts_with("[settings") => (
+            "TOML is for Bottlerocket: AL2023 runs it as a shell script",
+            "write a NodeConfig of node.eks.aws/v1alpha1, or a script",
+        ),
+        () if text.contains("/etc/eks/bootstrap.sh") => (
+            "/etc/eks/bootstrap.sh is a file of AL2: AL2023 has none",
+            "nodes join without it; write a NodeConfig of node.eks.aws/v1alpha1 for settings of the kubelet",
+        ),
+        () => return Vec::new(),
+    };
+    vec![Finding::at(&OF_ANOTHER_FAMILY, document, USER_DATA_AT, Place::Key, message).hint(hint)]
+}
+
+fn volume_settings(document: &Document) -> Vec<Finding> {
+    /// Least operations a second of a gp3 volume.
+    const GP3_IOPS_MIN: i64 = 3_000;
+    let mut findings = Vec::new();
+    for (mapping, _) in document.items("/spec/blockDeviceMappings") {
+        let at = |field: &str| format!("{mapping}/ebs/{field}");
+        let number = |field: &str| document.value.pointer(&at(field)).and_then(Value::as_i64);
+        let Some(kind) = document.str(&at("volumeType")) else { continue };
+        let mut found = |field: &str, message: String, hint: &str| {
+            findings.push(Finding::at(&VOLUME_SETTINGS, document, &at(field), Place::Key, message).hint(hint));
+        };
+        if number("throughput").is_some() && kind != "gp3" {
+            found(
+                "throughput",
+                format!("EC2 takes no throughput for a volume of type {kind}"),
+                "remove it, or use gp3",
+            );
+        }
+        match (kind, number("iops")) {
+            ("io1" | "io2", None) if document.value.pointer(&at("iops")).is_none() => {
+                found("volumeType", format!("EC2 wants iops for a volume of type {kind}"), "add `iops`, such as 3000");
+            }
+            ("gp2" | "st1" | "sc1" | "standard", Some(_)) => {
+                found("iops", format!("EC2 takes no iops for a volume of type {kind}"), "remove it, or use gp3");
+            }
+            ("gp3", Some(iops)) if iops < GP3_IOPS_MIN => {
+                found(
+                    "iops",
+                    format!("a volume of type gp3 has at least {GP3_IOPS_MIN} iops"),
+                    "remove it: 3000 is what it has",
+                );
+            }
+            _ => {}
+        }
+    }
+    findings
+}
+
+fn reserved_tag(document: &Document) -> Vec<Finding> {
+    let reserved = document.members("/spec/tags").filter(|(_, key, _)| key.to_ascii_lowercase().starts_with("aws:"));
+    let finding = |(pointer, key, _): (String, &str, &Value)| {
+        let message = format!("`{key}`: EC2 takes no tag that begins with `aws:`, and launches nothing");
+        Finding::at(&RESERVED_TAG, document, &pointer, Place::Key, message).hint("choose another key")
+    };
+    reserved.map(finding).collect()
+}
+
+fn profile_name(document: &Document) -> Vec<Finding> {
+    let pointer = "/spec/instanceProfile";
+    let Some(profile) = document.str(pointer).filter(|profile| profile.starts_with("arn:")) else { return Vec::new() };
+    let name = profile.rsplit('/').next().unwrap_or_default();
+    let message = "instanceProfile is an ARN: EC2 looks for a profile of this name";
+    let finding = Finding::at(&PROFILE_NAME, document, pointer, Place::Value, message);
+    vec![finding.hint(format!("write the name alone: `{name}`"))]
+}
+
+/// By its form, of version 4 or 6.
+fn is_address(text: &str) -> bool {
+    let is_v4 =
+        text.split('.').count() == 4 && text.split('.').all(|part| is_digits(part) && part.parse::<u8>().is_ok());
+    is_v4
+        || (text.contains("::") || text.matches(':').count() == 7)
+            && text.bytes().all(|byte| byte.is_ascii_hexdigit() || matches!(byte, b':' | b'.'))
+}
+
+fn cluster_dns(document: &Document) -> Vec<Finding> {
+    let list = format!("{KUBELET}/clusterDNS");
+    let wrong = document.items(&list).filter_map(|(pointer, address)| {
+        let text = address.as_str().filter(|text| !is_address(text) && !text.contains("${"))?;
+        let message = format!("`{text}` is no IP address: pods would find no names");
+        let finding = Finding::at(&CLUSTER_DNS, document, &pointer, Place::Value, message);
+        Some(finding.hint("write the address of the service kube-dns, such as 10.100.0.10, or leave it to the image"))
+    });
+    wrong.collect()
+}

@@ -1,0 +1,132 @@
+//! CL0320 and CL0321: limits of a pool that limit nothing, or everything.
+
+use serde_json::Value;
+
+use super::Rule;
+use super::auto_mode::{is_of_another_provider, is_of_auto_mode};
+use super::requirements::{self, MATCHING, OF_CLASS, PLACES};
+use crate::core::model::{Quantity, Resources, resources};
+use crate::definitions::diagnostic::Severity::{Note, Warning};
+use crate::definitions::document::{Document, spans};
+use crate::definitions::findings::{Finding, Place};
+use crate::definitions::kinds::Kind;
+use crate::definitions::revision::{Object, Revision};
+use crate::definitions::suggest;
+
+const LIMITS: &str = "/spec/limits";
+
+pub static OF_NOTHING: Rule = Rule::document(
+    "CL0320",
+    "limit-of-nothing",
+    Warning,
+    "A limit is of a resource that nodes have, and has a value.",
+    &[Kind::NodePool],
+    of_nothing,
+);
+pub static BELOW_ALL: Rule = Rule::revision(
+    "CL0321",
+    "limit-below-every-type",
+    Warning,
+    "The limits of a pool leave room for one node of some instance type that matches.",
+    below_all,
+);
+
+pub static RULES: &[&Rule] = &[&OF_NOTHING, &BELOW_ALL];
+
+/// Resources of nodes on EC2. Others come from device plugins, by names with a domain of their own.
+const KNOWN: [&str; 13] = [
+    resources::CPU,
+    resources::MEMORY,
+    resources::EPHEMERAL_STORAGE,
+    resources::PODS,
+    resources::NODES,
+    "nvidia.com/gpu",
+    "amd.com/gpu",
+    "aws.amazon.com/neuron",
+    "aws.amazon.com/neuroncore",
+    "habana.ai/gaudi",
+    "vpc.amazonaws.com/pod-eni",
+    "vpc.amazonaws.com/efa",
+    "vpc.amazonaws.com/PrivateIPv4Address",
+];
+
+fn of_nothing(document: &Document) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for resource in KNOWN {
+        // What has no value is dropped, as the API server does, and stands in the file.
+        let pointer = spans::join(LIMITS, resource);
+        let is_written = document.spans.get(&format!("{}{pointer}", document.root)).is_some();
+        if is_written && document.parts.is_empty() && document.value.pointer(&pointer).is_none_or(Value::is_null) {
+            let message = format!("`{resource}` has no value: nothing is limited");
+            let finding = Finding::at(&OF_NOTHING, document, &pointer, Place::Key, message);
+            findings.push(finding.hint("write a quantity, such as \"1000\" for cpu or 1000Gi for memory"));
+        }
+    }
+    for (pointer, resource, _) in document.members(LIMITS).filter(|(.., value)| !value.is_null()) {
+        let at = |message: String| Finding::at(&OF_NOTHING, document, &pointer, Place::Key, message);
+        let is_known = KNOWN.contains(&resource) || resource.starts_with("hugepages-") || resource.contains("${");
+        let nearest = suggest::nearest(resource, KNOWN.into_iter());
+        if is_known || (resource.contains('/') && nearest.is_none()) {
+            continue;
+        }
+        let hint = match nearest {
+            Some(nearest) => format!("did you mean `{nearest}`?"),
+            None => format!("nodes have {}, and others by names with a domain", KNOWN[..5].join(", ")),
+        };
+        findings.push(at(format!("no node has the resource `{resource}`: nothing is limited")).hint(hint));
+    }
+    findings
+}
+
+fn below_all(revision: &Revision<'_>) -> Vec<Finding> {
+    let is_ours = |pool: &&Object| !is_of_auto_mode(&pool.document) && !is_of_another_provider(&pool.document);
+    revision.of(Kind::NodePool).filter(is_ours).flat_map(below_all_of).collect()
+}
+
+fn below_all_of(pool: &Object) -> Vec<Finding> {
+    let document = &pool.document;
+    let limits: Vec<(String, &str, i64)> = document.members(LIMITS).filter_map(limit).collect();
+    // Static pools limit nodes by another rule.
+    if limits.is_empty() || document.value.pointer("/spec/replicas").is_some() {
+        return Vec::new();
+    }
+    let mut findings = Vec::new();
+    for (pointer, resource, _) in limits.iter().filter(|(.., limit)| *limit == 0) {
+        // That is how a pool is put to rest.
+        let message = format!("the limit of `{resource}` is 0: the pool makes no node");
+        let mut finding = Finding::at(&BELOW_ALL, document, pointer, Place::Value, message);
+        finding.severity = Note;
+        findings.push(finding);
+    }
+    let Some(matching) = MATCHING.as_ref().filter(|_| findings.is_empty()) else { return findings };
+    let lists = requirements::lists(pool);
+    let entries: Vec<_> = lists
+        .iter()
+        .flat_map(|list| requirements::entries(list, |key| !OF_CLASS.contains(&key) && !PLACES.contains(&key)))
+        .collect();
+    let relevant = matching.relevant(&entries);
+    let types: Vec<_> = matching.types(&relevant).collect();
+    for (pointer, resource, limit) in &limits {
+        let of_types = types.iter().map(|it| (it.capacity.get(resource), it.name.as_str()));
+        let Some((least, name)) = of_types.filter(|(amount, _)| *amount > 0).min() else { continue };
+        if *limit < least {
+            let message = format!("the limit of `{resource}` is less than the smallest instance type that matches has");
+            let amount = resources::format_amount(resource, least);
+            let hint = match *resource {
+                resources::MEMORY | resources::EPHEMERAL_STORAGE => " (a number without a unit is bytes)",
+                resources::CPU => " (`m` is thousandths)",
+                _ => "",
+            };
+            let finding = Finding::at(&BELOW_ALL, document, pointer, Place::Value, message);
+            findings.push(finding.hint(format!("the pool makes no node: `{name}` has {amount}{hint}")));
+        }
+    }
+    findings
+}
+
+/// Pointer, resource and amount, in the unit of [`Resources`].
+fn limit<'d>((pointer, resource, value): (String, &'d str, &Value)) -> Option<(String, &'d str, i64)> {
+    let text = value.as_str().map(str::to_owned).or_else(|| value.as_i64().map(|number| number.to_string()))?;
+    let quantity = text.parse::<Quantity>().ok().filter(|quantity| !quantity.is_negative())?;
+    Some((pointer, resource, Resources::amount(resource, quantity)))
+}

@@ -1,0 +1,128 @@
+//! CL0322: keys that are nearly well-known ones. Karpenter takes each for a label of one's own, puts it on the nodes, and restricts nothing.
+
+use super::Rule;
+use crate::api::keys;
+use crate::core::catalog::labels::AWS_PREFIX;
+use crate::core::model::requirements::{AWS_LABELS, is_well_known, normalized};
+use crate::definitions::diagnostic::Severity::Warning;
+use crate::definitions::document::Document;
+use crate::definitions::findings::{Finding, Place};
+use crate::definitions::kinds::Kind;
+use crate::definitions::suggest;
+
+pub static NEARLY: Rule = Rule::document(
+    "CL0322",
+    "nearly-well-known",
+    Warning,
+    "A key that is nearly that of a label of instance types was meant to be it.",
+    &[Kind::NodePool, Kind::NodeOverlay],
+    nearly,
+);
+
+pub static RULES: &[&Rule] = &[&NEARLY];
+
+/// Well-known keys outside of AWS's domain.
+const OTHERS: [&str; 8] = [
+    keys::CAPACITY_TYPE,
+    keys::ZONE,
+    keys::REGION,
+    keys::ZONE_ID,
+    keys::INSTANCE_TYPE,
+    keys::ARCHITECTURE,
+    keys::OPERATING_SYSTEM,
+    keys::WINDOWS_BUILD,
+];
+/// What people write for them.
+const SYNONYMS: [(&str, &str); 4] = [
+    ("kubernetes.io/architecture", keys::ARCHITECTURE),
+    ("kubernetes.io/operating-system", keys::OPERATING_SYSTEM),
+    ("topology.kubernetes.io/availability-zone", keys::ZONE),
+    ("node.kubernetes.io/type", keys::INSTANCE_TYPE),
+];
+
+fn nearly(document: &Document) -> Vec<Finding> {
+    let of_requirements = ["/spec/template/spec/requirements", "/spec/requirements"].into_iter().flat_map(|list| {
+        document
+            .items(list)
+            .filter_map(|(pointer, entry)| Some((format!("{pointer}/key"), entry.get("key")?.as_str()?, Place::Value)))
+    });
+    let labels = document.members("/spec/template/metadata/labels").map(|(pointer, key, _)| (pointer, key, Place::Key));
+    let mut findings = Vec::new();
+    for (pointer, key, place) in of_requirements.chain(labels) {
+        let Some(meant) = meant_by(key) else { continue };
+        let message = format!("`{key}` is a label of your own to Karpenter: it restricts no instance type");
+        findings
+            .push(Finding::at(&NEARLY, document, &pointer, place, message).hint(format!("did you mean `{meant}`?")));
+    }
+    findings
+}
+
+/// The well-known key that is nearly this one.
+fn meant_by(key: &str) -> Option<String> {
+    // Of the domains that only the controller may use another rule speaks.
+    let domain = key.split_once('/').map(|(domain, _)| domain);
+    let is_own = domain.is_some_and(|it| it.ends_with("karpenter.sh") || it.ends_with("karpenter.k8s.aws"));
+    if is_own || is_well_known(normalized(key)) || key == keys::HOSTNAME {
+        return None;
+    }
+    if let Some((_, meant)) = SYNONYMS.iter().find(|(written, _)| *written == key) {
+        return Some((*meant).to_owned());
+    }
+    let all = || AWS_LABELS.iter().map(|name| format!("{AWS_PREFIX}{name}")).chain(OTHERS.map(str::to_owned));
+    let name_of = |key: &str| key.rsplit('/').next().unwrap_or_default().to_owned();
+    let Some((domain, name)) = key.split_once('/') else {
+        // `zone` may be anybody's word, and `instance-category` hardly is.
+        return all().find(|known| key.contains('-') && name_of(known) == key);
+    };
+    let is_like = |text: &str, known: &str| text == known || suggest::nearest(text, [known].into_iter()).is_some();
+    let is_meant = |known: &String| {
+        let of = known.split_once('/').map_or("", |(of, _)| of);
+        let is_domain = domain.to_lowercase().contains("karpenter") && of.contains("karpenter") || is_like(domain, of);
+        is_domain && is_like(name, &name_of(known))
+    };
+    // The very name in another domain says more than a name that is like it.
+    let candidates: Vec<String> = all().filter(is_meant).collect();
+    let names: Vec<String> = candidates.iter().map(|known| name_of(known)).collect();
+    let nearest = suggest::nearest(name, names.iter().map(String::as_str)).map(str::to_owned);
+    let of_name = |wanted: &str| candidates.iter().find(|known| name_of(known) == wanted).cloned();
+    of_name(name).or_else(|| of_name(&nearest?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn knows_slips_from_labels_of_ones_own() {
+        for (key, meant) in [
+            ("instance-category", "karpenter.k8s.aws/instance-category"),
+            ("karpenter.k8s/instance-category", "karpenter.k8s.aws/instance-category"),
+            ("karpenter.aws/instance-category", "karpenter.k8s.aws/instance-category"),
+            ("karpenter.aws/instance-categry", "karpenter.k8s.aws/instance-category"),
+            ("topology.kubernetes.io/zones", keys::ZONE),
+            ("kubernetes.io/architecture", keys::ARCHITECTURE),
+            ("node.kubernetes.io/instance-typ", keys::INSTANCE_TYPE),
+            ("karpenter.io/capacity-type", keys::CAPACITY_TYPE),
+            ("capacity-type", keys::CAPACITY_TYPE),
+        ] {
+            assert_eq!(meant_by(key).as_deref(), Some(meant), "{key}");
+        }
+        for key in [
+            keys::ZONE,
+            keys::HOSTNAME,
+            "failure-domain.beta.kubernetes.io/zone",
+            "zone",
+            "team",
+            "node-type",
+            "example.com/instance-type",
+            "example.com/zone",
+            "karpenter.sh/instance-category",
+            "node.kubernetes.io/exclude-from-external-load-balancers",
+            "node-restriction.kubernetes.io/team",
+            "karpenter.example.com/team",
+            "kubernetes.io/role",
+        ] {
+            assert_eq!(meant_by(key), None, "{key}");
+        }
+    }
+}
