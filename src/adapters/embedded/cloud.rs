@@ -137,6 +137,10 @@ fn failure(refusal: LaunchRefusal, request: &LaunchRequest<'_>, claim: &NodeClai
         LaunchRefusal::UnknownInstanceType(name) => {
             (PortErrorKind::Permanent, format!("EC2 does not offer {name} there"))
         }
+        LaunchRefusal::NoImage => {
+            let class = &claim.spec.node_class_ref.name;
+            (PortErrorKind::Permanent, format!("EC2NodeClass {class} has no image for any type that was asked for"))
+        }
         LaunchRefusal::NoAlternatives => (PortErrorKind::Permanent, "no instance type was asked for".to_owned()),
     };
     // It was asked for any of them, so it has none.

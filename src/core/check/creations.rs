@@ -17,8 +17,8 @@ use crate::core::plan::{Alternative, Plan, ReasonCode, Step, StepKind};
 
 use super::known::{Known, add_old_names, new_node, quantities, steps, to_core_taint};
 use super::plan::place;
-use super::reservations;
 use super::violation::{Findings, ViolationCode};
+use super::{classes, reservations};
 
 pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
     for step in steps(plan, StepKind::Create) {
@@ -116,6 +116,9 @@ fn offering(creation: &Creation<'_>, alternative: &Alternative, known: &Known<'_
     }
     if !known.may_have_subnet(pool, zone) {
         findings.add(ViolationCode::ZoneWithoutSubnet, place(step), format!("no subnet in {zone}"));
+    }
+    if !classes::may_have_image(pool, instance_type, known) {
+        findings.add(ViolationCode::TypeWithoutImage, place(step), format!("no image for {name}"));
     }
     let labels = labels(creation, instance_type, &offering);
     for (key, requirement) in creation.of_pool.iter() {

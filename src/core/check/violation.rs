@@ -20,6 +20,7 @@ pub enum ViolationCode {
     InstanceTypeNotAllowed,
     OfferingNotAvailable,
     ZoneWithoutSubnet,
+    TypeWithoutImage,
     WrongPrice,
     LaunchDiffers,
     TooFewAlternatives,

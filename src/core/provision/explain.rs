@@ -295,6 +295,9 @@ fn describe_requirement(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, 
         _ if sides.asked.is_contradiction() => {
             format!("what the pod asks for on {key} leaves no value: its selector and affinity exclude each other")
         }
+        _ if is_without_image(engine, &sides, key) => {
+            format!("the pod wants {key} {asked}, which EC2NodeClass {} has no image for", class_of(&sides))
+        }
         Some(offered) => format!("the pod wants {key} {asked}, the pool has {}", values(offered)),
         None if !sides.pool.offerings.defines(key) => {
             format!("the pod wants {key} {asked}, the pool has no such label")
@@ -304,13 +307,28 @@ fn describe_requirement(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, 
                 format!("the pod wants {key} {asked}, which the pool's {own} {} leaves out", values(requirement))
             }
             None if is_in_subnets(key) && problem.offer.zones_of_pool(sides.pool.pool).is_some() => {
-                let class = sides.pool.requirements.get(keys::EC2_NODE_CLASS).and_then(Requirement::single_value);
-                let class = class.unwrap_or_default();
-                format!("the pod wants {key} {asked}, where EC2NodeClass {class} has no subnet")
+                format!("the pod wants {key} {asked}, where EC2NodeClass {} has no subnet", class_of(&sides))
             }
             None => format!("the pod wants {key} {asked}, which the catalog does not have{}", near(&sides, key)),
         },
     }
+}
+
+fn class_of<'p>(sides: &Sides<'p>) -> &'p str {
+    sides.pool.requirements.get(keys::EC2_NODE_CLASS).and_then(Requirement::single_value).unwrap_or_default()
+}
+
+/// Whether instance types of the pool have what the pod asks for on a label, and its class has images for none of them.
+fn is_without_image(engine: &Engine<'_, '_>, sides: &Sides<'_>, key: &str) -> bool {
+    let offerings = &sides.pool.offerings;
+    let mut asked = offerings.compile(&sides.pool.requirements);
+    if !offerings.defines(key) {
+        return false;
+    }
+    offerings.restrict(&mut asked, key, sides.asked);
+    let (offer, class) = (&engine.problem.offer, class_of(sides));
+    let mut types = asked.types().ones().peekable();
+    types.peek().is_some() && types.all(|it| offer.lacks_image(class, &offerings.types[it].name))
 }
 
 /// What is wrong with the values that a pod asks for, as an addition to the sentence that none has them.
