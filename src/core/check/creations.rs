@@ -33,6 +33,7 @@ pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
         if step.pods.is_empty() && pool.spec.replicas.is_none() {
             findings.add(ViolationCode::CreatedForNothing, place(step), "no pod is for this node");
         }
+        classes::ready(step, pool, known, findings);
         shown_is_first_alternative(step, findings);
         let creation = Creation::new(step, pool, known);
         for alternative in alternatives(step).iter() {

@@ -356,6 +356,10 @@ fn what_is_created() {
         let arm = json!([{ "key": keys::ARCHITECTURE, "operator": "In", "values": ["arm64"] }]);
         case.apply_class(json!({ "amis": [{ "id": "ami-1", "requirements": arm }] }));
     });
+    breaks(Code::ClassNotReady, |case| {
+        case.apply_class(json!({ "conditions": [{ "type": "SubnetsReady", "status": "False",
+            "reason": "SubnetsNotFound", "message": "", "lastTransitionTime": "2026-11-20T08:00:00Z" }] }));
+    });
     breaks(Code::WrongPrice, |case| {
         case.step("new-1").launch.as_mut().unwrap().alternatives[1].price_per_hour = HourlyPrice::ZERO;
     });

@@ -21,6 +21,7 @@ pub enum ViolationCode {
     OfferingNotAvailable,
     ZoneWithoutSubnet,
     TypeWithoutImage,
+    ClassNotReady,
     WrongPrice,
     LaunchDiffers,
     TooFewAlternatives,

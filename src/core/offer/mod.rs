@@ -6,6 +6,7 @@ mod images;
 mod nothing;
 mod overlays;
 mod quotas;
+mod readiness;
 mod refused;
 mod reservations;
 mod subnets;
@@ -31,6 +32,7 @@ pub use overlays::AddedCapacity;
 use overlays::Overlays;
 use quotas::Quotas;
 pub use quotas::pools_short_of_quota;
+pub use readiness::NotReady;
 use refused::Refusals;
 pub use refused::{REFUSED_SECONDS, taken_back};
 pub use reservations::Reservation;
@@ -81,6 +83,11 @@ impl LeftOut {
         let class = &pool.spec.template.spec.node_class_ref.name;
         let text = format!("its EC2NodeClass {class} is neither in the definitions nor in the cluster");
         Self { node_pool, code: ReasonCode::NodeClassMissing, text }
+    }
+
+    fn not_ready(pool: &NodePool, not_ready: &NotReady<'_>) -> Self {
+        let text = format!("its {not_ready}");
+        Self { node_pool: pool.metadata.name.clone().unwrap_or_default(), code: ReasonCode::NodePoolNotReady, text }
     }
 
     fn not_locked(pool: &NodePool) -> Self {
@@ -179,6 +186,10 @@ impl Offer {
         };
         if inputs.policy.images.is_missing(&reference.name) {
             self.left_out.push(LeftOut::not_locked(pool));
+            return None;
+        }
+        if let Some(not_ready) = NotReady::of(inputs, class) {
+            self.left_out.push(LeftOut::not_ready(pool, &not_ready));
             return None;
         }
         Some(class)

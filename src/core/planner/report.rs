@@ -15,7 +15,7 @@ use crate::core::lifecycle::do_not_disrupt::{Protection, protection};
 use crate::core::model::HourlyPrice;
 use crate::core::model::time::{duration_text, seconds_between};
 use crate::core::model::words::pods_text;
-use crate::core::offer::{Reservation, Subnets};
+use crate::core::offer::{NotReady, Reservation, Subnets};
 use crate::core::plan::{
     Note, NoteCode, Pending, PendingReason, Reason, ReasonCode, Step, StepKind, Summary, Unlimited, change,
 };
@@ -486,6 +486,11 @@ fn notes_of_pool(inputs: &Inputs<'_>, pool: &NodePool) -> Vec<Note> {
         );
         notes.push(Note::new(NoteCode::NodeClassMissing, text).about_pool(name));
     }
+    let defined = inputs.node_classes.iter().find(|it| it.metadata.name.as_ref() == Some(&class.name));
+    if let Some(not_ready) = defined.filter(|_| !class.is_of_auto_mode()).and_then(|it| NotReady::of(inputs, it)) {
+        let text = format!("NodePool {name} makes no nodes: its {not_ready}");
+        notes.push(Note::new(NoteCode::NodeClassNotReady, text).about_pool(name));
+    }
     if pool.spec.replicas.is_some() && !inputs.policy.feature_gates.static_capacity {
         let text =
             format!("spec.featureGates.StaticCapacity is off: NodePool {name} with spec.replicas is left as it is");
@@ -504,9 +509,14 @@ fn notes_of_overheads(snapshot: &Snapshot) -> impl Iterator<Item = Note> {
 
 /// Where nobody says in which zones a class has subnets.
 fn zones_assumed(inputs: &Inputs<'_>) -> Option<String> {
+    let used: Vec<&EC2NodeClass> =
+        inputs.node_classes.iter().filter(|class| NotReady::of(inputs, class).is_none()).collect();
     let is_unknown = |class: &&EC2NodeClass| Subnets::of(inputs, class).zones().is_none();
-    let unknown: Vec<&EC2NodeClass> = inputs.node_classes.iter().filter(is_unknown).collect();
-    let all = unknown.len() == inputs.node_classes.len();
+    let unknown: Vec<&EC2NodeClass> = used.iter().copied().filter(is_unknown).collect();
+    if used.is_empty() && !inputs.node_classes.is_empty() {
+        return None;
+    }
+    let all = unknown.len() == used.len();
     if unknown.is_empty() && (!all || !inputs.policy.zones_with_subnet.is_empty()) {
         return None;
     }
