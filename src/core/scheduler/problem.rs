@@ -19,6 +19,7 @@ use super::class::{ClassBuilder, ClassIndex, PodClass, Variant, VariantIndex};
 use super::concentration::{self, ConcentrationPenalties};
 use super::daemons::{Daemon, DaemonIndex, daemons};
 use super::host::{ExistingNode, HostIndex};
+use super::meeting::Meetings;
 use super::offerings::{OfferingSet, Offerings, Slots, is_slot_label};
 use super::pod_table::PodTable;
 use super::quota::{Limited, Quota, QuotaIndex, quotas};
@@ -94,6 +95,7 @@ pub struct Problem<'a> {
     /// Those of them that have a node.
     there: IndexVec<GroupIndex, Vec<bool>>,
     pub spreading: Spreading,
+    pub meetings: Meetings,
     /// Whether pods on nodes of a template are counted.
     counts_template: IndexVec<GroupIndex, IndexVec<TemplateIndex, bool>>,
     /// The same by group of nodes.
@@ -181,6 +183,7 @@ impl<'a> Problem<'a> {
             eligible: IndexVec::new(),
             there: IndexVec::new(),
             spreading: Spreading::default(),
+            meetings: Meetings::default(),
             counts_template: IndexVec::new(),
             counts_node_group: IndexVec::new(),
         };
@@ -189,6 +192,7 @@ impl<'a> Problem<'a> {
         problem.compile_profiles();
         problem.compile_groups();
         problem.spreading = Spreading::new(&problem);
+        problem.meetings = Meetings::new(&problem);
         problem
     }
 

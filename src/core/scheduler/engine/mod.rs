@@ -8,6 +8,7 @@ mod concentration;
 mod devices;
 mod division;
 mod existing;
+mod meetings;
 mod opening;
 mod refused;
 mod table;
