@@ -18,6 +18,7 @@ use fixedbitset::FixedBitSet;
 
 use crate::api::node_pool::DisruptionReason;
 use crate::core::disrupt::candidate::Candidate;
+use crate::core::disrupt::obstacle::NodeObstacle;
 use crate::core::disrupt::refused::Cause;
 use crate::core::disrupt::rehome::Rooms;
 use crate::core::disrupt::{Going, Pass, cost};
@@ -562,13 +563,35 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
             let refused = if pays {
                 budget.spend_on_pods(candidate.pods.len());
                 let buying = Buying::OneNode { least_weight: candidate.weight, most: cost };
-                self.try_set(engine, &[self.sources[source]], buying).err()
+                let refused = self.try_set(engine, &[self.sources[source]], buying).err();
+                refused.map(|not_kept| self.or_limit(engine, source, not_kept, budget))
             } else {
                 Some(NotKept::Refused(self.not_cheaper(engine, source, bound)))
             };
             refusals.extend(refused.map(|not_kept| (source, not_kept.into_refused())));
         }
         refusals
+    }
+
+    /// Why a node stays that found no place: the limit that keeps a cheaper one from being bought, where it is that.
+    fn or_limit(
+        &self,
+        engine: &mut Engine<'_, '_>,
+        source: usize,
+        not_kept: NotKept,
+        budget: &mut WorkBudget,
+    ) -> NotKept {
+        let is_without_room = |refused: &Refused| {
+            let obstacle = refused.obstacle.as_ref();
+            matches!(obstacle, NodeObstacle::NotSaved(NotSaved::NoRoom(NoRoomFor::OneCheaperNode { .. })))
+        };
+        match &not_kept {
+            NotKept::Refused(refused) if is_without_room(refused) => {}
+            _ => return not_kept,
+        }
+        budget.spend_on_pods(self.sources[source].candidate.pods.len());
+        let limit = self.pass.limit_in_the_way(engine, self.sources[source], &self.rooms);
+        limit.map_or(not_kept, |limit| NotSaved::Limit(limit).into())
     }
 
     fn over_budget(&self, source: usize, bound: Option<AtMost>) -> Refused {
