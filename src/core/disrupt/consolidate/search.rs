@@ -512,14 +512,27 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
                         }
                     }
                     Err(NotKept::Refused(_)) if set.len() > 1 => {
-                        let second = set.split_off(set.len() / 2);
+                        let (first, second) = self.split(set);
                         waiting.push(second);
-                        waiting.push(set);
+                        waiting.push(first);
                     }
                     Err(NotKept::Refused(_)) => {}
                 }
             }
         }
+    }
+
+    /// A set in two: one pool and the others, else two halves.
+    fn split(&self, set: Vec<usize>) -> (Vec<usize>, Vec<usize>) {
+        let half = set.len() / 2;
+        let pool = |source: &usize| &self.sources[*source].candidate.pool;
+        let is_of_first = |source: &usize| set.first().is_some_and(|first| pool(first) == pool(source));
+        let (first, others): (Vec<usize>, Vec<usize>) = set.iter().partition(|source| is_of_first(source));
+        if !others.is_empty() {
+            return (first, others);
+        }
+        let (first, second) = set.split_at(half);
+        (first.to_vec(), second.to_vec())
     }
 
     /// `part`: of the work that is left, how many such sets it has to do for.
