@@ -10,6 +10,7 @@ use crate::api::node_pool::Operator;
 use crate::core::catalog::values::Values;
 use crate::core::model::requirements::normalized;
 use crate::core::model::resources::{CPU, is_in_bytes};
+use crate::core::model::suggest;
 use crate::core::model::{Requirement, Requirements};
 use crate::core::plan::{DefinitionPlace, DefinitionPlaces, PendingReason, ReasonCode, field_of};
 use crate::core::scheduler::class::VariantIndex;
@@ -291,14 +292,24 @@ fn describe_requirement(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, 
     let (problem, asked) = (engine.problem, values(sides.asked));
     match sides.offered {
         _ if key == NODE_NAME => format!("the pod asks for a node by its name: {asked}"),
-        _ if key == keys::NODE_POOL => format!("the pod asks for NodePool {asked}"),
+        _ if key == keys::NODE_POOL => {
+            let pools = problem.templates.iter().map(|template| template.name.as_str());
+            let meant = suggest::nearest(&asked, pools).filter(|pool| *pool != asked);
+            let hint = meant.map(|pool| format!(" (did you mean {pool}?)")).unwrap_or_default();
+            format!("the pod asks for NodePool {asked}{hint}")
+        }
         _ if sides.asked.is_contradiction() => {
             format!("what the pod asks for on {key} leaves no value: its selector and affinity exclude each other")
         }
         _ if is_without_image(engine, &sides, key) => {
             format!("the pod wants {key} {asked}, which EC2NodeClass {} has no image for", class_of(&sides))
         }
-        Some(offered) => format!("the pod wants {key} {asked}, the pool has {}", values(offered)),
+        Some(offered) => {
+            // What others sell, and this pool does not, is no slip.
+            let slip = sides.pool.offerings.defines(key).then(|| near(&sides, key));
+            let hint = slip.filter(|hint| hint.contains("did you mean")).unwrap_or_default();
+            format!("the pod wants {key} {asked}, the pool has {}{hint}", values(offered))
+        }
         None if !sides.pool.offerings.defines(key) => {
             format!("the pod wants {key} {asked}, the pool has no such label")
         }
@@ -365,7 +376,8 @@ pub fn restricting<'p>(sides: &Sides<'p>, key: &str) -> Option<(&'p str, &'p Req
 pub fn values(requirement: &Requirement) -> String {
     let entries = requirement.to_entries("");
     let texts = entries.iter().map(|entry| {
-        let list = entry.values.join(", ");
+        let shown = |value: &String| if value.is_empty() { "\"\"".to_owned() } else { value.clone() };
+        let list = entry.values.iter().map(shown).collect::<Vec<_>>().join(", ");
         match entry.operator {
             Operator::In => list,
             // Bounds are kept inclusive; people write them the other way.
