@@ -389,23 +389,32 @@ fn note_of_annotations(snapshot: &Snapshot) -> Option<Note> {
     let runs = |pod: &&Pod| pod.spec.node_name.is_some() && !pod.is_terminal() && !pod.is_terminating();
     let unreadable = snapshot.pods.iter().filter(runs).filter(|pod| protection(pod) == Protection::Unreadable);
     let written = |pod: &Pod| pod.metadata.annotations.get(keys::DO_NOT_DISRUPT).cloned().unwrap_or_default();
-    let mut named: Vec<String> = unreadable.map(|pod| format!("{} (`{}`)", pod.key(), written(pod))).collect();
+    let named = unreadable.map(|pod| format!("{} (`{}`)", pod.key(), written(pod))).collect();
+    let protects = "protects only as `true` or a positive duration such as `1h30m`";
+    note_of_unreadable(protects, named, ["pod", "pods"])
+}
+
+/// On nodes the reference knows no durations.
+fn note_of_annotations_of_nodes(problem: &Problem<'_>) -> Option<Note> {
+    let named = problem.machines.iter().filter(|machine| machine.is_managed() && !machine.is_being_removed());
+    let named = named.filter_map(|machine| {
+        let written = machine.annotation(keys::DO_NOT_DISRUPT).filter(|it| !matches!(*it, "true" | "false"))?;
+        Some(format!("{} (`{written}`)", machine.name))
+    });
+    note_of_unreadable("protects a node only as `true`", named.collect(), ["node", "nodes"])
+}
+
+fn note_of_unreadable(protects: &str, mut named: Vec<String>, [one, several]: [&str; 2]) -> Option<Note> {
     named.sort();
-    let noun = if named.len() == 1 { "pod" } else { "pods" };
+    let noun = if named.len() == 1 { one } else { several };
     let rest = named.len().saturating_sub(PODS_NAMED_MAX);
     named.truncate(PODS_NAMED_MAX);
     if rest > 0 {
         named.push(format!("and {rest} more"));
     }
     (!named.is_empty()).then(|| {
-        Note::new(
-            NoteCode::InvalidDoNotDisruptAnnotation,
-            format!(
-                "annotation {} protects only as `true` or a positive duration such as `1h30m`, so not {noun} {}",
-                keys::DO_NOT_DISRUPT,
-                named.join(", ")
-            ),
-        )
+        let text = format!("annotation {} {protects}, so not {noun} {}", keys::DO_NOT_DISRUPT, named.join(", "));
+        Note::new(NoteCode::InvalidDoNotDisruptAnnotation, text)
     })
 }
 
@@ -434,6 +443,7 @@ pub fn notes(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Vec<Note> {
     }
     notes.extend(inputs.node_pools.iter().flat_map(|pool| notes_of_pool(inputs, pool)));
     notes.extend(note_of_annotations(inputs.snapshot));
+    notes.extend(note_of_annotations_of_nodes(problem));
     notes.extend(namespaces::note(inputs.snapshot));
     notes.extend(notes_of_overheads(inputs.snapshot));
     let mut note = |code: NoteCode, text: String| notes.push(Note::new(code, text));
