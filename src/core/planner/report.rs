@@ -23,6 +23,7 @@ use crate::core::provision::advice::Adviser;
 use crate::core::provision::bound::{Open, lower_bound};
 use crate::core::provision::cheapest::market::Counted;
 use crate::core::provision::explain::{amount, explain, why_not_existing};
+use crate::core::provision::passing::passes;
 use crate::core::provision::priority::may_preempt;
 use crate::core::provision::purchase::Lowered;
 use crate::core::provision::static_capacity::Shortfall;
@@ -52,7 +53,9 @@ pub fn pending(
     unplaced.sort_by_key(|(class, pods)| (std::cmp::Reverse(pods.len()), **class));
     let mut not_tried = 0;
     for (class, pods) in unplaced {
-        not_tried += usize::from(adviser.as_ref().is_some_and(Adviser::is_spent));
+        // What passes by itself needs no change.
+        let mut adviser = adviser.as_mut().filter(|_| !passes(engine, *class));
+        not_tried += usize::from(adviser.as_ref().is_some_and(|adviser| adviser.is_spent()));
         let advised = adviser.as_mut().and_then(|adviser| adviser.advise(engine, *class, pods));
         let changes = advised.unwrap_or_default();
         entries.push(Pending {

@@ -19,6 +19,8 @@ use crate::core::scheduler::template::{Template, TemplateIndex};
 use crate::core::scheduler::volumes::NODE_NAME;
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Refusal};
 
+use super::passing::{Passing, passing};
+
 /// What keeps a class from one pool.
 #[derive(Debug)]
 pub struct Distance<'p> {
@@ -88,8 +90,15 @@ fn reason(
     distance: &Distance<'_>,
     places: &DefinitionPlaces,
 ) -> PendingReason {
-    let texts: Vec<String> =
-        distance.obstacles.iter().map(|refusal| describe(engine, class, distance.pool, refusal)).collect();
+    let text = |refusal: &Refusal| {
+        let text = describe(engine, class, distance.pool, refusal);
+        match passing(engine, class, distance.pool, refusal) {
+            Some(passing @ Passing::NodesLeave { .. }) => format!("{text}; {passing}"),
+            Some(passing @ Passing::NeighboursCome { .. }) => passing.to_string(),
+            None => text,
+        }
+    };
+    let texts: Vec<String> = distance.obstacles.iter().map(text).collect();
     let code = distance.obstacles.first().map_or(ReasonCode::NoOffering, Refusal::code);
     let nothing = match distance.obstacles.contains(&Refusal::EmptyPool) {
         true => template_of(engine, distance.pool).and_then(|template| template.nothing_offered.as_deref()),

@@ -15,6 +15,7 @@ pub mod explain;
 pub mod karpenter;
 pub mod obstacle;
 mod open_order;
+pub mod passing;
 pub mod priority;
 pub mod purchase;
 mod reference_sort;

@@ -6,6 +6,11 @@ use crate::core::scheduler::host::OpenNode;
 use crate::core::scheduler::topology::{Domain, GroupIndex};
 
 impl Engine<'_, '_> {
+    /// Whether a group counts any pod anywhere.
+    pub fn any_matching(&self, group: GroupIndex) -> bool {
+        self.counters[group].any_matching()
+    }
+
     /// Of some domains those that all pods with the affinity get to; all where there is none.
     pub(super) fn common_of(&self, group: GroupIndex, domains: Vec<Domain>) -> Vec<Domain> {
         let is_common = |domain: &Domain| self.problem.meetings.is_common(group, *domain);
