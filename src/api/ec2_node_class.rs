@@ -466,3 +466,14 @@ impl EC2NodeClassSpec {
         AmiFamily::of_alias(alias.split('@').next().unwrap_or_default()).unwrap_or(AmiFamily::Custom)
     }
 }
+
+impl EC2NodeClass {
+    /// The status, unless it is about an earlier generation.
+    pub fn status_now(&self) -> Option<&EC2NodeClassStatus> {
+        let status = self.status.as_ref()?;
+        let is_older = |observed: i64| self.metadata.generation.is_some_and(|generation| observed < generation);
+        // `Ready` is written by others than those who look things up.
+        let is_stale = status.conditions.iter().any(|it| it.observed_generation.is_some_and(is_older));
+        (!is_stale).then_some(status)
+    }
+}

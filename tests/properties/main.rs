@@ -10,6 +10,7 @@ mod absurd_definitions;
 mod advice;
 mod any_order;
 mod bad_input;
+mod bought;
 mod build;
 #[path = "../carried_out/mod.rs"]
 mod carried_out;

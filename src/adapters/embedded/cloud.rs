@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+
 use crate::api::ec2_node_class::{EC2NodeClass, EC2NodeClassStatus};
 use crate::api::node_claim::NodeClaim;
 use crate::core::catalog::Catalog;
@@ -55,12 +57,15 @@ impl Cloud for EmbeddedCloud {
         }))
     }
 
-    /// What the status of the class says. Where it names no subnet, every zone of the region, since the embedded account has a tagged
-    /// subnet in each. Security groups that the class names are found.
+    /// What the status of the class says, also where that is that something was not found. Where it says nothing of subnets, every zone of
+    /// the region, since the embedded account has a tagged subnet in each. Security groups that the class names are found.
     async fn describe(&self, class: &EC2NodeClass) -> Result<ClassFacts, PortError> {
         let subnets = class.status.iter().flat_map(|status| &status.subnets);
         let mut zones: BTreeSet<String> = subnets.map(|subnet| subnet.zone.clone()).collect();
-        if zones.is_empty() {
+        let said = class.status_now().into_iter().flat_map(|status| &status.conditions);
+        let failed: Vec<&Condition> = said.filter(|it| it.status == "False" && it.type_ != "Ready").collect();
+        let has_no_subnet = failed.iter().any(|it| it.type_ == "SubnetsReady");
+        if zones.is_empty() && !has_no_subnet {
             let types = self.world.with(|world| world.catalog.clone());
             let offerings = types.instance_types.iter().flat_map(|instance_type| &instance_type.offerings);
             zones = offerings.map(|offering| offering.zone.clone()).collect();
@@ -81,7 +86,14 @@ impl Cloud for EmbeddedCloud {
             conditions: Vec::new(),
             ..status.clone()
         });
-        let (zones, conditions) = (zones.into_iter().collect(), vec![condition]);
+        let others = failed.into_iter().filter(|it| it.type_ != condition.type_).map(|it| ClassCondition {
+            type_: it.type_.clone(),
+            status: Some(false),
+            reason: it.reason.clone(),
+            message: it.message.clone(),
+        });
+        let conditions = others.chain([condition.clone()]).collect();
+        let zones = zones.into_iter().collect();
         Ok(ClassFacts { zones, found, conditions, ..ClassFacts::default() })
     }
 
@@ -136,6 +148,10 @@ fn failure(refusal: LaunchRefusal, request: &LaunchRequest<'_>, claim: &NodeClai
         }
         LaunchRefusal::UnknownInstanceType(name) => {
             (PortErrorKind::Permanent, format!("EC2 does not offer {name} there"))
+        }
+        LaunchRefusal::NoImage => {
+            let class = &claim.spec.node_class_ref.name;
+            (PortErrorKind::Permanent, format!("EC2NodeClass {class} has no image for any type that was asked for"))
         }
         LaunchRefusal::NoAlternatives => (PortErrorKind::Permanent, "no instance type was asked for".to_owned()),
     };

@@ -68,6 +68,8 @@ pub enum NodeFault {
 pub(super) enum LaunchRefusal {
     NoCapacity,
     UnknownInstanceType(String),
+    /// The class has images, and none for a type that was asked for.
+    NoImage,
     NoAlternatives,
 }
 
@@ -81,7 +83,12 @@ impl World {
         if request.alternatives.is_empty() {
             return Err(LaunchRefusal::NoAlternatives);
         }
-        for alternative in request.alternatives {
+        let with_image = request.alternatives.iter().filter(|it| self.has_image(request, &it.instance_type));
+        let with_image: Vec<&Alternative> = with_image.collect();
+        if with_image.is_empty() {
+            return Err(LaunchRefusal::NoImage);
+        }
+        for alternative in with_image {
             let Alternative { instance_type, zone, capacity_type, .. } = alternative;
             if *capacity_type == keys::RESERVED {
                 match self.take_reserved(claim, instance_type, zone) {
@@ -138,6 +145,14 @@ impl World {
         self.machines.insert(provider_id.clone(), machine);
         self.after_seconds(delay, Timer::NodeJoins { provider_id });
         instance
+    }
+
+    /// Whether the class has an image for the type, or nobody knows which it has.
+    fn has_image(&self, request: &LaunchRequest<'_>, instance_type: &str) -> bool {
+        let status = || request.class.and_then(EC2NodeClass::status_now).map(|status| status.amis.as_slice());
+        let images = request.images.or_else(status).unwrap_or_default();
+        let (Some(class), Some(sold)) = (request.class, self.instance_type(instance_type)) else { return true };
+        images.is_empty() || image_for(&for_node_class(sold, &class.spec), &BTreeMap::new(), images).is_some()
     }
 
     /// What the class selects, as far as that can be known without a cloud.

@@ -22,6 +22,7 @@
 //! | observations that do not show what is | `sight.rs` |
 //! | pods that do not end, zones that are lost, webhooks | `adversity.rs` |
 
+mod admission;
 mod adversity;
 mod budgets;
 mod clock;

@@ -123,26 +123,9 @@ impl World {
         pod.metadata.creation_timestamp = Some(written(self.now));
         pod.status.phase = Some("Pending".to_owned());
         pod.spec.scheduler_name.get_or_insert_with(|| "default-scheduler".to_owned());
-        if pod.spec.priority.is_none() {
-            pod.spec.priority = Some(self.priority_of(pod.spec.priority_class_name.as_deref()));
-        }
+        self.admit(&mut pod);
         seen_by_its_scheduler(&mut pod);
         Some(pod)
-    }
-
-    fn priority_of(&self, class: Option<&str>) -> i32 {
-        match class {
-            Some("system-cluster-critical") => 2_000_000_000,
-            Some("system-node-critical") => 2_000_001_000,
-            _ => {
-                let mut classes = self.others.priority_classes.iter();
-                let found = classes.find(|object| match class {
-                    Some(name) => object.metadata.name.as_deref() == Some(name),
-                    None => object.global_default == Some(true),
-                });
-                found.map_or(0, |object| object.value)
-            }
-        }
     }
 
     /// Writes how many pods there are and run into the status of these ReplicaSets, and of the Deployments behind them.

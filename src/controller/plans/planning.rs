@@ -28,7 +28,7 @@ use crate::controller::{Controller, Mode};
 use crate::core::check::judged;
 use crate::core::disrupt::drift;
 use crate::core::inputs::{Inputs, Policy};
-use crate::core::plan::{Plan, ReasonCode, StepKind};
+use crate::core::plan::{HeldBack, Plan, ReasonCode, StepKind, buffer_of};
 use crate::core::snapshot::{Pod, Snapshot};
 use crate::ports::{Clock, Cloud, Cluster, Forge, PortError, PortErrorKind, Repository, chain};
 use crate::render::{self, plan::Style};
@@ -482,8 +482,16 @@ fn is_settled(plan: &Plan, view: &View<'_>) -> bool {
         )
     };
     let acts = plan.steps.iter().any(|step| !apply::is_held(step));
+    // Pods of a CapacityBuffer are placed for as long as it is there, and nobody binds them.
+    let is_for_buffer = |pod: &str| buffer_of(pod).is_some();
+    let binds = plan.placements.iter().any(|placement| !is_for_buffer(&placement.pod));
+    let holds_a_buffer = |held: &HeldBack| {
+        let mut placements = plan.placements.iter();
+        held.code == ReasonCode::NominatedForPods
+            && placements.any(|placement| placement.node == held.node && is_for_buffer(&placement.pod))
+    };
     !acts
-        && plan.placements.is_empty()
+        && !binds
         && view.is_at_rest()
-        && !plan.held_back.iter().any(|held| passes_with_time(held.code))
+        && !plan.held_back.iter().any(|held| passes_with_time(held.code) && !holds_a_buffer(held))
 }

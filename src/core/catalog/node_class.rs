@@ -48,18 +48,20 @@ pub fn image_for<'i>(
     labels: &BTreeMap<String, String>,
     images: &'i [Ami],
 ) -> Option<&'i Ami> {
-    let accepts = |image: &&Ami| {
-        Requirements::from_entries(&image.requirements).iter().all(|(key, requirement)| {
-            let of_type = || instance_type.requirements.get(key).into_iter().flatten().map(String::as_str);
-            let values: Vec<&str> = label(labels, key).map_or_else(|| of_type().collect(), |value| vec![value]);
-            if values.is_empty() {
-                requirement.allows_absence()
-            } else {
-                values.iter().any(|value| requirement.allows(value))
-            }
-        })
-    };
-    images.iter().find(accepts)
+    images.iter().find(|image| accepts(&Requirements::from_entries(&image.requirements), instance_type, labels))
+}
+
+/// Whether an image with these requirements is for nodes of this type and with these labels.
+pub fn accepts(image: &Requirements, instance_type: &InstanceType, labels: &BTreeMap<String, String>) -> bool {
+    image.iter().all(|(key, requirement)| {
+        let of_type = || instance_type.requirements.get(key).into_iter().flatten().map(String::as_str);
+        let values: Vec<&str> = label(labels, key).map_or_else(|| of_type().collect(), |value| vec![value]);
+        if values.is_empty() {
+            requirement.allows_absence()
+        } else {
+            values.iter().any(|value| requirement.allows(value))
+        }
+    })
 }
 
 /// What of a class matters to instance types, read once for all of them.

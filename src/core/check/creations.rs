@@ -17,8 +17,8 @@ use crate::core::plan::{Alternative, Plan, ReasonCode, Step, StepKind};
 
 use super::known::{Known, add_old_names, new_node, quantities, steps, to_core_taint};
 use super::plan::place;
-use super::reservations;
 use super::violation::{Findings, ViolationCode};
+use super::{classes, reservations};
 
 pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
     for step in steps(plan, StepKind::Create) {
@@ -33,6 +33,7 @@ pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
         if step.pods.is_empty() && pool.spec.replicas.is_none() {
             findings.add(ViolationCode::CreatedForNothing, place(step), "no pod is for this node");
         }
+        classes::ready(step, pool, known, findings);
         shown_is_first_alternative(step, findings);
         let creation = Creation::new(step, pool, known);
         for alternative in alternatives(step).iter() {
@@ -116,6 +117,9 @@ fn offering(creation: &Creation<'_>, alternative: &Alternative, known: &Known<'_
     }
     if !known.may_have_subnet(pool, zone) {
         findings.add(ViolationCode::ZoneWithoutSubnet, place(step), format!("no subnet in {zone}"));
+    }
+    if !classes::may_have_image(pool, instance_type, known) {
+        findings.add(ViolationCode::TypeWithoutImage, place(step), format!("no image for {name}"));
     }
     let labels = labels(creation, instance_type, &offering);
     for (key, requirement) in creation.of_pool.iter() {

@@ -67,7 +67,7 @@ fn newest<'a>(daemon_set: &DaemonSet, snapshot: &'a Snapshot) -> Option<&'a Pod>
 }
 
 /// Requests and limits that admission fills in where a container has none.
-pub(super) fn limit_ranges(pod: &mut Pod, snapshot: &Snapshot) {
+pub fn limit_ranges(pod: &mut Pod, snapshot: &Snapshot) {
     let ranges = snapshot.limit_ranges.iter().filter(|range| {
         range.metadata.namespace.as_deref().unwrap_or("default") == pod.metadata.namespace && range.spec.is_some()
     });

@@ -104,6 +104,11 @@ impl Case {
         self.pools[0] = self.pools[0].clone().merge(patch);
     }
 
+    /// The class as it is defined is in the cluster, with this status.
+    fn apply_class(&mut self, status: Value) {
+        self.snapshot.node_classes.push(self.classes[0].clone().merge(json!({ "status": status })));
+    }
+
     fn disruption_budget(&mut self, spec: Value) {
         self.budgets.push(object(json!({
             "apiVersion": "cutlist.dev/v1alpha1", "kind": "DisruptionBudget",
@@ -346,6 +351,14 @@ fn what_is_created() {
     });
     breaks(Code::ZoneWithoutSubnet, |case| {
         case.zones_with_subnet.extend([("default".to_owned(), vec!["b".to_owned()])]);
+    });
+    breaks(Code::TypeWithoutImage, |case| {
+        let arm = json!([{ "key": keys::ARCHITECTURE, "operator": "In", "values": ["arm64"] }]);
+        case.apply_class(json!({ "amis": [{ "id": "ami-1", "requirements": arm }] }));
+    });
+    breaks(Code::ClassNotReady, |case| {
+        case.apply_class(json!({ "conditions": [{ "type": "SubnetsReady", "status": "False",
+            "reason": "SubnetsNotFound", "message": "", "lastTransitionTime": "2026-11-20T08:00:00Z" }] }));
     });
     breaks(Code::WrongPrice, |case| {
         case.step("new-1").launch.as_mut().unwrap().alternatives[1].price_per_hour = HourlyPrice::ZERO;

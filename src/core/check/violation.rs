@@ -20,6 +20,8 @@ pub enum ViolationCode {
     InstanceTypeNotAllowed,
     OfferingNotAvailable,
     ZoneWithoutSubnet,
+    TypeWithoutImage,
+    ClassNotReady,
     WrongPrice,
     LaunchDiffers,
     TooFewAlternatives,

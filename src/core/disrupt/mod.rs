@@ -190,6 +190,11 @@ impl Pass<'_, '_> {
                 limit = field_of("/spec/limits", resource);
                 limit.as_str()
             }
+            NodeObstacle::NotSaved(NotSaved::Limit(limit)) => {
+                let of_pool = limit.scope == Scope::NodePool;
+                let pointer = field_of("/spec/limits", &limit.resource);
+                return self.inputs.places.of_pool(&limit.node_pool, &pointer).filter(|_| of_pool);
+            }
             NodeObstacle::NotConsolidatable(NotQuiet { .. }) => "/spec/disruption/consolidateAfter",
             NodeObstacle::NotConsolidatable(StaticPool { .. }) => "/spec/replicas",
             NodeObstacle::NotConsolidatable(Never | OnlyWhenEmpty)

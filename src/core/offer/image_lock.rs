@@ -5,8 +5,6 @@ use crate::api::image_lock::{ImageLock, LockedClass, LockedImage};
 use crate::core::catalog::node_class::IMAGE_UNKNOWN;
 use crate::core::inputs::Inputs;
 
-use super::status_now;
-
 /// Why nobody knows which images a class selects.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ImagesNotKnown {
@@ -69,7 +67,7 @@ fn images(inputs: &Inputs<'_>, class: &EC2NodeClass, name: &str) -> Result<Vec<L
     if !is_same(&applied.spec.ami_selector_terms, &class.spec.ami_selector_terms) {
         return Err(ImagesNotKnown::OtherTerms(owned()));
     }
-    let status = status_now(applied).ok_or_else(|| ImagesNotKnown::NoneFound(owned()))?;
+    let status = applied.status_now().ok_or_else(|| ImagesNotKnown::NoneFound(owned()))?;
     let mut conditions = status.conditions.iter();
     let unknown =
         conditions.find(|it| it.type_ == "AMIsReady" && (it.status != "True" || it.message.contains(IMAGE_UNKNOWN)));

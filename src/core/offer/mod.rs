@@ -2,15 +2,17 @@
 
 mod adjustment;
 pub mod image_lock;
+mod images;
 mod nothing;
 mod overlays;
 mod quotas;
+mod readiness;
 mod refused;
 mod reservations;
 mod subnets;
 mod without_image;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use crate::api::ec2_node_class::EC2NodeClass;
@@ -25,16 +27,18 @@ use crate::core::model::HourlyPrice;
 use crate::core::plan::{Note, ReasonCode};
 use crate::core::snapshot::nodes::Machine;
 
+pub use images::Images;
 pub use nothing::NothingOffered;
 pub use overlays::AddedCapacity;
 use overlays::Overlays;
 use quotas::Quotas;
 pub use quotas::{Coming, coming, pools_short_of_quota};
+pub use readiness::NotReady;
 use refused::Refusals;
 pub use refused::{REFUSED_SECONDS, taken_back};
 pub use reservations::Reservation;
 use reservations::Reservations;
-pub use subnets::{Subnets, status_now};
+pub use subnets::Subnets;
 
 /// The instance types of one pool, in the order of the catalog.
 pub type Types = Rc<Vec<InstanceType>>;
@@ -54,6 +58,8 @@ pub struct Offer {
     reservations: Vec<Rc<Reservation>>,
     /// By EC2NodeClass, what a node of it costs beside its instance.
     costs_of_class: BTreeMap<String, NodeCosts>,
+    /// By EC2NodeClass, the names of instance types that it has no image for.
+    without_image: BTreeMap<String, BTreeSet<String>>,
     left_out: Vec<LeftOut>,
     /// How many nodes of a pool may be on their way, and why, where instances of it end early.
     paused: BTreeMap<String, Paused>,
@@ -83,6 +89,11 @@ impl LeftOut {
         let class = &class.name;
         let text = format!("its EC2NodeClass {class} is neither in the definitions nor in the cluster");
         Self { node_pool, code: ReasonCode::NodeClassMissing, text }
+    }
+
+    fn not_ready(pool: &NodePool, not_ready: &NotReady<'_>) -> Self {
+        let text = format!("its {not_ready}");
+        Self { node_pool: pool.metadata.name.clone().unwrap_or_default(), code: ReasonCode::NodePoolNotReady, text }
     }
 
     fn not_locked(pool: &NodePool) -> Self {
@@ -126,6 +137,7 @@ impl Offer {
             reserved: Vec::new(),
             reservations: reservations.all(),
             costs_of_class: costs_of_class(inputs),
+            without_image: BTreeMap::new(),
             left_out: Vec::new(),
             paused: BTreeMap::new(),
             notes: refusals.notes(inputs.now),
@@ -135,36 +147,16 @@ impl Offer {
         offer.notes.extend(without_image::notes(inputs));
         for (position, pool) in inputs.node_pools.iter().enumerate() {
             let name = pool.spec.template.spec.node_class_ref.name.as_str();
-            let is_ours = !pool.spec.template.spec.node_class_ref.is_of_others();
-            let mut classes = inputs.node_classes.iter().filter(|_| is_ours);
-            let class = classes.find(|class| class.metadata.name.as_deref() == Some(name));
-            if class.is_none() {
-                offer.left_out.push(LeftOut::of(pool));
-            }
-            let class = class.filter(|_| {
-                let is_missing = inputs.policy.images.is_missing(name);
-                offer.left_out.extend(is_missing.then(|| LeftOut::not_locked(pool)));
-                !is_missing
-            });
+            let class = offer.usable_class(inputs, pool);
             offer.look_at_early_ends(inputs, pool);
-            let compile = |class: &EC2NodeClass| {
-                let settings = NodeClassSettings::read(&class.spec).0;
-                let mut types: Vec<InstanceType> =
-                    inputs.catalog.instance_types.iter().map(|sold| settings.apply(sold)).collect();
-                refusals.leave_out(&mut types);
-                quotas.leave_out(&mut types);
-                if let Some(images) = inputs.policy.images.of_class(name) {
-                    without_image::leave_out(&mut types, images);
-                }
-                // What is reserved is counted, and offered apart.
-                let is_reserved = |offering: &Offering| offering.capacity_type == keys::RESERVED;
-                for instance_type in types.iter_mut().filter(|it| it.offerings.iter().any(is_reserved)) {
-                    instance_type.offerings.iter_mut().filter(|it| is_reserved(it)).for_each(|it| it.available = false);
-                }
-                name_zones(&mut types, &Subnets::of(inputs, class).zone_ids());
-                Rc::new(types)
-            };
-            let types = class.map(|class| Rc::clone(of_class.entry(name).or_insert_with(|| compile(class))));
+            let types = class.map(|class| {
+                let of_class = of_class.entry(name).or_insert_with(|| {
+                    let (types, lacking) = types_of_class(inputs, class, &refusals, &quotas);
+                    offer.without_image.insert(name.to_owned(), lacking);
+                    types
+                });
+                Rc::clone(of_class)
+            });
             let types = types.map(|types| {
                 if !overlays.change(position) {
                     return types;
@@ -178,6 +170,9 @@ impl Offer {
             let reserved = class.zip(types.as_ref()).map(|(class, types)| {
                 let settings = NodeClassSettings::read(&class.spec).0;
                 let usable = reservations.of_class(name).iter();
+                let lacking = offer.without_image.get(name);
+                let has_image = |it: &&Rc<Reservation>| lacking.is_none_or(|names| !names.contains(&it.instance_type));
+                let usable = usable.filter(has_image);
                 usable.filter_map(|it| reserved(it, types, &settings, &refusals, inputs)).collect()
             });
             offer.reserved.push(reserved.unwrap_or_default());
@@ -185,6 +180,26 @@ impl Offer {
             offer.pools.push(types);
         }
         offer
+    }
+
+    /// The class of a pool, if nodes can be made of it; else it is noted why none can.
+    fn usable_class<'i>(&mut self, inputs: &Inputs<'i>, pool: &NodePool) -> Option<&'i EC2NodeClass> {
+        let reference = &pool.spec.template.spec.node_class_ref;
+        let is_ours = !reference.is_of_others();
+        let mut classes = inputs.node_classes.iter().filter(|_| is_ours);
+        let Some(class) = classes.find(|class| class.metadata.name.as_ref() == Some(&reference.name)) else {
+            self.left_out.push(LeftOut::of(pool));
+            return None;
+        };
+        if inputs.policy.images.is_missing(&reference.name) {
+            self.left_out.push(LeftOut::not_locked(pool));
+            return None;
+        }
+        if let Some(not_ready) = NotReady::of(inputs, class) {
+            self.left_out.push(LeftOut::not_ready(pool, &not_ready));
+            return None;
+        }
+        Some(class)
     }
 
     fn look_at_early_ends(&mut self, inputs: &Inputs<'_>, pool: &NodePool) {
@@ -206,6 +221,11 @@ impl Offer {
     /// The zones in which the pool at this position of the inputs can launch nodes; `None`: in any.
     pub fn zones_of_pool(&self, pool: usize) -> Option<&[String]> {
         self.zones.get(pool)?.as_deref()
+    }
+
+    /// Whether the class of a name has images, and none of them is for the instance type.
+    pub fn lacks_image(&self, node_class: &str, instance_type: &str) -> bool {
+        self.without_image.get(node_class).is_some_and(|lacking| lacking.contains(instance_type))
     }
 
     /// The reservations that nodes of the pool at this position of the inputs can be launched into.
@@ -280,6 +300,30 @@ fn costs_of_class(inputs: &Inputs<'_>) -> BTreeMap<String, NodeCosts> {
     let named = |class: &EC2NodeClass| Some((class.metadata.name.clone()?, NodeCosts::of_class(&class.spec)));
     // Of several of one name the first counts, as for everything else.
     inputs.node_classes.iter().rev().filter_map(named).collect()
+}
+
+/// The catalog as a class leaves it, and the names of the types that it has no image for.
+fn types_of_class(
+    inputs: &Inputs<'_>,
+    class: &EC2NodeClass,
+    refusals: &Refusals,
+    quotas: &Quotas,
+) -> (Types, BTreeSet<String>) {
+    let settings = NodeClassSettings::read(&class.spec).0;
+    let mut types: Vec<InstanceType> = inputs.catalog.instance_types.iter().map(|sold| settings.apply(sold)).collect();
+    refusals.leave_out(&mut types);
+    quotas.leave_out(&mut types);
+    // What is reserved is counted, and offered apart.
+    let is_reserved = |offering: &Offering| offering.capacity_type == keys::RESERVED;
+    for instance_type in types.iter_mut().filter(|it| it.offerings.iter().any(is_reserved)) {
+        instance_type.offerings.iter_mut().filter(|it| is_reserved(it)).for_each(|it| it.available = false);
+    }
+    let lacking = Images::of(inputs, class).lacking(&types);
+    for instance_type in types.iter_mut().filter(|it| lacking.contains(&it.name)) {
+        instance_type.offerings.iter_mut().for_each(|it| it.available = false);
+    }
+    name_zones(&mut types, &Subnets::of(inputs, class).zone_ids());
+    (Rc::new(types), lacking)
 }
 
 /// Gives zones the ids that they have in the account. Whatever is sold there gets the same.

@@ -10,6 +10,7 @@ use crate::core::catalog::{InstanceType, Offering};
 use crate::core::inputs::Inputs;
 use crate::core::model::{HourlyPrice, Requirements};
 
+use super::images::Images;
 use super::quotas::Quotas;
 
 /// Why a pool can launch nothing.
@@ -63,6 +64,8 @@ impl NothingOffered {
         } else if !launchable(inputs, pool, &names) {
             let class = &pool.spec.template.spec.node_class_ref.name;
             (format!("only {} match, which its EC2NodeClass {class} can not launch", named(&names)), Vec::new())
+        } else if let Some(class) = class_without_image(inputs, pool, &found) {
+            (format!("only {} match, which EC2NodeClass {class} has no image for", named(&names)), Vec::new())
         } else if let Some(quota) = quota_in_the_way(inputs, &found, allowed) {
             let text =
                 format!("only {} match, for which the quota {} {} is too small", named(&names), quota.name, quota.code);
@@ -96,6 +99,14 @@ fn launchable(inputs: &Inputs<'_>, pool: &NodePool, names: &[&str]) -> bool {
     let settings = NodeClassSettings::read(&class.spec).0;
     let mut sold = inputs.catalog.instance_types.iter().filter(|it| names.contains(&it.name.as_str()));
     sold.any(|it| settings.apply(it).offerings.iter().any(|offering| offering.available))
+}
+
+/// The class of the pool, where it is known which images it has, and that none of them is for any of these types.
+fn class_without_image<'p>(inputs: &Inputs<'_>, pool: &'p NodePool, found: &[&InstanceType]) -> Option<&'p str> {
+    let name = &pool.spec.template.spec.node_class_ref.name;
+    let class = inputs.node_classes.iter().find(|it| it.metadata.name.as_ref() == Some(name))?;
+    let found: Vec<InstanceType> = found.iter().map(|it| InstanceType::clone(it)).collect();
+    (Images::of(inputs, class).lacking(&found).len() == found.len()).then_some(name)
 }
 
 fn names_other_regions(inputs: &Inputs<'_>, unmatched: &UnmatchedRequirements) -> bool {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::api::ec2_node_class::{EC2NodeClass, EC2NodeClassStatus, Subnet};
+use crate::api::ec2_node_class::{EC2NodeClass, Subnet};
 use crate::core::inputs::Inputs;
 
 /// What is known of the subnets of a class.
@@ -22,10 +22,9 @@ impl<'a> Subnets<'a> {
     pub fn of(inputs: &Inputs<'a>, class: &'a EC2NodeClass) -> Self {
         let name = class.metadata.name.as_deref().unwrap_or_default();
         let applied = inputs.snapshot.node_classes.iter().find(|it| it.metadata.name == class.metadata.name);
-        let is_same =
-            applied.map(|it| terms(&it.spec.subnet_selector_terms) == terms(&class.spec.subnet_selector_terms));
+        let is_same = applied.map(|it| is_same(&it.spec.subnet_selector_terms, &class.spec.subnet_selector_terms));
         let asked = inputs.policy.zones_with_subnet.get(name).cloned();
-        let by_applied = applied.filter(|_| is_same == Some(true)).and_then(status_now);
+        let by_applied = applied.filter(|_| is_same == Some(true)).and_then(EC2NodeClass::status_now);
         let by_definition = class.status.as_ref().filter(|_| is_same != Some(false));
         let said = by_applied.into_iter().chain(by_definition).find(|status| !status.subnets.is_empty());
         let found = said.map_or_else(|| by_id(inputs, class), |status| status.subnets.iter().collect());
@@ -54,15 +53,6 @@ impl<'a> Subnets<'a> {
     }
 }
 
-/// The status of a class, unless it is about an earlier generation.
-pub fn status_now(class: &EC2NodeClass) -> Option<&EC2NodeClassStatus> {
-    let status = class.status.as_ref()?;
-    let is_older = |observed: i64| class.metadata.generation.is_some_and(|generation| observed < generation);
-    // `Ready` is written by others than those who look things up.
-    let is_stale = status.conditions.iter().any(|it| it.observed_generation.is_some_and(is_older));
-    (!is_stale).then_some(status)
-}
-
 /// Where each term names a subnet that some class has found.
 fn by_id<'a>(inputs: &Inputs<'a>, class: &EC2NodeClass) -> Vec<&'a Subnet> {
     let classes = inputs.snapshot.node_classes.iter().chain(inputs.node_classes);
@@ -72,8 +62,11 @@ fn by_id<'a>(inputs: &Inputs<'a>, class: &EC2NodeClass) -> Vec<&'a Subnet> {
     of_term.collect::<Option<_>>().unwrap_or_default()
 }
 
-/// In any order.
-fn terms<T: Serialize>(terms: &[T]) -> BTreeSet<String> {
+/// Whether the terms of a selector are the same, in any order.
+pub(super) fn is_same<T: Serialize>(one: &[T], other: &[T]) -> bool {
     // Plain data always has a JSON form.
-    terms.iter().map(|term| serde_json::to_string(term).unwrap_or_default()).collect()
+    let terms = |terms: &[T]| -> BTreeSet<String> {
+        terms.iter().map(|term| serde_json::to_string(term).unwrap_or_default()).collect()
+    };
+    terms(one) == terms(other)
 }

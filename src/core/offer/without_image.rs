@@ -18,13 +18,6 @@ fn has_image(instance_type: &InstanceType, images: &[Ami]) -> bool {
     image_for(instance_type, &BTreeMap::new(), images).is_some()
 }
 
-/// Takes what has no image off the offer of a class whose images are locked. O(types x images).
-pub fn leave_out(types: &mut [InstanceType], images: &[Ami]) {
-    for instance_type in types.iter_mut().filter(|it| !has_image(it, images)) {
-        instance_type.offerings.iter_mut().for_each(|offering| offering.available = false);
-    }
-}
-
 /// For each class the types that its NodePools would buy, and that have no locked image. O(pools x requirements x types), and nothing where
 /// no image is locked.
 pub fn notes(inputs: &Inputs<'_>) -> Vec<Note> {

@@ -121,6 +121,8 @@ pub enum NoteCode {
     NodeClaimWithoutInstance,
     /// A NodePool names an EC2NodeClass that is nowhere.
     NodeClassMissing,
+    /// The cluster says of an EC2NodeClass that no node can be made of it.
+    NodeClassNotReady,
     /// An EC2NodeClass is not in the definitions: the one of the cluster counts.
     NodeClassOfCluster,
     /// Pods are bound to nodes that the snapshot does not have.

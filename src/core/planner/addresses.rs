@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use crate::core::inputs::Inputs;
 use crate::core::model::resources::PODS;
 use crate::core::model::words::pods_text;
-use crate::core::offer::status_now;
 use crate::core::plan::{CloudFact, CloudFactCode, Step, StepKind};
 
 /// Subnets that one fact names.
@@ -50,7 +49,7 @@ fn of_zone(
     launched: Launched,
 ) -> CloudFact {
     let applied = inputs.snapshot.node_classes.iter().find(|it| it.metadata.name.as_deref() == Some(class));
-    let subnets = applied.and_then(status_now).into_iter().flat_map(|status| &status.subnets);
+    let subnets = applied.and_then(|class| class.status_now()).into_iter().flat_map(|status| &status.subnets);
     let subnets = subnets.filter(|subnet| subnet.zone == zone);
     let known: Vec<(&str, u64)> =
         subnets.filter_map(|subnet| Some((subnet.id.as_str(), *free.get(&subnet.id)?))).collect();

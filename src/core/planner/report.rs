@@ -15,7 +15,7 @@ use crate::core::lifecycle::do_not_disrupt::{Protection, protection};
 use crate::core::model::HourlyPrice;
 use crate::core::model::time::{duration_text, seconds_between};
 use crate::core::model::words::pods_text;
-use crate::core::offer::{Reservation, Subnets};
+use crate::core::offer::{NotReady, Reservation, Subnets};
 use crate::core::plan::{
     Note, NoteCode, Pending, PendingReason, Reason, ReasonCode, Step, StepKind, Summary, Unlimited, change,
 };
@@ -23,6 +23,7 @@ use crate::core::provision::advice::Adviser;
 use crate::core::provision::bound::{Open, lower_bound};
 use crate::core::provision::cheapest::market::Counted;
 use crate::core::provision::explain::{amount, explain, why_not_existing};
+use crate::core::provision::passing::passes;
 use crate::core::provision::priority::may_preempt;
 use crate::core::provision::purchase::Lowered;
 use crate::core::provision::static_capacity::Shortfall;
@@ -52,7 +53,9 @@ pub fn pending(
     unplaced.sort_by_key(|(class, pods)| (std::cmp::Reverse(pods.len()), **class));
     let mut not_tried = 0;
     for (class, pods) in unplaced {
-        not_tried += usize::from(adviser.as_ref().is_some_and(Adviser::is_spent));
+        // What passes by itself needs no change.
+        let mut adviser = adviser.as_mut().filter(|_| !passes(engine, *class));
+        not_tried += usize::from(adviser.as_ref().is_some_and(|adviser| adviser.is_spent()));
         let advised = adviser.as_mut().and_then(|adviser| adviser.advise(engine, *class, pods));
         let changes = advised.unwrap_or_default();
         entries.push(Pending {
@@ -389,23 +392,32 @@ fn note_of_annotations(snapshot: &Snapshot) -> Option<Note> {
     let runs = |pod: &&Pod| pod.spec.node_name.is_some() && !pod.is_terminal() && !pod.is_terminating();
     let unreadable = snapshot.pods.iter().filter(runs).filter(|pod| protection(pod) == Protection::Unreadable);
     let written = |pod: &Pod| pod.metadata.annotations.get(keys::DO_NOT_DISRUPT).cloned().unwrap_or_default();
-    let mut named: Vec<String> = unreadable.map(|pod| format!("{} (`{}`)", pod.key(), written(pod))).collect();
+    let named = unreadable.map(|pod| format!("{} (`{}`)", pod.key(), written(pod))).collect();
+    let protects = "protects only as `true` or a positive duration such as `1h30m`";
+    note_of_unreadable(protects, named, ["pod", "pods"])
+}
+
+/// On nodes the reference knows no durations.
+fn note_of_annotations_of_nodes(problem: &Problem<'_>) -> Option<Note> {
+    let named = problem.machines.iter().filter(|machine| machine.is_managed() && !machine.is_being_removed());
+    let named = named.filter_map(|machine| {
+        let written = machine.annotation(keys::DO_NOT_DISRUPT).filter(|it| !matches!(*it, "true" | "false"))?;
+        Some(format!("{} (`{written}`)", machine.name))
+    });
+    note_of_unreadable("protects a node only as `true`", named.collect(), ["node", "nodes"])
+}
+
+fn note_of_unreadable(protects: &str, mut named: Vec<String>, [one, several]: [&str; 2]) -> Option<Note> {
     named.sort();
-    let noun = if named.len() == 1 { "pod" } else { "pods" };
+    let noun = if named.len() == 1 { one } else { several };
     let rest = named.len().saturating_sub(PODS_NAMED_MAX);
     named.truncate(PODS_NAMED_MAX);
     if rest > 0 {
         named.push(format!("and {rest} more"));
     }
     (!named.is_empty()).then(|| {
-        Note::new(
-            NoteCode::InvalidDoNotDisruptAnnotation,
-            format!(
-                "annotation {} protects only as `true` or a positive duration such as `1h30m`, so not {noun} {}",
-                keys::DO_NOT_DISRUPT,
-                named.join(", ")
-            ),
-        )
+        let text = format!("annotation {} {protects}, so not {noun} {}", keys::DO_NOT_DISRUPT, named.join(", "));
+        Note::new(NoteCode::InvalidDoNotDisruptAnnotation, text)
     })
 }
 
@@ -434,6 +446,7 @@ pub fn notes(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Vec<Note> {
     }
     notes.extend(inputs.node_pools.iter().flat_map(|pool| notes_of_pool(inputs, pool)));
     notes.extend(note_of_annotations(inputs.snapshot));
+    notes.extend(note_of_annotations_of_nodes(problem));
     notes.extend(namespaces::note(inputs.snapshot));
     notes.extend(notes_of_overheads(inputs.snapshot));
     let mut note = |code: NoteCode, text: String| notes.push(Note::new(code, text));
@@ -489,6 +502,11 @@ fn notes_of_pool(inputs: &Inputs<'_>, pool: &NodePool) -> Vec<Note> {
         );
         notes.push(Note::new(NoteCode::NodeClassMissing, text).about_pool(name));
     }
+    let defined = inputs.node_classes.iter().find(|it| it.metadata.name.as_ref() == Some(&class.name));
+    if let Some(not_ready) = defined.filter(|_| !class.is_of_auto_mode()).and_then(|it| NotReady::of(inputs, it)) {
+        let text = format!("NodePool {name} makes no nodes: its {not_ready}");
+        notes.push(Note::new(NoteCode::NodeClassNotReady, text).about_pool(name));
+    }
     if pool.spec.replicas.is_some() && !inputs.policy.feature_gates.static_capacity {
         let text =
             format!("spec.featureGates.StaticCapacity is off: NodePool {name} with spec.replicas is left as it is");
@@ -507,9 +525,14 @@ fn notes_of_overheads(snapshot: &Snapshot) -> impl Iterator<Item = Note> {
 
 /// Where nobody says in which zones a class has subnets.
 fn zones_assumed(inputs: &Inputs<'_>) -> Option<String> {
+    let used: Vec<&EC2NodeClass> =
+        inputs.node_classes.iter().filter(|class| NotReady::of(inputs, class).is_none()).collect();
     let is_unknown = |class: &&EC2NodeClass| Subnets::of(inputs, class).zones().is_none();
-    let unknown: Vec<&EC2NodeClass> = inputs.node_classes.iter().filter(is_unknown).collect();
-    let all = unknown.len() == inputs.node_classes.len();
+    let unknown: Vec<&EC2NodeClass> = used.iter().copied().filter(is_unknown).collect();
+    if used.is_empty() && !inputs.node_classes.is_empty() {
+        return None;
+    }
+    let all = unknown.len() == used.len();
     if unknown.is_empty() && (!all || !inputs.policy.zones_with_subnet.is_empty()) {
         return None;
     }

@@ -10,6 +10,7 @@ use crate::api::node_pool::Operator;
 use crate::core::catalog::values::Values;
 use crate::core::model::requirements::normalized;
 use crate::core::model::resources::{CPU, is_in_bytes};
+use crate::core::model::suggest;
 use crate::core::model::{Requirement, Requirements};
 use crate::core::plan::{DefinitionPlace, DefinitionPlaces, PendingReason, ReasonCode, field_of};
 use crate::core::scheduler::class::VariantIndex;
@@ -17,6 +18,8 @@ use crate::core::scheduler::quota::Scope;
 use crate::core::scheduler::template::{Template, TemplateIndex};
 use crate::core::scheduler::volumes::NODE_NAME;
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Refusal};
+
+use super::passing::{Passing, passing};
 
 /// What keeps a class from one pool.
 #[derive(Debug)]
@@ -87,8 +90,15 @@ fn reason(
     distance: &Distance<'_>,
     places: &DefinitionPlaces,
 ) -> PendingReason {
-    let texts: Vec<String> =
-        distance.obstacles.iter().map(|refusal| describe(engine, class, distance.pool, refusal)).collect();
+    let text = |refusal: &Refusal| {
+        let text = describe(engine, class, distance.pool, refusal);
+        match passing(engine, class, distance.pool, refusal) {
+            Some(passing @ Passing::NodesLeave { .. }) => format!("{text}; {passing}"),
+            Some(passing @ Passing::NeighboursCome { .. }) => passing.to_string(),
+            None => text,
+        }
+    };
+    let texts: Vec<String> = distance.obstacles.iter().map(text).collect();
     let code = distance.obstacles.first().map_or(ReasonCode::NoOffering, Refusal::code);
     let nothing = match distance.obstacles.contains(&Refusal::EmptyPool) {
         true => template_of(engine, distance.pool).and_then(|template| template.nothing_offered.as_deref()),
@@ -291,11 +301,24 @@ fn describe_requirement(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, 
     let (problem, asked) = (engine.problem, values(sides.asked));
     match sides.offered {
         _ if key == NODE_NAME => format!("the pod asks for a node by its name: {asked}"),
-        _ if key == keys::NODE_POOL => format!("the pod asks for NodePool {asked}"),
+        _ if key == keys::NODE_POOL => {
+            let pools = problem.templates.iter().map(|template| template.name.as_str());
+            let meant = suggest::nearest(&asked, pools).filter(|pool| *pool != asked);
+            let hint = meant.map(|pool| format!(" (did you mean {pool}?)")).unwrap_or_default();
+            format!("the pod asks for NodePool {asked}{hint}")
+        }
         _ if sides.asked.is_contradiction() => {
             format!("what the pod asks for on {key} leaves no value: its selector and affinity exclude each other")
         }
-        Some(offered) => format!("the pod wants {key} {asked}, the pool has {}", values(offered)),
+        _ if is_without_image(engine, &sides, key) => {
+            format!("the pod wants {key} {asked}, which EC2NodeClass {} has no image for", class_of(&sides))
+        }
+        Some(offered) => {
+            // What others sell, and this pool does not, is no slip.
+            let slip = sides.pool.offerings.defines(key).then(|| near(&sides, key));
+            let hint = slip.filter(|hint| hint.contains("did you mean")).unwrap_or_default();
+            format!("the pod wants {key} {asked}, the pool has {}{hint}", values(offered))
+        }
         None if !sides.pool.offerings.defines(key) => {
             format!("the pod wants {key} {asked}, the pool has no such label")
         }
@@ -304,13 +327,28 @@ fn describe_requirement(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, 
                 format!("the pod wants {key} {asked}, which the pool's {own} {} leaves out", values(requirement))
             }
             None if is_in_subnets(key) && problem.offer.zones_of_pool(sides.pool.pool).is_some() => {
-                let class = sides.pool.requirements.get(keys::EC2_NODE_CLASS).and_then(Requirement::single_value);
-                let class = class.unwrap_or_default();
-                format!("the pod wants {key} {asked}, where EC2NodeClass {class} has no subnet")
+                format!("the pod wants {key} {asked}, where EC2NodeClass {} has no subnet", class_of(&sides))
             }
             None => format!("the pod wants {key} {asked}, which the catalog does not have{}", near(&sides, key)),
         },
     }
+}
+
+fn class_of<'p>(sides: &Sides<'p>) -> &'p str {
+    sides.pool.requirements.get(keys::EC2_NODE_CLASS).and_then(Requirement::single_value).unwrap_or_default()
+}
+
+/// Whether instance types of the pool have what the pod asks for on a label, and its class has images for none of them.
+fn is_without_image(engine: &Engine<'_, '_>, sides: &Sides<'_>, key: &str) -> bool {
+    let offerings = &sides.pool.offerings;
+    let mut asked = offerings.compile(&sides.pool.requirements);
+    if !offerings.defines(key) {
+        return false;
+    }
+    offerings.restrict(&mut asked, key, sides.asked);
+    let (offer, class) = (&engine.problem.offer, class_of(sides));
+    let mut types = asked.types().ones().peekable();
+    types.peek().is_some() && types.all(|it| offer.lacks_image(class, &offerings.types[it].name))
 }
 
 /// What is wrong with the values that a pod asks for, as an addition to the sentence that none has them.
@@ -347,7 +385,8 @@ pub fn restricting<'p>(sides: &Sides<'p>, key: &str) -> Option<(&'p str, &'p Req
 pub fn values(requirement: &Requirement) -> String {
     let entries = requirement.to_entries("");
     let texts = entries.iter().map(|entry| {
-        let list = entry.values.join(", ");
+        let shown = |value: &String| if value.is_empty() { "\"\"".to_owned() } else { value.clone() };
+        let list = entry.values.iter().map(shown).collect::<Vec<_>>().join(", ");
         match entry.operator {
             Operator::In => list,
             // Bounds are kept inclusive; people write them the other way.

@@ -15,6 +15,7 @@ pub mod explain;
 pub mod karpenter;
 pub mod obstacle;
 mod open_order;
+pub mod passing;
 pub mod priority;
 pub mod purchase;
 mod reference_sort;
@@ -144,13 +145,24 @@ fn order_matters(
     purchases: &[(HostIndex, Purchase)],
     placements: &[(usize, HostIndex)],
 ) -> Vec<usize> {
-    let too_full = engine.domains_that_may_be_too_full();
+    let mut too_full = engine.domains_that_may_be_too_full();
     if too_full.is_empty() {
         return Vec::new();
     }
     let problem = engine.problem;
     let bought = purchases.iter().flat_map(|(host, purchase)| purchase.pods.iter().map(|pod| (*pod, *host)));
-    let affected = bought.chain(placements.iter().copied()).filter(|(pod, host)| {
+    let arriving: Vec<(usize, HostIndex)> = bought.chain(placements.iter().copied()).collect();
+    let classes: BTreeSet<ClassIndex> = arriving.iter().filter_map(|(pod, _)| problem.class_of_pod[*pod]).collect();
+    let daemons = || purchases.iter().flat_map(|(host, _)| &engine.host(*host).neighbours);
+    // Pods that run already are where they are, whenever kube-scheduler comes to these.
+    too_full.retain(|(group, _)| {
+        let comes_before = |class: &ClassIndex| {
+            let pods = &problem.classes[*class];
+            pods.counted_in.contains(group) && !pods.spreads.contains(group)
+        };
+        classes.iter().any(comes_before) || daemons().any(|daemon| problem.daemons[*daemon].counted_in.contains(group))
+    });
+    let affected = arriving.into_iter().filter(|(pod, host)| {
         let class = problem.class_of_pod[*pod];
         let owns = |group: &GroupIndex| class.is_some_and(|class| problem.classes[class].spreads.contains(group));
         too_full

@@ -17,6 +17,7 @@ pub mod engine;
 pub mod host;
 mod known_requests;
 mod limits;
+mod meeting;
 pub mod offerings;
 pub mod pod_table;
 pub mod problem;

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
 use crate::api::keys;
-use crate::api::node_pool::NodePool;
 use crate::api::settings::DEFAULT_SEARCH_WORK;
 use crate::core::devices::Device;
 use crate::core::inputs::Inputs;
@@ -19,6 +18,7 @@ use super::class::{ClassBuilder, ClassIndex, PodClass, Variant, VariantIndex};
 use super::concentration::{self, ConcentrationPenalties};
 use super::daemons::{Daemon, DaemonIndex, daemons};
 use super::host::{ExistingNode, HostIndex};
+use super::meeting::Meetings;
 use super::offerings::{OfferingSet, Offerings, Slots, is_slot_label};
 use super::pod_table::PodTable;
 use super::quota::{Limited, Quota, QuotaIndex, quotas};
@@ -94,6 +94,7 @@ pub struct Problem<'a> {
     /// Those of them that have a node.
     there: IndexVec<GroupIndex, Vec<bool>>,
     pub spreading: Spreading,
+    pub meetings: Meetings,
     /// Whether pods on nodes of a template are counted.
     counts_template: IndexVec<GroupIndex, IndexVec<TemplateIndex, bool>>,
     /// The same by group of nodes.
@@ -181,6 +182,7 @@ impl<'a> Problem<'a> {
             eligible: IndexVec::new(),
             there: IndexVec::new(),
             spreading: Spreading::default(),
+            meetings: Meetings::default(),
             counts_template: IndexVec::new(),
             counts_node_group: IndexVec::new(),
         };
@@ -189,6 +191,7 @@ impl<'a> Problem<'a> {
         problem.compile_profiles();
         problem.compile_groups();
         problem.spreading = Spreading::new(&problem);
+        problem.meetings = Meetings::new(&problem);
         problem
     }
 
@@ -599,7 +602,7 @@ fn templates(
     let mut compiled: Vec<(Types, Rc<Offerings>)> = Vec::new();
     let mut templates: IndexVec<TemplateIndex, Template> = IndexVec::new();
     for (position, pool) in inputs.node_pools.iter().enumerate() {
-        let replicas = replicas(pool, machines);
+        let replicas = Replicas::of(pool, machines);
         let is_planned = replicas.is_none() || inputs.policy.feature_gates.static_capacity;
         let Some(types) = offer.of_pool(position).filter(|_| is_planned) else { continue };
         let zones = offer.zones_of_pool(position);
@@ -632,15 +635,6 @@ fn templates(
         order(one).cmp(&order(two)).then_with(|| two.name.cmp(&one.name)).then_with(reserved_first)
     });
     templates
-}
-
-/// What a static pool wants and has; `None` for a dynamic one.
-fn replicas(pool: &NodePool, machines: &[Machine<'_>]) -> Option<Replicas> {
-    let wanted = usize::try_from(pool.spec.replicas?).unwrap_or(0);
-    let of_pool = |machine: &&Machine<'_>| {
-        machine.is_managed() && !machine.is_being_removed() && machine.node_pool() == pool.metadata.name.as_deref()
-    };
-    Some(Replicas { wanted, there: machines.iter().filter(of_pool).count() })
 }
 
 fn set_daemon_overhead(template: &mut Template, daemons: &[Daemon], dimensions: &Dimensions) {

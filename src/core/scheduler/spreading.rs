@@ -126,7 +126,8 @@ fn misses_some(problem: &Problem<'_>, group: GroupIndex, reached: &Reached) -> b
     problem.eligible_domains(group).any(|domain| !problem.is_there(group, domain) && !is_reached(domain))
 }
 
-fn reached_by(problem: &Problem<'_>, class: ClassIndex) -> Reached {
+/// Where nodes could be bought for pods of a class, by key and domain.
+pub(super) fn reached_by(problem: &Problem<'_>, class: ClassIndex) -> Reached {
     let keys = problem.domains.keys();
     let mut reached: Reached = keys.clone().map(|key| vec![false; problem.domains.count(key)]).collect();
     let pods = &problem.classes[class];

@@ -11,6 +11,7 @@ use crate::api::node_pool::NodePool;
 use crate::core::model::index::index;
 use crate::core::model::{HourlyPrice, IndexVec, Requirement, Requirements};
 use crate::core::offer::{NothingOffered, Reservation};
+use crate::core::snapshot::nodes::Machine;
 
 use super::class::HostPort;
 use super::offerings::{OfferingSet, Offerings};
@@ -30,6 +31,17 @@ index! {
 pub struct Replicas {
     pub wanted: usize,
     pub there: usize,
+}
+
+impl Replicas {
+    /// `None` for a dynamic pool.
+    pub fn of(pool: &NodePool, machines: &[Machine<'_>]) -> Option<Self> {
+        let wanted = usize::try_from(pool.spec.replicas?).unwrap_or(0);
+        let of_pool = |machine: &&Machine<'_>| {
+            machine.is_managed() && !machine.is_being_removed() && machine.node_pool() == pool.metadata.name.as_deref()
+        };
+        Some(Self { wanted, there: machines.iter().filter(of_pool).count() })
+    }
 }
 
 /// A DaemonSet on the nodes of a template.

@@ -14,6 +14,7 @@ use crate::core::provision::advice::Adviser;
 use crate::core::provision::daemon_pods::{is_waiting_daemon, meant_for};
 pub use crate::core::provision::explain::ExistingNodes;
 use crate::core::provision::explain::{existing_nodes, explain};
+use crate::core::provision::passing::passes;
 use crate::core::provision::{self, Provisioning, provision};
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
 use crate::core::snapshot::Pod;
@@ -142,7 +143,10 @@ fn pending(
     position: usize,
 ) -> Answer {
     let waiting = provisioning.backlog.waiting.values().map(Vec::len).sum();
-    let changes = Adviser::for_one_pod(engine, inputs, waiting).advise(engine, class, &[position]).unwrap_or_default();
+    // What passes by itself needs no change.
+    let mut adviser = (!passes(engine, class)).then(|| Adviser::for_one_pod(engine, inputs, waiting));
+    let advised = adviser.as_mut().and_then(|adviser| adviser.advise(engine, class, &[position]));
+    let changes = advised.unwrap_or_default();
     Answer::Pending {
         alike,
         reasons: explain(engine, class, inputs.places),

@@ -335,11 +335,11 @@ fn contradiction(document: &Document) -> Vec<Finding> {
         let Ok(entry) = serde_json::from_value::<NodeSelectorRequirement>(entry.clone()) else { continue };
         let key = requirements::normalized(&entry.key);
         let requirement = Requirement::new(entry.operator, entry.values);
-        // A single entry that allows nothing, such as In without values, has its own rule.
-        let alone = requirement.allows_nothing();
+        // A single entry that allows nothing, such as In without values, has its own rule; DoesNotExist allows that there is no label.
+        let alone = requirement.is_contradiction();
         let together = allowed.get(key).map_or_else(|| requirement.clone(), |before| before.intersection(&requirement));
-        let before = allowed.get(key).is_some_and(|before| !before.allows_nothing());
-        if together.allows_nothing() && !alone && before {
+        let before = allowed.get(key).is_some_and(|before| !before.is_contradiction());
+        if together.is_contradiction() && !alone && before {
             let message = format!("no value of `{key}` satisfies this and what is required of it before");
             let finding = Finding::at(&CONTRADICTION, document, &format!("{pointer}/key"), Place::Value, message);
             findings.push(finding.hint("the pool could never make a node"));

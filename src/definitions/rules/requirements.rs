@@ -16,6 +16,7 @@ use crate::core::catalog::labels::AWS_PREFIX;
 use crate::core::catalog::matching::{Entry, Matching};
 use crate::core::catalog::regions::{self, Region, SaidBy};
 use crate::core::catalog::values::Fault;
+use crate::core::model::Requirement;
 use crate::core::model::requirements::normalized;
 use crate::definitions::diagnostic::Severity::{Note, Warning};
 use crate::definitions::document::Document;
@@ -265,12 +266,12 @@ fn together(revision: &Revision<'_>) -> Vec<Finding> {
                 continue;
             };
             let keys: Vec<&str> = unmatched.exclude_each_other.iter().map(|it| it.key.as_str()).collect();
-            let one_key = keys.windows(2).all(|pair| pair[0] == pair[1]);
             // That requirements on one key exclude each other is an error of its own.
+            let is_error = || keys.windows(2).all(|pair| pair[0] == pair[1]) && excludes_all(list, keys[0]);
             let Some(last) = list.written.iter().rfind(|it| keys.contains(&normalized(&it.entry.key))) else {
                 continue;
             };
-            if one_key && object.kind == Kind::NodePool {
+            if object.kind == Kind::NodePool && is_error() {
                 continue;
             }
             let place = if last.is_label { last.pointer.clone() } else { format!("{}/key", last.pointer) };
@@ -285,6 +286,13 @@ fn together(revision: &Revision<'_>) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// Whether what a list says of one key leaves no value, whichever types there are.
+fn excludes_all(list: &List, key: &str) -> bool {
+    let of_key = list.written.iter().map(|it| &it.entry).filter(|entry| normalized(&entry.key) == key);
+    let allowed = of_key.map(|entry| Requirement::new(entry.operator, entry.values.clone()));
+    allowed.reduce(|one, other| one.intersection(&other)).is_some_and(|allowed| allowed.is_contradiction())
 }
 
 pub(super) fn entries(list: &List, counts: impl Fn(&str) -> bool) -> Vec<Entry> {

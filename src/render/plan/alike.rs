@@ -5,9 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::core::plan::{CloudFact, DefinitionPlace, HeldBack, Pending, ReasonCode, Risk, RiskCode};
 
-/// The sentence without what differs from node to node: words with a digit or a slash.
+/// The sentence without what differs from node to node: words with a digit or a slash. Keys of labels and taints stay, since what is said
+/// of one is not said of another; their values do not.
 fn shape(text: &str) -> String {
     let word = |word: &str| {
+        if word.split_once('/').is_some_and(|(domain, _)| domain.contains('.')) {
+            return word.split_once('=').map_or_else(|| word.to_owned(), |(key, _)| format!("{key}=#"));
+        }
         let is_particular = word.contains(|character: char| character.is_ascii_digit() || character == '/');
         if is_particular { "#".to_owned() } else { word.to_owned() }
     };
@@ -105,6 +109,15 @@ pub fn by_class(facts: &[CloudFact]) -> BTreeMap<&str, Vec<&CloudFact>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sentences_about_different_labels_are_two() {
+        let of = |key: &str, value: &str| shape(&format!("the pod wants {key} {value}, the pool has no such label"));
+        assert_ne!(of("kubernetes.io/arch", "arm64"), of("topology.k8s.aws/zone-id", "use1-az9"));
+        assert_eq!(of("topology.k8s.aws/zone-id", "use1-az8"), of("topology.k8s.aws/zone-id", "use1-az9"));
+        let taint = |value: &str| shape(&format!("taint example.com/rack={value}:NoSchedule is not tolerated"));
+        assert_eq!(taint("17"), taint("18"));
+    }
 
     #[test]
     fn sentences_that_differ_in_figures_and_names_are_one() {

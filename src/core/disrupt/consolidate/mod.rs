@@ -11,6 +11,7 @@ pub mod frontier;
 mod keeping;
 mod left_over;
 pub mod obstacle;
+mod partners;
 mod reach;
 mod reference;
 pub(super) mod rules;

@@ -7,7 +7,9 @@ use crate::core::model::HourlyPrice;
 use crate::core::model::time::duration_text;
 use crate::core::model::words::pods_text;
 use crate::core::plan::{Balance, ReasonCode};
+use crate::core::provision::explain::amount;
 use crate::core::provision::purchase::Lowered;
+use crate::core::scheduler::quota::Scope;
 
 use super::rules::{SPOT_TO_SPOT_TYPES, part_disrupted, part_saved};
 
@@ -21,6 +23,8 @@ pub enum NotSaved {
     RoomSoon,
     /// What keeps some of its pods from other nodes; nothing is bought for them.
     NoRoom(NoRoomFor),
+    /// One cheaper node would do, and a limit has no room for it beside this one.
+    Limit(LimitInTheWay),
     CostsNothing,
     NothingIsSaved,
     /// What is saved is less than what it counts that more of a workload is together.
@@ -48,6 +52,18 @@ pub enum NotSaved {
     LikeOneCreated,
     /// It would take a node like one that an earlier move removes.
     LikeOneRemoved,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct LimitInTheWay {
+    pub scope: Scope,
+    pub node_pool: String,
+    pub resource: String,
+    pub limit: i64,
+    pub used: i64,
+    pub needed: i64,
+    pub instance_type: String,
+    pub saving: HourlyPrice,
 }
 
 /// Pods of a node that do not all find other places.
@@ -80,6 +96,7 @@ impl NotSaved {
             | Self::FewSpotTypes { .. }
             | Self::MinValues(_) => ReasonCode::NotCheaper,
             Self::Payback { .. } => ReasonCode::PaybackTooLong,
+            Self::Limit(_) => ReasonCode::LimitReached,
             Self::NotBalanced(_) => ReasonCode::ConsolidationDisabled,
             Self::SpotToSpotIsOff => ReasonCode::NotSupported,
         }
@@ -96,6 +113,7 @@ impl fmt::Display for NotSaved {
                 "its pods fit on nodes where pods came or went a moment ago: nothing is bought for them meanwhile",
             ),
             Self::NoRoom(pods) => write!(out, "{pods}"),
+            Self::Limit(limit) => write!(out, "{limit}"),
             Self::CostsNothing => out.write_str("it costs nothing"),
             Self::NothingIsSaved => out.write_str("nothing would be saved"),
             Self::Concentration { saving, counts } => {
@@ -126,6 +144,26 @@ impl fmt::Display for NotSaved {
             Self::LikeOneCreated => out.write_str("a node like it is created by an earlier move of this plan"),
             Self::LikeOneRemoved => out.write_str("it would take a node like one that this plan removes"),
         }
+    }
+}
+
+impl fmt::Display for LimitInTheWay {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { scope, node_pool, resource, limit, used, needed, instance_type, saving } = self;
+        let amount = |value: i64| amount(resource, value);
+        let (field, of) = match scope {
+            Scope::Cluster => ("spec.limits", "cutlist.yaml".to_owned()),
+            _ => ("limits", format!("NodePool {node_pool}")),
+        };
+        write!(
+            out,
+            "{instance_type} would be enough, and save {saving}, but {field}.{resource} {} of {of} leaves no room for it beside \
+             this node: {} used, {} needed; with {} it would go",
+            amount(*limit),
+            amount(*used),
+            amount(*needed),
+            amount(used.saturating_add(*needed)),
+        )
     }
 }
 

@@ -6,9 +6,9 @@ use crate::api::node_pool::DisruptionReason;
 use crate::core::disrupt::Pass;
 use crate::core::disrupt::rehome::Rooms;
 use crate::core::model::HourlyPrice;
-use crate::core::scheduler::{Engine, HostIndex};
+use crate::core::scheduler::{Engine, HostIndex, Refusal};
 
-use super::obstacle::{NoRoomFor, NotSaved};
+use super::obstacle::{LimitInTheWay, NoRoomFor, NotSaved};
 use super::rules::NotKept;
 use super::trial::{Buying, NoRoom, Trial, without};
 use super::{Refused, Source};
@@ -87,9 +87,50 @@ impl Pass<'_, '_> {
         self.is_not_receiving(source.candidate)?;
         let mut rooms = self.all_rooms(engine);
         let buying = Buying::OneNode { least_weight: source.candidate.weight, most: source.cost() };
-        let trial =
-            without(engine, &[source], &mut rooms, buying).map_err(|without_room| no_place(source, without_room))?;
+        let trial = without(engine, &[source], &mut rooms, buying);
+        let trial = trial.map_err(|without_room| match self.limit_in_the_way(engine, source, &rooms) {
+            Some(limit) => NotSaved::Limit(limit).into(),
+            None => no_place(source, without_room),
+        })?;
         self.keep(engine, &[source], &trial).map_err(NotKept::into_refused)
+    }
+
+    /// The limit but for which one cheaper node would do instead of this one; the engine is as it was.
+    pub(super) fn limit_in_the_way(
+        &self,
+        engine: &mut Engine<'_, '_>,
+        source: Source<'_>,
+        rooms: &Rooms,
+    ) -> Option<LimitInTheWay> {
+        if !engine.is_near_limits() {
+            return None;
+        }
+        let buying = Buying::OneNode { least_weight: source.candidate.weight, most: source.cost() };
+        engine.ignore_limits(true);
+        let trial = without(engine, &[source], &mut rooms.clone(), buying);
+        engine.ignore_limits(false);
+        let trial = trial.ok()?;
+        let opened = engine.open_hosts_since(trial.mark).find(|host| !engine.is_closed(*host));
+        let found = opened.and_then(|host| {
+            let refusal = engine.limit_refusal(host)?;
+            let open = engine.open_node(host)?;
+            let template = &engine.problem.templates[open.template];
+            let (instance_type, ..) = template.offerings.cheapest(&open.set)?;
+            let Refusal::Limit { scope, resource, limit, used, needed } = refusal else { return None };
+            Some(LimitInTheWay {
+                scope,
+                node_pool: template.name.clone(),
+                resource,
+                limit,
+                used,
+                needed,
+                instance_type: template.offerings.types[instance_type].name.clone(),
+                saving: trial.before - trial.bought + trial.saved_beside,
+            })
+        });
+        let pays = self.check_payback(&[source.candidate], &trial, HourlyPrice::ZERO, 0).is_ok();
+        engine.revert(trial.mark);
+        found.filter(|_| pays)
     }
 
     /// Every node that may take pods, in the order of the engine.

@@ -201,7 +201,7 @@ impl Pass<'_, '_> {
 
     /// A move must repay its disruption in time. Under `packing: karpenter` any saving will do, as for the reference.
     /// `dearer` is what the new nodes cost more than the trial says; `crossing` how many pods come to another zone.
-    fn check_payback(
+    pub(super) fn check_payback(
         &self,
         going: &[&Candidate],
         trial: &Trial,

@@ -18,6 +18,7 @@ use fixedbitset::FixedBitSet;
 
 use crate::api::node_pool::DisruptionReason;
 use crate::core::disrupt::candidate::Candidate;
+use crate::core::disrupt::obstacle::NodeObstacle;
 use crate::core::disrupt::refused::Cause;
 use crate::core::disrupt::rehome::Rooms;
 use crate::core::disrupt::{Going, Pass, cost};
@@ -31,6 +32,7 @@ use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
 use super::dual_prices::{DualPrices, demand};
 use super::keeping::Kept;
 use super::obstacle::{NoRoomFor, NotSaved};
+use super::partners::{partners, sets};
 use super::reach::Reach;
 use super::reference::no_place;
 use super::rules::{NotKept, moved_nanodollars};
@@ -129,7 +131,7 @@ impl Pass<'_, '_> {
             // The program knows no budgets. A set that it would replace may use up what two nodes that can be emptied need.
             ways.push(Way::least_used(engine, sources));
         }
-        if self.is_patient(sources) && ways.iter().any(Way::has_large_sets) {
+        if self.is_patient(sources) && ways.iter().any(|way| way.has_large_sets(engine)) {
             let larger = |way: &Way<'c>| Way { set_nodes_max: LARGE_SET_NODES_MAX, ..way.clone() };
             ways.extend(ways.iter().map(larger).collect::<Vec<_>>());
         }
@@ -249,13 +251,13 @@ impl<'c> Way<'c> {
         Way { goes: vec![false; sources.len()], sources, rooms: Rooms::default(), set_nodes_max: SET_NODES_MAX }
     }
 
-    /// Whether of a pool more go than are replaced together.
-    fn has_large_sets(&self) -> bool {
-        let mut of_pools: BTreeMap<&str, usize> = BTreeMap::new();
-        for (source, _) in self.sources.iter().zip(&self.goes).filter(|(_, goes)| **goes) {
-            *of_pools.entry(&source.candidate.pool).or_default() += 1;
+    /// Whether of those that may be one node more go than are replaced together.
+    fn has_large_sets(&self, engine: &Engine<'_, '_>) -> bool {
+        let mut going: BTreeMap<usize, usize> = BTreeMap::new();
+        for (partners, _) in partners(engine, &self.sources).into_iter().zip(&self.goes).filter(|(_, goes)| **goes) {
+            *going.entry(partners).or_default() += 1;
         }
-        of_pools.into_values().any(|going| going > self.set_nodes_max)
+        going.into_values().any(|going| going > self.set_nodes_max)
     }
 }
 
@@ -297,6 +299,8 @@ struct Search<'s, 'c, 'p, 'a> {
     goes: Vec<bool>,
     /// By source: classes of its pods, with how many pods there are of each.
     classes: Vec<Vec<(ClassIndex, usize)>>,
+    /// By source: which others may be one node with it.
+    partners: Vec<usize>,
     /// By source: a class of it that found no room when it was last asked for.
     refused: Vec<Option<ClassIndex>>,
     markets: &'s Markets,
@@ -320,13 +324,14 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
         let reach = Reach::new(engine.problem.classes.len());
         let Way { sources, goes, rooms, set_nodes_max } = way;
         let classes = sources.iter().map(|source| classes_of(engine, source.candidate)).collect();
-        let refused = vec![None; sources.len()];
+        let (refused, partners) = (vec![None; sources.len()], partners(engine, &sources));
         let is_patient = pass.is_patient(&sources);
         Self {
             pass,
             sources,
             goes,
             classes,
+            partners,
             refused,
             markets,
             dual_prices,
@@ -477,17 +482,14 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
         self.refused[source].is_some()
     }
 
-    /// Replaces nodes that are wrong for what they cost, by pools, in groups as large as budgets allow.
+    /// Replaces nodes that are wrong for what they cost, in groups as large as budgets allow.
     fn replace_sets(&mut self, engine: &mut Engine<'_, '_>, budget: &mut WorkBudget) {
-        let mut by_pool: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-        for source in (0..self.sources.len()).filter(|source| self.goes[*source]) {
-            by_pool.entry(&self.sources[source].candidate.pool).or_default().push(source);
-        }
-        let sets: usize = by_pool.values().map(|of_pool| of_pool.len().div_ceil(self.set_nodes_max)).sum();
-        let mut sets = sets as u64;
-        for of_pool in by_pool.into_values() {
-            let mut waiting: Vec<Vec<usize>> =
-                of_pool.chunks(self.set_nodes_max).rev().map(<[usize]>::to_vec).collect();
+        let going = (0..self.sources.len()).filter(|source| self.goes[*source]);
+        let pool = |source: usize| self.sources[source].candidate.pool.as_str();
+        let sets_of_nodes = sets(going, pool, &self.partners, self.set_nodes_max);
+        let mut sets = sets_of_nodes.len() as u64;
+        for set in sets_of_nodes {
+            let mut waiting = vec![set];
             while let Some(mut set) = waiting.pop() {
                 if budget.is_spent() {
                     return;
@@ -510,14 +512,27 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
                         }
                     }
                     Err(NotKept::Refused(_)) if set.len() > 1 => {
-                        let second = set.split_off(set.len() / 2);
+                        let (first, second) = self.split(set);
                         waiting.push(second);
-                        waiting.push(set);
+                        waiting.push(first);
                     }
                     Err(NotKept::Refused(_)) => {}
                 }
             }
         }
+    }
+
+    /// A set in two: one pool and the others, else two halves.
+    fn split(&self, set: Vec<usize>) -> (Vec<usize>, Vec<usize>) {
+        let half = set.len() / 2;
+        let pool = |source: &usize| &self.sources[*source].candidate.pool;
+        let is_of_first = |source: &usize| set.first().is_some_and(|first| pool(first) == pool(source));
+        let (first, others): (Vec<usize>, Vec<usize>) = set.iter().partition(|source| is_of_first(source));
+        if !others.is_empty() {
+            return (first, others);
+        }
+        let (first, second) = set.split_at(half);
+        (first.to_vec(), second.to_vec())
     }
 
     /// `part`: of the work that is left, how many such sets it has to do for.
@@ -561,13 +576,35 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
             let refused = if pays {
                 budget.spend_on_pods(candidate.pods.len());
                 let buying = Buying::OneNode { least_weight: candidate.weight, most: cost };
-                self.try_set(engine, &[self.sources[source]], buying).err()
+                let refused = self.try_set(engine, &[self.sources[source]], buying).err();
+                refused.map(|not_kept| self.or_limit(engine, source, not_kept, budget))
             } else {
                 Some(NotKept::Refused(self.not_cheaper(engine, source, bound)))
             };
             refusals.extend(refused.map(|not_kept| (source, not_kept.into_refused())));
         }
         refusals
+    }
+
+    /// Why a node stays that found no place: the limit that keeps a cheaper one from being bought, where it is that.
+    fn or_limit(
+        &self,
+        engine: &mut Engine<'_, '_>,
+        source: usize,
+        not_kept: NotKept,
+        budget: &mut WorkBudget,
+    ) -> NotKept {
+        let is_without_room = |refused: &Refused| {
+            let obstacle = refused.obstacle.as_ref();
+            matches!(obstacle, NodeObstacle::NotSaved(NotSaved::NoRoom(NoRoomFor::OneCheaperNode { .. })))
+        };
+        match &not_kept {
+            NotKept::Refused(refused) if is_without_room(refused) => {}
+            _ => return not_kept,
+        }
+        budget.spend_on_pods(self.sources[source].candidate.pods.len());
+        let limit = self.pass.limit_in_the_way(engine, self.sources[source], &self.rooms);
+        limit.map_or(not_kept, |limit| NotSaved::Limit(limit).into())
     }
 
     fn over_budget(&self, source: usize, bound: Option<AtMost>) -> Refused {
@@ -647,8 +684,8 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
                 let mut open: Vec<usize> = (0..self.sources.len())
                     .filter(|source| self.is_open(*source) && self.is_within_budget(*source))
                     .collect();
-                // Neighbours are of one pool, since only those may be one node.
-                open.sort_by_key(|source| (&self.sources[*source].candidate.pool, *source));
+                // Neighbours are those that may be one node.
+                open.sort_by_key(|source| (self.partners[*source], *source));
                 let mut first = 0;
                 while first + size <= open.len() && !budget.is_spent() {
                     let set = &open[first..first + size];

@@ -8,7 +8,6 @@ use crate::api::node_pool::{NodeSelectorRequirement, Operator};
 use crate::core::catalog::node_class::{IMAGE_UNKNOWN, image_for};
 use crate::core::inputs::Inputs;
 use crate::core::lifecycle::selectors::Selectors;
-use crate::core::offer::status_now;
 use crate::core::plan::{CloudFact, CloudFactCode, IMAGE_LOCK, Step, StepKind};
 use crate::core::snapshot::nodes::Machine;
 
@@ -78,7 +77,7 @@ impl<'i> Known<'i> {
         let is_same = |applied: &&EC2NodeClass| {
             Selector::Images.is_same(&Selectors::of(&applied.spec), &Selectors::of(&class.spec))
         };
-        let status = applied.filter(is_same).and_then(status_now);
+        let status = applied.filter(is_same).and_then(EC2NodeClass::status_now);
         let found = status.map(|status| status.amis.as_slice()).unwrap_or_default();
         let mut conditions = status.into_iter().flat_map(|status| &status.conditions);
         let unknown = conditions

@@ -13,10 +13,10 @@ use crate::api::ec2_node_class::{Ami, AmiSelectorTerm, EC2NodeClass, EC2NodeClas
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::NodePool;
-use crate::core::catalog::node_class::{IMAGE_UNKNOWN, NOT_ANSWERED_SINCE, image_for};
+use crate::core::catalog::node_class::{NOT_ANSWERED_SINCE, image_for};
 use crate::core::inputs::{Inputs, LiveInstance};
 use crate::core::lifecycle::selectors::Selectors;
-use crate::core::offer::{Subnets, status_now};
+use crate::core::offer::{Images, Subnets};
 use crate::core::plan::{Note, NoteCode};
 use crate::core::snapshot::nodes::Machine;
 
@@ -178,6 +178,7 @@ impl Terms {
 /// The class of a machine as it is defined, as it is applied, and as it was when the machine was launched.
 pub struct Classes<'a> {
     name: &'a str,
+    class: &'a EC2NodeClass,
     defined: Selectors,
     subnets: Subnets<'a>,
     applied: Option<(Selectors, &'a EC2NodeClass)>,
@@ -185,11 +186,11 @@ pub struct Classes<'a> {
 }
 
 impl<'a> Classes<'a> {
-    fn of(inputs: &Inputs<'a>, claim: &NodeClaim, name: &'a str, defined: &'a EC2NodeClass) -> Self {
+    fn of(inputs: &Inputs<'a>, claim: &NodeClaim, name: &'a str, class: &'a EC2NodeClass) -> Self {
         let applied = inputs.snapshot.node_classes.iter().find(|class| class.metadata.name.as_deref() == Some(name));
         let applied = applied.map(|class| (Selectors::of(&class.spec), class));
-        let (subnets, defined) = (Subnets::of(inputs, defined), Selectors::of(&defined.spec));
-        Self { name, defined, subnets, applied, launched: Selectors::launched_with(claim) }
+        let (subnets, defined) = (Subnets::of(inputs, class), Selectors::of(&class.spec));
+        Self { name, class, defined, subnets, applied, launched: Selectors::launched_with(claim) }
     }
 
     /// What the machine was launched with, as far as anybody can tell.
@@ -200,7 +201,7 @@ impl<'a> Classes<'a> {
     /// The status of the applied class, where it says what these terms find: the terms are the same, and it was found for them.
     fn status_for(&self, selector: Selector, terms: &Selectors) -> Option<&'a EC2NodeClassStatus> {
         let (_, applied) = self.applied.as_ref().filter(|(selectors, _)| selector.is_same(selectors, terms))?;
-        status_now(applied)
+        applied.status_now()
     }
 
     pub fn name(&self) -> &'a str {
@@ -281,35 +282,31 @@ impl<'a> Classes<'a> {
     fn by_image(&self, inputs: &Inputs<'_>, machine: &Machine<'_>) -> Option<Result<(), String>> {
         let image = live::image_of(inputs, machine)?;
         let class = self.name;
-        if inputs.policy.images.of_class(class).is_some() {
-            let locked = self.locked_image(inputs, machine)?;
-            let text = || format!("cutlist.lock has {} for EC2NodeClass {class}, the node runs {image}", locked.id);
-            return Some(if locked.id == image { Ok(()) } else { Err(text()) });
-        }
-        if let Some(found) = self.status_for(Selector::Images, &self.defined).filter(|found| !found.amis.is_empty()) {
-            let name = machine.label(keys::INSTANCE_TYPE)?;
-            let instance_type = inputs.catalog.instance_types.iter().find(|it| it.name == name)?;
-            let selected = image_for(instance_type, &machine.labels, &found.amis);
-            // It may be the one for this type.
-            let is_unknown = |it: &Condition| it.type_ == "AMIsReady" && it.message.contains(IMAGE_UNKNOWN);
-            if selected.is_none() && found.conditions.iter().any(is_unknown) {
-                return None;
+        let (images, all) = match Images::of(inputs, self.class) {
+            Images::Locked(_) => {
+                let locked = self.locked_image(inputs, machine)?;
+                let text = || format!("cutlist.lock has {} for EC2NodeClass {class}, the node runs {image}", locked.id);
+                return Some(if locked.id == image { Ok(()) } else { Err(text()) });
             }
-            return Some(match selected {
-                Some(selected) if selected.id == image => Ok(()),
-                Some(selected) => {
-                    Err(format!("EC2NodeClass {class} selects {} now, the node runs {image}", selected.id))
-                }
-                None => {
-                    Err(format!("EC2NodeClass {class} selects no image for this instance type, the node runs {image}"))
-                }
-            });
+            Images::Found { images, all } => (images, all),
+            Images::Unknown => {
+                let now = Selector::Images.terms(&self.defined);
+                let text = || format!("EC2NodeClass {class} names {}, the node runs {image}", now.text());
+                return Some(if now.ids()?.contains(image) { Ok(()) } else { Err(text()) });
+            }
+        };
+        let name = machine.label(keys::INSTANCE_TYPE)?;
+        let instance_type = inputs.catalog.instance_types.iter().find(|it| it.name == name)?;
+        match image_for(instance_type, &machine.labels, images) {
+            Some(selected) if selected.id == image => Some(Ok(())),
+            Some(selected) => {
+                Some(Err(format!("EC2NodeClass {class} selects {} now, the node runs {image}", selected.id)))
+            }
+            // What is not known may be the one for this type.
+            None => all.then(|| {
+                Err(format!("EC2NodeClass {class} selects no image for this instance type, the node runs {image}"))
+            }),
         }
-        let now = Selector::Images.terms(&self.defined);
-        if now.ids()?.contains(image) {
-            return Some(Ok(()));
-        }
-        Some(Err(format!("EC2NodeClass {class} names {}, the node runs {image}", now.text())))
     }
 
     /// A subnet is in one zone: where none is selected in the node's, its own is not among them.

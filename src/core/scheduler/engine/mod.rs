@@ -8,6 +8,7 @@ mod concentration;
 mod devices;
 mod division;
 mod existing;
+mod meetings;
 mod opening;
 mod refused;
 mod table;
@@ -77,6 +78,8 @@ pub struct Engine<'p, 'a> {
     waits_for_reservations: bool,
     /// Whether a new node may be less varied than its pool's `minValues` ask for.
     lowers_min_values: bool,
+    /// Whether limits of pools and of the cluster are left out of account, to find out what they cost.
+    ignores_limits: bool,
     concentrations: Concentrations,
     /// Whether pods go only where they make no concentration that counts.
     avoids_concentration: bool,
@@ -101,6 +104,7 @@ impl<'p, 'a> Engine<'p, 'a> {
             settles,
             waits_for_reservations: packing == Packing::Karpenter,
             lowers_min_values: false,
+            ignores_limits: false,
             concentrations: Concentrations::new(problem.concentration.as_ref()),
             avoids_concentration: false,
             counts_nodes_alone: false,
@@ -198,7 +202,11 @@ impl<'p, 'a> Engine<'p, 'a> {
     ) -> Option<(QuotaIndex, usize)> {
         let quotas = self.problem.templates[template].quotas.iter().copied();
         let exceeded = |quota: QuotaIndex| {
-            let resource = self.problem.quotas[quota].exceeded(&self.planned[quota], given_back, capacity)?;
+            let limits = &self.problem.quotas[quota];
+            if self.ignores_limits && matches!(limits.scope, Scope::NodePool | Scope::Cluster) {
+                return None;
+            }
+            let resource = limits.exceeded(&self.planned[quota], given_back, capacity)?;
             Some((quota, resource))
         };
         quotas.into_iter().find_map(exceeded)
@@ -211,6 +219,11 @@ impl<'p, 'a> Engine<'p, 'a> {
 
     pub fn lowers_min_values(&self) -> bool {
         self.lowers_min_values
+    }
+
+    /// From now on limits of pools and of the cluster do not, or do, count.
+    pub fn ignore_limits(&mut self, ignores: bool) {
+        self.ignores_limits = ignores;
     }
 
     pub fn waits_for_reservations(&self) -> bool {

@@ -300,6 +300,7 @@ impl<'p> Engine<'p, '_> {
             self.narrow_to_spread_of_others(&mut open, *group)?;
         }
         self.narrow_to_domains_that_may_appear(&mut open)?;
+        self.settle_meetings(&mut open, arrival.class);
         if open.set != with_room {
             self.narrow_to_room(&mut open, arrival)?;
         }
@@ -386,6 +387,8 @@ impl<'p> Engine<'p, '_> {
                 allowed.into_iter().min_by_key(key).into_iter().collect()
             }
             GroupKind::Affinity if counters.any_matching() => allowed,
+            // The first of its own: see `settle_meetings`.
+            GroupKind::Affinity if self.settles && self.problem.meetings.has(group) => self.common_of(group, allowed),
             GroupKind::Affinity => allowed.into_iter().min_by_key(|domain| is_unsold(*domain)).into_iter().collect(),
             GroupKind::AntiAffinity if possible.is_empty() => return Ok(()),
             // A node that may still come to be anywhere keeps the next one from being somewhere.

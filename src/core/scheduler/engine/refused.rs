@@ -2,6 +2,7 @@
 
 use super::Engine;
 use crate::core::scheduler::class::VariantIndex;
+use crate::core::scheduler::host::HostIndex;
 use crate::core::scheduler::quota::QuotaIndex;
 use crate::core::scheduler::refusal::Refusal;
 use crate::core::scheduler::template::TemplateIndex;
@@ -64,6 +65,23 @@ impl<'p> Engine<'p, '_> {
             }
             Refused::MinValues(key) => Refusal::MinValues { key: key.to_owned() },
         }
+    }
+
+    /// The limit that an open node exceeds, where limits were ignored when it was opened.
+    pub fn limit_refusal(&self, host: HostIndex) -> Option<Refusal> {
+        let open = self.open_node(host)?;
+        let capacity = &open.limit_capacity;
+        let (quota, resource) = self.limit_exceeded(open.template, capacity, capacity)?;
+        let planned = self.planned[quota][resource].saturating_sub(capacity[resource]);
+        Some(self.refusal(Refused::Limit { quota, resource, planned, needed: capacity[resource] }))
+    }
+
+    /// Whether some limit keeps some type from being bought.
+    pub fn is_near_limits(&self) -> bool {
+        let nothing = self.problem.limited.nothing();
+        let mut templates = self.problem.templates.enumerated();
+        templates
+            .any(|(index, template)| self.limit_exceeded(index, &nothing, &template.limited_capacity_most).is_some())
     }
 
     pub(super) fn constraint_refusal(&self, group: GroupIndex) -> Refusal {
