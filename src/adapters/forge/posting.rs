@@ -4,11 +4,14 @@
 //! by looking again. A comment is found by its first line *and* its author, is created before another one goes, and is edited only when
 //! its second line, the data, differs. Of several the oldest stays: all who look agree on which one that is.
 
-use super::dialect::{Check, Comment, Status};
-use super::hosted::{ForgeError, HostedRepository};
+use std::time::Duration;
 
-/// How often it is looked again when nobody knows whether a request arrived.
-const LOOKS_MAX: u32 = 5;
+use super::dialect::{Check, Comment, PullRequest, Status};
+use super::hosted::{ForgeError, HostedRepository, Looks};
+
+/// A forge knows a head up to some seconds later than those it tells of a push: so long a pull request is believed to be at another one.
+const HEAD_PAUSES: [Duration; 4] =
+    [Duration::from_millis(500), Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(4)];
 /// More annotations than this are counted in the check's summary: nobody looks at them one by one.
 pub const ANNOTATIONS_MAX: usize = 200;
 
@@ -60,6 +63,8 @@ pub enum Done {
     CommentCreated,
     CommentEdited,
     CommentStands,
+    /// The pull request is at another commit: its comment is left to whoever posts for that one.
+    CommentIsOfAnother,
     /// Nothing of ours changed, and nothing was said before.
     NoComment,
     CheckCreated,
@@ -114,13 +119,7 @@ pub async fn post(forge: &HostedRepository, posting: &Posting) -> Posted {
         were_there.push(matches!(outcome, Ok(Done::StatusStands)));
         posted.note(target, "set the status", outcome);
     }
-    let mut listed = None;
-    for target in &posting.targets {
-        if let Some(comment) = &target.comment {
-            let outcome = set_comment(forge, posting.number, comment, &mut listed).await;
-            posted.note(target, "comment", outcome);
-        }
-    }
+    set_comments(forge, posting, &mut posted).await;
     for (target, was_there) in posting.targets.iter().zip(were_there) {
         if let Some(check) = &target.check {
             let outcome = set_check(forge, &posting.head, check, was_there).await;
@@ -140,15 +139,55 @@ impl Posted {
     }
 }
 
-async fn set_status(forge: &HostedRepository, head: &str, status: &Status, is_begun: bool) -> Result<Done, ForgeError> {
-    let mut looks = 1;
+/// There is one comment for all revisions: that of the newest stays, whoever ends last.
+async fn set_comments(forge: &HostedRepository, posting: &Posting, posted: &mut Posted) {
+    let wanted = || posting.targets.iter().filter_map(|target| Some((target, target.comment.as_ref()?)));
+    if wanted().next().is_none() {
+        return;
+    }
+    let standing = at_head(forge, posting).await;
+    let mut listed = match &standing {
+        // Nobody wrote anything yet.
+        Ok(Some(PullRequest { comments: Some(0), .. })) => Some(Vec::new()),
+        _ => None,
+    };
+    for (target, comment) in wanted() {
+        let outcome = match &standing {
+            Ok(Some(_)) => set_comment(forge, posting.number, comment, &mut listed).await,
+            Ok(None) => Ok(Done::CommentIsOfAnother),
+            Err(_) => break,
+        };
+        posted.note(target, "comment", outcome);
+    }
+    if let (Err(error), Some((target, _))) = (standing, wanted().next()) {
+        posted.note(target, "comment", Err(error));
+    }
+}
+
+/// The pull request, if it is at the commit of the posting.
+async fn at_head(forge: &HostedRepository, posting: &Posting) -> Result<Option<PullRequest>, ForgeError> {
+    let mut pauses = HEAD_PAUSES.into_iter();
     loop {
-        let may_stand = !is_begun || looks > 1;
+        let pull_request = forge.pull_request(posting.number).await?;
+        if pull_request.head == posting.head {
+            return Ok(Some(pull_request));
+        }
+        match pauses.next() {
+            Some(pause) => tokio::time::sleep(pause).await,
+            None => return Ok(None),
+        }
+    }
+}
+
+async fn set_status(forge: &HostedRepository, head: &str, status: &Status, is_begun: bool) -> Result<Done, ForgeError> {
+    let mut looks = Looks::default();
+    loop {
+        let may_stand = !is_begun || looks.number > 0;
         if may_stand && forge.statuses(head).await?.iter().any(|known| says_the_same(known, status)) {
-            return Ok(if looks == 1 { Done::StatusStands } else { Done::StatusSet });
+            return Ok(if looks.number == 0 { Done::StatusStands } else { Done::StatusSet });
         }
         match forge.set_status(head, status).await {
-            Err(error) if error.is_uncertain() && looks < LOOKS_MAX => looks += 1,
+            Err(error) if forge.pause(&mut looks, &error).await => {}
             outcome => return outcome.map(|()| Done::StatusSet),
         }
     }
@@ -188,10 +227,11 @@ async fn set_comment(
     posting: &CommentPosting,
     listed: &mut Option<Vec<Comment>>,
 ) -> Result<Done, ForgeError> {
-    for look in 1..=LOOKS_MAX {
+    let mut looks = Looks::default();
+    loop {
         // One list does for all targets, until something was done that nobody knows the end of.
         let comments = match listed.take() {
-            Some(comments) if look == 1 => comments,
+            Some(comments) if looks.number == 0 => comments,
             _ => forge.comments(number).await?,
         };
         let found = ours(forge, &comments, &posting.marker).await?;
@@ -208,14 +248,13 @@ async fn set_comment(
             }
         };
         match outcome {
-            Err(error) if error.is_uncertain() && look < LOOKS_MAX => {}
+            Err(error) if forge.pause(&mut looks, &error).await => {}
             outcome => {
                 *listed = Some(comments);
                 return outcome;
             }
         }
     }
-    Err(ForgeError::Answer("comments, of which none stays"))
 }
 
 /// A new comment, and a look whether somebody else began one at the same time.
@@ -270,9 +309,9 @@ async fn anew(
 
 /// `was_there`: the status of the same was, so this may be as well.
 async fn set_check(forge: &HostedRepository, head: &str, check: &Check, was_there: bool) -> Result<Done, ForgeError> {
-    let mut looks = u32::from(was_there);
+    let mut looks = Looks::default();
     loop {
-        if looks > 0
+        if (was_there || looks.number > 0)
             && let Some(true) = forge.has_check(head, check).await?
         {
             return Ok(Done::CheckStands);
@@ -282,7 +321,7 @@ async fn set_check(forge: &HostedRepository, head: &str, check: &Check, was_ther
             Ok(false) => return Ok(Done::NoCheck),
             // Checks are for Apps and jobs; a token of a person may not make them, and the status says the same.
             Err(error) if error.is_denied() => return Ok(Done::NoCheck),
-            Err(error) if error.is_uncertain() && looks < LOOKS_MAX => looks += 1,
+            Err(error) if forge.pause(&mut looks, &error).await => {}
             Err(error) => return Err(error),
         }
     }

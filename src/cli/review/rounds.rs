@@ -4,12 +4,16 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
+use jiff::{SignedDuration, Timestamp};
 use tokio::sync::mpsc;
 
 use super::approvals::Approvals;
+use super::commands::Obeyed;
 use super::merged::Merged;
 use super::{commands, comments, complain, merged};
-use crate::adapters::forge::{HostedRepository, Posting, PullRequest, State, Status, TargetPosting, announce, post};
+use crate::adapters::forge::{
+    Comment, HostedRepository, Posting, PullRequest, State, Status, TargetPosting, announce, post,
+};
 use crate::adapters::git::Histories;
 use crate::adapters::kubernetes::{Approval, approve, user_name};
 use crate::api::node_plan::NodePlan;
@@ -32,6 +36,11 @@ const ANNOUNCED_AFTER: Duration = Duration::from_secs(1);
 /// Clusters of one preview that are announced; behind them there is a status when there is a plan.
 const ANNOUNCED_MAX: usize = 100;
 
+/// So long after a moment was first heard of nothing more happens in its second.
+const SECOND_IS_OVER: Duration = Duration::from_secs(2);
+/// A moment before this is over whatever the two clocks are apart.
+const LONG_AGO: SignedDuration = SignedDuration::from_mins(10);
+
 /// Looks at the open pull requests of one repository.
 pub struct Rounds {
     forge: HostedRepository,
@@ -53,10 +62,36 @@ pub(super) struct Seen {
     base: String,
     planned: Instant,
     pub preview: Preview,
-    pub approvals: Approvals,
     posted: Vec<Posted>,
     /// How the forge called its state when its comments were read.
-    updated: String,
+    updated: Updated,
+}
+
+/// The moment at which a pull request was last touched, by the forge's word, which has whole seconds: what happens later in the same
+/// second does not change it.
+#[derive(Clone, Debug, Default)]
+struct Updated {
+    text: String,
+    since: Option<Instant>,
+    /// Whether comments were read when its second was surely over.
+    is_over: bool,
+}
+
+impl Updated {
+    /// Of what the forge says now, after what it said before.
+    fn next(&self, text: &str) -> Self {
+        if self.text == text && self.since.is_some() {
+            return self.clone();
+        }
+        Self { text: text.to_owned(), since: Some(Instant::now()), is_over: false }
+    }
+
+    /// After comments were read that were asked for at `asked`.
+    fn read(self, asked: Instant) -> Self {
+        let is_long_ago = self.text.parse::<Timestamp>().is_ok_and(|at| Timestamp::now().duration_since(at) > LONG_AGO);
+        let was_seen_before = self.since.is_some_and(|since| asked.duration_since(since) >= SECOND_IS_OVER);
+        Self { is_over: is_long_ago || was_seen_before, ..self }
+    }
 }
 
 /// What of a posting tells whether it must be done again.
@@ -108,15 +143,21 @@ impl Rounds {
 
     /// Says whether all of it could be done; what could not is tried in the next round.
     pub async fn look(&mut self) -> bool {
+        let mut closed = Vec::new();
         match self.forge.open_pull_requests().await {
-            Ok(Some(open)) => self.open = open,
+            Ok(Some(open)) => {
+                let gone =
+                    self.open.iter().map(|it| it.number).filter(|number| open.iter().all(|it| it.number != *number));
+                closed = gone.collect();
+                self.open = open;
+            }
             Ok(None) => {}
             Err(error) => {
                 complain("the open pull requests can not be read", &error);
                 return false;
             }
         }
-        let closed = self.forget_closed();
+        self.forget(&closed);
         let mut bases: BTreeMap<String, Option<String>> = BTreeMap::new();
         let mut is_complete = true;
         let mut open = self.open.clone();
@@ -141,15 +182,18 @@ impl Rounds {
         is_complete
     }
 
-    /// The numbers of those that are not open any more.
-    fn forget_closed(&mut self) -> Vec<u64> {
-        let closed: Vec<u64> =
-            self.seen.keys().filter(|number| self.open.iter().all(|it| it.number != **number)).copied().collect();
-        for number in &closed {
+    /// How soon it is to be looked again, where something may have happened in the second of what was seen last.
+    pub fn again_after(&self) -> Option<Duration> {
+        let may_miss = comments(&self.manner) && self.seen.values().any(|seen| !seen.updated.is_over);
+        may_miss.then_some(SECOND_IS_OVER)
+    }
+
+    /// Those that are not open any more.
+    fn forget(&mut self, closed: &[u64]) {
+        for number in closed {
             self.seen.remove(number);
             self.histories.forget(&self.forge.head_reference(*number));
         }
-        closed
     }
 
     async fn look_at(&mut self, pull_request: &PullRequest, base: &str) -> bool {
@@ -157,29 +201,37 @@ impl Rounds {
         let is_known = self.seen.get(&number).is_some_and(|seen| {
             seen.head == pull_request.head && seen.base == base && seen.planned.elapsed() < AGAIN_AFTER
         });
-        if !is_known && !self.plan_and_post(pull_request, base).await {
+        if !is_known && !self.plan_and_post(pull_request, base, &[]).await {
             return false;
         }
-        let has_news = self.seen.get(&number).is_some_and(|seen| seen.updated != pull_request.updated);
-        if !has_news || !comments(&self.manner) {
+        let Some(updated) = self.seen.get(&number).map(|seen| seen.updated.next(&pull_request.updated)) else {
+            return true;
+        };
+        if updated.is_over || !comments(&self.manner) {
             return true;
         }
+        let asked = Instant::now();
         match commands::obey(self, pull_request).await {
-            Ok(wants_plan) => {
-                let is_done = !wants_plan || self.plan_and_post(pull_request, base).await;
-                if let Some(seen) = self.seen.get_mut(&number) {
-                    seen.updated = pull_request.updated.clone();
+            Ok(Obeyed { wants_plan, answers }) => {
+                let is_done = !wants_plan || self.plan_and_post(pull_request, base, &answers).await;
+                match self.seen.get_mut(&number) {
+                    Some(seen) if is_done => seen.updated = updated.read(asked),
+                    // Planned again in the next round: what was asked for is answered, and nobody asks once more.
+                    _ => drop(self.seen.remove(&number)),
                 }
                 is_done
             }
             Err(error) => {
                 complain(&format!("the comments on pull request {number} can not be answered"), &error);
+                // What was answered before that may ask for a plan.
+                self.seen.remove(&number);
                 false
             }
         }
     }
 
-    async fn plan_and_post(&mut self, pull_request: &PullRequest, base: &str) -> bool {
+    /// `answers`: comments that this process has just written.
+    async fn plan_and_post(&mut self, pull_request: &PullRequest, base: &str, answers: &[Comment]) -> bool {
         let number = pull_request.number;
         match self.histories.fetch(&self.forge.head_reference(number)).await {
             Ok(head) if head == pull_request.head => {}
@@ -201,23 +253,34 @@ impl Rounds {
         };
         let mut posting = assembled(&preview, number, &self.shown, self.resolved.table());
         posting.begun = begun.into_iter().map(|status| status.context).collect();
-        let before = self.seen.remove(&number);
-        let mut approvals = before.as_ref().map(|seen| seen.approvals.clone()).unwrap_or_default();
+        let mut approvals = Vec::new();
         if self.manner.require_approval {
-            match approvals.statuses(&self.forge, &preview, &posting).await {
-                Ok(statuses) => posting.targets.extend(statuses),
+            let of = (number, pull_request.author.as_str());
+            match Approvals::read(self, of, &preview, answers).await {
+                Ok(read) => approvals = read.statuses(&preview, &posting, self.forge.table().status_characters),
                 Err(error) => {
                     complain(&format!("the approvals of pull request {number} can not be read"), &error);
+                    self.seen.remove(&number);
                     return false;
                 }
             }
         }
+        posting.targets.extend(approvals.iter().cloned());
+        // What fails is planned and posted again in the next round.
+        let before = self.seen.remove(&number);
         let posted = Posted::of(&posting);
         let is_same = before.as_ref().is_some_and(|it| it.head == pull_request.head && it.posted == posted);
-        if !is_same {
+        if is_same {
+            // Everybody who may write can set a status: those of approvals are looked at again.
+            posting.targets = approvals;
+        } else {
             output::say(&format!("pull request {number} at {}", pull_request.head));
+        }
+        if !posting.targets.is_empty() {
             let done = post(&self.forge, &posting).await;
-            tell(&done);
+            if !is_same {
+                tell(&done);
+            }
             for (context, what, error) in &done.failed {
                 complain(&format!("{context}: can not {what}"), error);
             }
@@ -230,7 +293,6 @@ impl Rounds {
             base: base.to_owned(),
             planned: Instant::now(),
             preview,
-            approvals,
             posted,
             updated: before.map(|seen| seen.updated).unwrap_or_default(),
         };
@@ -346,7 +408,7 @@ impl Rounds {
         }
     }
 
-    pub(super) fn seen(&mut self, number: u64) -> Option<&mut Seen> {
-        self.seen.get_mut(&number)
+    pub(super) fn seen(&self, number: u64) -> Option<&Seen> {
+        self.seen.get(&number)
     }
 }

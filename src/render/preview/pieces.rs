@@ -1,13 +1,17 @@
 //! One cluster of a preview as Markdown: a first screen by which a reviewer can decide, and folded parts, each in several lengths.
 
-use crate::api::preview::{PreviewCount, PreviewMarkdown, PreviewSection, PreviewSeverity, PreviewTarget};
-use crate::core::plan::{Note, NoteCode, Plan, Step};
+use std::collections::BTreeMap;
+
+use crate::api::preview::{
+    PreviewCause, PreviewCount, PreviewMarkdown, PreviewSection, PreviewSeverity, PreviewTarget,
+};
+use crate::core::plan::{Note, NoteCode, Plan, Step, StepKind};
 use crate::core::preview::{caused_steps, held_back, pending, risks, steps_anyway, steps_taken_away};
 use crate::render::plan::markdown::details::{self, Detail};
 use crate::render::plan::markdown::escape::{code, prose};
 use crate::render::plan::markdown::facts;
 use crate::render::plan::units::{count, thousands};
-use crate::render::plan::{PLAN_DIGITS, budget, short};
+use crate::render::plan::{budget, short};
 
 use super::sentences::{of_snapshot, warning};
 
@@ -16,6 +20,8 @@ const SUMMARY_CHARACTERS_MAX: usize = 4_000;
 /// Of one sentence in it: names may be long, and there are other things to say.
 const SENTENCE_CHARACTERS_MAX: usize = 400;
 const CAUSES_MAX: usize = 6;
+/// Of a digest, as statuses and answers show it.
+const DIGEST_DIGITS: usize = 7;
 const BUDGETS_MAX: usize = 4;
 
 /// Lines that fit.
@@ -67,7 +73,7 @@ fn summary(target: &PreviewTarget, plan: &Plan, base: Option<&Plan>) -> String {
         let sentences: Vec<String> = target.next_24_hours.iter().map(|it| prose(&cut(it))).collect();
         screen.add(&format!("\nNext 24 hours: {}\n", sentences.join(" ")));
     }
-    screen.add(&footer(target, plan));
+    screen.add(&footer(target));
     screen.0
 }
 
@@ -102,7 +108,9 @@ fn causes(target: &PreviewTarget, screen: &mut Screen) {
         return;
     }
     screen.add("\n");
-    for cause in target.causes.iter().take(CAUSES_MAX) {
+    let (placed, placeless): (Vec<&PreviewCause>, Vec<&PreviewCause>) =
+        target.causes.iter().partition(|cause| !cause.path.is_empty());
+    for cause in placed.iter().take(CAUSES_MAX) {
         let mark = if cause.severity == PreviewSeverity::Error { "error: " } else { "" };
         screen.add(&format!(
             "- {}: {mark}{}\n",
@@ -110,9 +118,12 @@ fn causes(target: &PreviewTarget, screen: &mut Screen) {
             prose(&cut(&cause.text))
         ));
     }
-    let more = target.causes.len().saturating_sub(CAUSES_MAX);
+    let more = placed.len().saturating_sub(CAUSES_MAX);
     if more > 0 {
         screen.add(&format!("- and {}\n", count(more, "more place")));
+    }
+    for cause in placeless {
+        screen.add(&format!("- {}\n", prose(&cut(&cause.text))));
     }
 }
 
@@ -134,12 +145,23 @@ fn counts(title: &str, counts: &[PreviewCount]) -> String {
     if parts.is_empty() { String::new() } else { format!("\n{title}: {}\n", parts.join(", ")) }
 }
 
-fn footer(target: &PreviewTarget, plan: &Plan) -> String {
-    let mut parts = vec![format!("plan {}", code(&short(&plan.id, PLAN_DIGITS)))];
+fn footer(target: &PreviewTarget) -> String {
+    // That of the digest, which people approve: the plan's own name is another one at each moment.
+    let digest = target.plan.iter().map(|plan| format!("plan {}", code(&short(&plan.digest, DIGEST_DIGITS))));
+    let mut parts: Vec<String> = digest.collect();
     parts.extend(target.snapshot.as_ref().map(|snapshot| prose(&of_snapshot(snapshot))));
     let assumptions = target.figures.iter().flat_map(|figures| &figures.assumptions);
     parts.extend(assumptions.map(|assumption| prose(&cut(assumption))));
-    format!("\n<sub>{}</sub>\n", parts.join(" · "))
+    format!("\n{SMALL}{}</sub>\n", parts.join(" · "))
+}
+
+/// What the small print begins with, and a warning about the snapshot's age.
+const SMALL: &str = "<sub>";
+const WARNING: &str = "> **The snapshot is ";
+
+/// Whether a line of a first screen may be another one only because time has passed.
+pub fn tells_of_the_moment(line: &str) -> bool {
+    line.starts_with(SMALL) || line.starts_with(WARNING)
 }
 
 fn cut(text: &str) -> String {
@@ -152,7 +174,8 @@ fn cut(text: &str) -> String {
 fn sections(plan: &Plan, base: Option<&Plan>) -> Vec<PreviewSection> {
     let caused: Vec<&Step> = caused_steps(plan).collect();
     let gone: Vec<&Step> = steps_taken_away(plan).iter().collect();
-    let anyway = steps_anyway(plan);
+    let as_in_base = as_in_base(plan, base);
+    let anyway: Vec<&Step> = as_in_base.iter().collect();
     let (pending, held_back, risks) = (pending(plan, base), held_back(plan, base), risks(plan, base));
     let mut sections = Vec::new();
     let title = if base.is_some() { "Because of this change" } else { "Nodes" };
@@ -173,6 +196,23 @@ fn sections(plan: &Plan, base: Option<&Plan>) -> Vec<PreviewSection> {
     });
     add("notes", &|detail, text| notes(&plan.notes, detail, text));
     sections
+}
+
+/// What would happen anyway, for the reasons of the base: a node that goes in both may go for another one because of the change.
+fn as_in_base(plan: &Plan, base: Option<&Plan>) -> Vec<Step> {
+    let of_base: BTreeMap<&str, &Step> = base
+        .iter()
+        .flat_map(|base| &base.steps)
+        .filter(|step| step.kind != StepKind::Create)
+        .map(|step| (step.node_claim.as_str(), step))
+        .collect();
+    let as_in_base = |step: &Step| match of_base.get(step.node_claim.as_str()) {
+        Some(other) if other.kind == step.kind && !step.node_claim.is_empty() => {
+            Step { reason: other.reason.clone(), definition: other.definition.clone(), ..step.clone() }
+        }
+        _ => step.clone(),
+    };
+    steps_anyway(plan).into_iter().map(as_in_base).collect()
 }
 
 fn notes(notes: &[Note], detail: Detail, text: &mut String) {
