@@ -184,9 +184,9 @@ pub struct PreviewCount {
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PreviewCause {
-    /// From the root of the repository, with `/`.
+    /// From the root of the repository, with `/`. Empty for what comes of several of the other causes, or of none of them alone.
     pub path: String,
-    /// From 1.
+    /// From 1; 0 where there is no path.
     pub line: u32,
     pub severity: PreviewSeverity,
     /// One sentence of plain text.

@@ -9,12 +9,15 @@
 #[path = "../program/at_once.rs"]
 mod at_once;
 mod canaries;
+mod drift;
+mod fleet;
 mod kept;
 mod laid_out;
 mod limits;
 #[path = "../program/mod.rs"]
 mod program;
 mod registry;
+mod sums;
 
 use std::path::{Path, PathBuf};
 

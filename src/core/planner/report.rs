@@ -17,7 +17,7 @@ use crate::core::model::time::{duration_text, seconds_between};
 use crate::core::model::words::pods_text;
 use crate::core::offer::{NotReady, Reservation, Subnets};
 use crate::core::plan::{
-    Note, NoteCode, Pending, PendingReason, Reason, ReasonCode, Step, StepKind, Summary, Unlimited, change,
+    NodeCounts, Note, NoteCode, Pending, PendingReason, Reason, ReasonCode, Step, StepKind, Summary, Unlimited, change,
 };
 use crate::core::provision::advice::Adviser;
 use crate::core::provision::bound::{Open, lower_bound};
@@ -120,17 +120,13 @@ pub fn summary(
     disruption: &Disruption,
     steps: &[Step],
 ) -> Summary {
-    let count = |kind: StepKind| steps.iter().filter(|step| step.kind == kind).count();
+    let counts = NodeCounts::of(steps);
     let price = |kind: StepKind| {
         steps.iter().filter(|step| step.kind == kind).map(|step| step.price_per_hour).sum::<HourlyPrice>()
     };
     let nodes_before = problem.machines.len();
     let price_before: HourlyPrice =
         problem.machines.iter().filter_map(|machine| problem.offer.price_of(inputs, machine)).sum();
-    let (created, removed) = (count(StepKind::Create), count(StepKind::Remove));
-    let replaced = disruption.removals.iter().filter(|removal| !removal.purchases.is_empty());
-    let replaced: usize = replaced.map(|removal| removal.nodes.len()).sum();
-    let replacements: usize = disruption.removals.iter().map(|removal| removal.purchases.len()).sum();
     let leaving = || problem.machines.iter().filter(|machine| machine.is_being_removed());
     let price_leaving: HourlyPrice = leaving().filter_map(|machine| problem.offer.price_of(inputs, machine)).sum();
     let price_after = price_before + price(StepKind::Create) - price(StepKind::Remove) - price_leaving;
@@ -147,11 +143,14 @@ pub fn summary(
     let (buffer_pods_pending, pods_pending): (Vec<usize>, Vec<usize>) = pending.partition(is_of_buffer);
     Summary {
         nodes_before,
-        nodes_after: nodes_before + created - removed - leaving().count(),
+        nodes_after: nodes_before + counts.created + counts.replacements
+            - counts.removed
+            - counts.replaced
+            - leaving().count(),
         nodes_leaving: leaving().count(),
-        nodes_created: created - replacements,
-        nodes_replaced: replaced,
-        nodes_removed: removed - replaced,
+        nodes_created: counts.created,
+        nodes_replaced: counts.replaced,
+        nodes_removed: counts.removed,
         price_per_hour_before: price_before,
         price_per_hour_after: price_after,
         penalties_per_hour: None,

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use crate::api::preview::{PreviewCount, PreviewFigures, PreviewPlan};
 use crate::core::model::HourlyPrice;
-use crate::core::plan::{NoteCode, Plan, Step, StepKind};
+use crate::core::plan::{NodeCounts, NoteCode, Plan, Step, StepKind};
 use crate::core::snapshot::Snapshot;
 
 pub use apart::{Apart, held_back, pending, risks};
@@ -34,8 +34,6 @@ pub fn identity(plan: &Plan) -> PreviewPlan {
 /// the change's.
 pub fn figures(plan: &Plan) -> PreviewFigures {
     let summary = &plan.summary;
-    let base_after =
-        plan.against.as_ref().map_or(summary.price_per_hour_before, |base| base.summary.price_per_hour_after);
     let caused = caused_steps(plan).count() + steps_taken_away(plan).len();
     PreviewFigures {
         nodes_before: number(summary.nodes_before),
@@ -48,7 +46,7 @@ pub fn figures(plan: &Plan) -> PreviewFigures {
         pods_pending: number(summary.pods_pending),
         price_per_hour_before: summary.price_per_hour_before.dollars(),
         price_per_hour_after: summary.price_per_hour_after.dollars(),
-        price_per_hour_of_the_change: (summary.price_per_hour_after - base_after).dollars(),
+        price_per_hour_of_the_change: price_of_the_change(plan).dollars(),
         steps_of_the_change: number(caused),
         assumptions: assumptions(plan),
     }
@@ -60,17 +58,15 @@ fn assumptions(plan: &Plan) -> Vec<String> {
     std::iter::once(day).chain(of_notes).collect()
 }
 
-/// Steps of a move that the base does not plan, too. A move is the change's as soon as one of its steps is.
-pub fn caused_steps(plan: &Plan) -> impl Iterator<Item = &Step> {
-    let moves: BTreeSet<u32> =
-        plan.steps.iter().filter(|step| step.also_in_base != Some(true)).map(|step| step.move_number).collect();
-    plan.steps.iter().filter(move |step| moves.contains(&step.move_number))
+/// Steps that the base does not plan. Step by step, though the steps of a move stand or fall together: what the change costs is what
+/// comes and goes because of it, and a node that both plans remove goes at no cost of the change's.
+pub fn caused_steps(plan: &Plan) -> impl Iterator<Item = &Step> + Clone {
+    plan.steps.iter().filter(|step| step.also_in_base != Some(true))
 }
 
 /// The other steps: they would be done without the change as well.
 pub fn steps_anyway(plan: &Plan) -> Vec<&Step> {
-    let caused: BTreeSet<u32> = caused_steps(plan).map(|step| step.move_number).collect();
-    plan.steps.iter().filter(|step| !caused.contains(&step.move_number)).collect()
+    plan.steps.iter().filter(|step| step.also_in_base == Some(true)).collect()
 }
 
 /// Steps that the base plans and the head does not.
@@ -78,48 +74,56 @@ pub fn steps_taken_away(plan: &Plan) -> &[Step] {
     plan.against.as_ref().map_or(&[], |against| &against.steps_no_longer_planned)
 }
 
+/// What the head costs more than the base would.
+pub fn price_of_the_change(plan: &Plan) -> HourlyPrice {
+    let summary = &plan.summary;
+    let base = plan.against.as_ref().map_or(summary.price_per_hour_before, |base| base.summary.price_per_hour_after);
+    summary.price_per_hour_after - base
+}
+
 /// What the change does to the nodes and to the pods on them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Effect {
-    pub created: usize,
-    pub removed: usize,
-    pub adopted: usize,
-    /// Removals that wait for a confirmation.
-    pub held: usize,
+    pub nodes: NodeCounts,
     /// Running pods that move because of it.
     pub pods_moved: usize,
-    /// Creations, removals and the like of the base that it takes away.
-    pub taken_away: usize,
-    /// Of the steps alone: what comes less what goes.
+    /// What the base would do, and the change takes away.
+    pub taken_away: NodeCounts,
+    /// What comes less what goes, and less what the base would have made of it.
     pub price_per_hour: HourlyPrice,
 }
 
 impl Effect {
-    /// Of these steps together.
-    pub fn of<'a>(steps: impl IntoIterator<Item = &'a Step>) -> Self {
-        let mut effect = Self::default();
-        for step in steps {
-            match step.kind {
-                StepKind::Create => {
-                    effect.created += 1;
-                    effect.price_per_hour += step.price_per_hour;
-                }
-                StepKind::Remove => {
-                    effect.removed += 1;
-                    effect.pods_moved += step.pods.len();
-                    effect.price_per_hour -= step.price_per_hour;
-                }
-                StepKind::Adopt => effect.adopted += 1,
-                StepKind::Hold => effect.held += 1,
-            }
+    /// Of these steps together, and of these of the base that are no longer done.
+    pub fn of<'a>(
+        steps: impl IntoIterator<Item = &'a Step> + Clone,
+        taken_away: impl IntoIterator<Item = &'a Step> + Clone,
+    ) -> Self {
+        let gone = steps.clone().into_iter().filter(|step| step.kind == StepKind::Remove);
+        Self {
+            nodes: NodeCounts::of(steps.clone()),
+            pods_moved: gone.map(|step| step.pods.len()).sum(),
+            taken_away: NodeCounts::of(taken_away.clone()),
+            price_per_hour: price(steps) - price(taken_away),
         }
-        effect
     }
 
-    /// Of all that the change causes.
+    /// Of all that the change causes. The price is that of the fleets: what the same nodes cost by other prices is in it.
     pub fn of_change(plan: &Plan) -> Self {
-        Self { taken_away: steps_taken_away(plan).len(), ..Self::of(caused_steps(plan)) }
+        let caused: Vec<&Step> = caused_steps(plan).collect();
+        let effect = Self::of(caused.iter().copied(), steps_taken_away(plan));
+        Self { price_per_hour: price_of_the_change(plan), ..effect }
     }
+}
+
+/// What steps add to the price of the fleet.
+fn price<'a>(steps: impl IntoIterator<Item = &'a Step>) -> HourlyPrice {
+    let of_step = |step: &Step| match step.kind {
+        StepKind::Create => step.price_per_hour,
+        StepKind::Remove => -step.price_per_hour,
+        StepKind::Adopt | StepKind::Hold => HourlyPrice::ZERO,
+    };
+    steps.into_iter().map(of_step).sum()
 }
 
 /// Whether the change makes any difference: to what is done, to what waits, to what stays, or to what it costs.
@@ -130,7 +134,6 @@ pub fn has_effect(plan: &Plan, base: &Plan) -> bool {
         plan.held_back.iter().map(|it| (it.node.clone(), format!("{:?}", it.code))).collect()
     };
     Effect::of_change(plan) != Effect::default()
-        || plan.summary.price_per_hour_after != base.summary.price_per_hour_after
         || waits(plan) != waits(base)
         || stays(plan) != stays(base)
         || plan.placements != base.placements

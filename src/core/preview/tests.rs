@@ -1,5 +1,7 @@
 //! Plans side by side.
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::core::plan::{
     DefinitionPlace, HeldBack, Note, NoteCode, Pending, PendingReason, Reason, ReasonCode, Risk, RiskCode, Step,
@@ -91,14 +93,66 @@ fn what_was_so_anyway_is_apart() {
     assert!(has_effect(&head, &base) && !has_effect(&head, &head));
 }
 
+fn creation(pool: &str, price: f64) -> Step {
+    Step {
+        kind: StepKind::Create,
+        node: None,
+        node_pool: pool.to_owned(),
+        price_per_hour: HourlyPrice::from_dollars(price).unwrap(),
+        ..removal(pool)
+    }
+}
+
 #[test]
-fn a_move_is_the_changes_as_soon_as_one_step_is() {
-    let mut head = Plan { steps: vec![removal("a"), removal("b"), removal("c")], ..plan() };
+fn what_the_base_does_as_well_is_not_the_changes() {
+    let mut head = Plan { steps: vec![removal("a"), removal("b"), creation("new", 0.3)], ..plan() };
     head.steps[0].also_in_base = Some(true);
-    head.steps[2].also_in_base = Some(true);
-    head.steps[2].move_number = 2;
-    let effect = Effect::of_change(&head);
-    assert_eq!((effect.removed, effect.pods_moved, effect.taken_away), (2, 4, 0));
+    let effect = Effect::of(caused_steps(&head), &[creation("old", 0.1)]);
+    assert_eq!(effect.nodes, NodeCounts { replaced: 1, replacements: 1, ..NodeCounts::default() });
+    assert_eq!(effect.taken_away, NodeCounts { created: 1, ..NodeCounts::default() });
+    assert_eq!(effect.pods_moved, 2);
     assert_eq!(steps_anyway(&head).len(), 1);
-    assert!((effect.price_per_hour.dollars() + 0.2).abs() < 1e-9);
+    assert!((effect.price_per_hour.dollars() - 0.1).abs() < 1e-9);
+}
+
+/// Steps by what they are, their moves, and which node or kind of node.
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = (0..4_u8, 1..5_u32, 0..6_u8).prop_map(|(kind, number, which)| {
+        let price = f64::from(which + 1) / 10.0;
+        let step = match kind {
+            0 => creation(&format!("pool-{which}"), price),
+            1 => Step { kind: StepKind::Hold, ..removal(&format!("node-{which}")) },
+            2 => Step { kind: StepKind::Adopt, ..removal(&format!("node-{which}")) },
+            _ => removal(&format!("node-{which}")),
+        };
+        Step { move_number: number, ..step }
+    });
+    proptest::collection::vec(step, 0..12).prop_map(|mut steps| {
+        let mut gone = BTreeSet::new();
+        steps.retain(|step| step.kind == StepKind::Create || gone.insert(step.node.clone()));
+        steps
+    })
+}
+
+/// As the planner has it: what is there, what comes, and what goes.
+fn with_summary(steps: Vec<Step>) -> Plan {
+    let mut plan = Plan { steps, ..plan() };
+    plan.summary.price_per_hour_before = HourlyPrice::from_dollars(5.0).unwrap();
+    plan.summary.price_per_hour_after = plan.summary.price_per_hour_before + price(&plan.steps);
+    plan
+}
+
+proptest! {
+    #[test]
+    fn caused_less_taken_away_is_what_the_change_costs(head in steps(), base in steps()) {
+        let (head, base) = (with_summary(head), with_summary(base));
+        let head = crate::core::plan::compare(head, &base);
+        let effect = Effect::of(caused_steps(&head), steps_taken_away(&head));
+        let changes_costs = head.summary.price_per_hour_after - base.summary.price_per_hour_after;
+        prop_assert_eq!(effect.price_per_hour, changes_costs);
+        prop_assert_eq!(Effect::of_change(&head).price_per_hour, changes_costs);
+        let of_kind = |kind| caused_steps(&head).filter(|step| step.kind == kind).count();
+        prop_assert_eq!(effect.nodes.removed + effect.nodes.replaced, of_kind(StepKind::Remove));
+        prop_assert_eq!(effect.nodes.created + effect.nodes.replacements, of_kind(StepKind::Create));
+    }
 }

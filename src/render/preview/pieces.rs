@@ -102,7 +102,9 @@ fn causes(target: &PreviewTarget, screen: &mut Screen) {
         return;
     }
     screen.add("\n");
-    for cause in target.causes.iter().take(CAUSES_MAX) {
+    let (placed, placeless): (Vec<&PreviewCause>, Vec<&PreviewCause>) =
+        target.causes.iter().partition(|cause| !cause.path.is_empty());
+    for cause in placed.iter().take(CAUSES_MAX) {
         let mark = if cause.severity == PreviewSeverity::Error { "error: " } else { "" };
         screen.add(&format!(
             "- {}: {mark}{}\n",
@@ -110,9 +112,12 @@ fn causes(target: &PreviewTarget, screen: &mut Screen) {
             prose(&cut(&cause.text))
         ));
     }
-    let more = target.causes.len().saturating_sub(CAUSES_MAX);
+    let more = placed.len().saturating_sub(CAUSES_MAX);
     if more > 0 {
         screen.add(&format!("- and {}\n", count(more, "more place")));
+    }
+    for cause in placeless {
+        screen.add(&format!("- {}\n", prose(&cut(&cause.text))));
     }
 }
 

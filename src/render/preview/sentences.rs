@@ -2,18 +2,25 @@
 
 use crate::api::preview::{PreviewSignatures, PreviewSnapshot};
 use crate::core::model::HourlyPrice;
-use crate::core::plan::Plan;
 use crate::core::plan::simulation::Simulation;
-use crate::core::preview::{Effect, caused_steps, pending, steps_anyway};
+use crate::core::plan::{HeldBack, NodeCounts, Plan, ReasonCode};
+use crate::core::preview::{Effect, held_back, pending, steps_anyway};
 use crate::definitions::changes::{Change, ChangeKind, FieldChange, SETTINGS};
 use crate::render::chart::duration;
-use crate::render::plan::groups::{Action, unfolded};
 use crate::render::plan::units::{count, money, thousands};
 
 /// Fields that a sentence names.
 const FIELDS_NAMED_MAX: usize = 3;
 /// Paths that a sentence about conflicts names.
 const PATHS_NAMED_MAX: usize = 3;
+
+/// Why a node stays that nothing says should go.
+const MAY_STAY: [ReasonCode; 4] = [
+    ReasonCode::ConsolidateAfterNotElapsed,
+    ReasonCode::ConsolidationDisabled,
+    ReasonCode::NotCheaper,
+    ReasonCode::PaybackTooLong,
+];
 
 /// A snapshot of this age says so first.
 const OLD_SECONDS: u64 = 3_600;
@@ -23,37 +30,20 @@ const TOO_OLD_SECONDS: u64 = 24 * 3_600;
 /// `2 nodes replaced, 1 created, 14 pods move, 3 pods wait, +$0.3276/h (+$239.15/month)`: what the change does, and nothing that would
 /// happen anyway.
 pub fn headline(plan: &Plan, base: Option<&Plan>) -> String {
-    let groups = unfolded(caused_steps(plan));
-    let number =
-        |action| groups.iter().filter(|group| group.action == action).map(|group| group.members).sum::<usize>();
     let effect = Effect::of_change(plan);
     let waiting: usize = pending(plan, base).caused.iter().map(|group| group.pods.len()).sum();
-    let mut parts = Vec::new();
-    for (action, done) in [
-        (Action::Remove, "removed"),
-        (Action::Replace, "replaced"),
-        (Action::Create, "created"),
-        (Action::Adopt, "taken over"),
-        (Action::Hold, "held until somebody confirms"),
-    ] {
-        match number(action) {
-            0 => {}
-            nodes if parts.is_empty() => parts.push(format!("{} {done}", count(nodes, "node"))),
-            nodes => parts.push(format!("{} {done}", thousands(&nodes.to_string()))),
-        }
-    }
-    if effect.taken_away > 0 {
-        parts.push(format!("{} no longer planned", count(effect.taken_away, "step")));
-    }
-    if effect.pods_moved > 0 {
-        parts.push(format!("{} {}", count(effect.pods_moved, "pod"), verb(effect.pods_moved, "moves", "move")));
+    let held_back = held_back(plan, base).caused;
+    let of_code = |code| held_back.iter().filter(|held| held.code == code).count();
+    let mut parts = nodes_and_pods(&effect, of_code(ReasonCode::WaitsForCanary));
+    let should_go: Vec<&HeldBack> = held_back.iter().filter(|held| !MAY_STAY.contains(&held.code)).collect();
+    if effect.nodes == NodeCounts::default() && !should_go.is_empty() {
+        parts.push(stays(&should_go));
     }
     if waiting > 0 {
         parts.push(format!("{} {}", count(waiting, "pod"), verb(waiting, "waits", "wait")));
     }
-    let difference = price_of_the_change(plan);
-    if difference != HourlyPrice::ZERO {
-        parts.push(money(difference));
+    if effect.price_per_hour != HourlyPrice::ZERO {
+        parts.push(money(effect.price_per_hour));
     } else if !parts.is_empty() {
         parts.push("same price".to_owned());
     }
@@ -66,37 +56,76 @@ pub fn headline(plan: &Plan, base: Option<&Plan>) -> String {
     format!("{}{and_anyway}", parts.join(", "))
 }
 
-/// What the head costs more than the base would.
-pub(super) fn price_of_the_change(plan: &Plan) -> HourlyPrice {
-    let summary = &plan.summary;
-    let base = plan.against.as_ref().map_or(summary.price_per_hour_before, |base| base.summary.price_per_hour_after);
-    summary.price_per_hour_after - base
+/// What becomes of nodes, and of the pods on them; the first that counts nodes says so.
+/// `follow`: nodes that go by the same change, after those of this plan.
+fn nodes_and_pods(effect: &Effect, follow: usize) -> Vec<String> {
+    let NodeCounts { created, replaced, replacements, removed, adopted, held } = effect.nodes;
+    let by =
+        if replacements == replaced { String::new() } else { format!(" by {}", thousands(&replacements.to_string())) };
+    let mut parts = Vec::new();
+    for (nodes, done) in [
+        (removed, "removed"),
+        (replaced, &format!("replaced{by}")),
+        (created, "created"),
+        (adopted, "taken over"),
+        (held, "held until somebody confirms"),
+    ] {
+        match nodes {
+            0 => {}
+            nodes if parts.is_empty() => parts.push(format!("{} {done}", count(nodes, "node"))),
+            nodes => parts.push(format!("{} {done}", thousands(&nodes.to_string()))),
+        }
+    }
+    if follow > 0 {
+        let first = count(follow, "node");
+        parts.push(if parts.is_empty() {
+            format!("{first} to follow")
+        } else {
+            format!("{} to follow", thousands(&follow.to_string()))
+        });
+    }
+    parts.extend(no_longer(&effect.taken_away));
+    if effect.pods_moved > 0 {
+        parts.push(format!("{} {}", count(effect.pods_moved, "pod"), verb(effect.pods_moved, "moves", "move")));
+    }
+    parts
+}
+
+/// `10 nodes held back (PodsWouldNotFit)`: all that a change does to nodes may be that they should go and can not.
+fn stays(held_back: &[&HeldBack]) -> String {
+    let mut codes: BTreeMap<String, usize> = BTreeMap::new();
+    for held in held_back {
+        *codes.entry(format!("{:?}", held.code)).or_default() += 1;
+    }
+    let codes: Vec<String> = codes.into_keys().collect();
+    format!("{} held back ({})", count(held_back.len(), "node"), codes.join(", "))
+}
+
+/// `3 replacements and 1 creation no longer happen`: what the base would do, and the change takes away.
+fn no_longer(nodes: &NodeCounts) -> Option<String> {
+    let kinds = [
+        (nodes.removed, "removal"),
+        (nodes.replaced, "replacement"),
+        (nodes.created, "creation"),
+        (nodes.adopted, "adoption"),
+        (nodes.held, "held removal"),
+    ];
+    let taken: Vec<String> =
+        kinds.iter().filter(|(number, _)| *number > 0).map(|(number, noun)| count(*number, noun)).collect();
+    let (last, others) = taken.split_last()?;
+    let list = if others.is_empty() { last.clone() } else { format!("{} and {last}", others.join(", ")) };
+    let total: usize = kinds.iter().map(|(number, _)| number).sum();
+    Some(format!("{list} no longer {}", verb(total, "happens", "happen")))
 }
 
 fn verb(number: usize, one: &'static str, several: &'static str) -> &'static str {
     if number == 1 { one } else { several }
 }
 
-/// `2 nodes created, 1 removed, 5 pods move, -$0.0672/h`: what comes of some of the steps; empty where nothing does.
+/// `1 node removed, 2 created, 5 pods move, -$0.0672/h`: what comes of some of the steps, in the words of the headline; empty where
+/// nothing does.
 pub fn effect(effect: &Effect) -> String {
-    let mut parts = Vec::new();
-    for (nodes, done) in [
-        (effect.removed, "removed"),
-        (effect.created, "created"),
-        (effect.adopted, "taken over"),
-        (effect.held, "held"),
-    ] {
-        if nodes > 0 {
-            parts.push(if parts.is_empty() {
-                format!("{} {done}", count(nodes, "node"))
-            } else {
-                format!("{nodes} {done}")
-            });
-        }
-    }
-    if effect.pods_moved > 0 {
-        parts.push(format!("{} {}", count(effect.pods_moved, "pod"), verb(effect.pods_moved, "moves", "move")));
-    }
+    let mut parts = nodes_and_pods(effect, 0);
     if effect.price_per_hour != HourlyPrice::ZERO {
         parts.push(crate::render::plan::units::signed_per_hour(effect.price_per_hour));
     }
@@ -118,6 +147,11 @@ pub fn cause(change: &Change) -> String {
             format!("{subject}: {}{more}", named.join(", "))
         }
     }
+}
+
+/// What comes of no line alone.
+pub fn together() -> String {
+    "several of these together, or what follows from them in other pools".to_owned()
 }
 
 fn field(field: &FieldChange) -> String {

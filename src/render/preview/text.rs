@@ -1,12 +1,12 @@
 //! A preview on a terminal: a line for each cluster, then what was planned for it. At most [`COLUMNS`] wide.
 
-use crate::api::preview::{Preview, PreviewTarget, PreviewVerdict};
+use crate::api::preview::{Preview, PreviewCause, PreviewTarget, PreviewVerdict};
 use crate::core::plan::Plan;
 use crate::render::plan::{self, REVISION_DIGITS, short};
 use crate::render::terminal::{COLUMNS, Style, Tone, clean, labelled, left, width, wrap};
 
 use super::page::verdict;
-use super::sentences::{of_signatures as sentences_of, of_snapshot, warning};
+use super::sentences::{dated, of_signatures as sentences_of, of_snapshot, warning};
 
 const LABEL_COLUMNS: usize = 11;
 /// A longer name does not move the others.
@@ -61,8 +61,7 @@ impl Page {
         for target in &preview.targets {
             let head = format!("  {}  {}  ", left(&name(target), widest), left(verdict(target), "untouched".len()));
             let indent = width(&head);
-            for (row, line) in wrap(&clean(&target.headline), COLUMNS.saturating_sub(indent).max(20)).iter().enumerate()
-            {
+            for (row, line) in wrap(&clean(&dated(target)), COLUMNS.saturating_sub(indent).max(20)).iter().enumerate() {
                 let head = if row == 0 { head.clone() } else { " ".repeat(indent) };
                 self.text.push_str(format!("{head}{line}").trim_end());
                 self.text.push('\n');
@@ -79,16 +78,7 @@ impl Page {
             self.line("warning", &warning);
         }
         self.line(verdict(target), &target.headline);
-        for (index, cause) in target.causes.iter().take(CAUSES_MAX).enumerate() {
-            self.line(
-                if index == 0 { "because" } else { "" },
-                &format!("{}:{}: {}", cause.path, cause.line, cause.text),
-            );
-        }
-        let more = target.causes.len().saturating_sub(CAUSES_MAX);
-        if more > 0 {
-            self.line("", &format!("and {}", plan::count(more, "more place")));
-        }
+        self.causes(target);
         for (index, sentence) in target.next_24_hours.iter().enumerate() {
             self.line(if index == 0 { "24 hours" } else { "" }, sentence);
         }
@@ -110,6 +100,24 @@ impl Page {
         if let Some(plan) = plan.filter(|_| target.verdict != PreviewVerdict::Untouched) {
             self.text.push_str(&plan::text(plan, self.style));
             self.text.push('\n');
+        }
+    }
+}
+
+impl Page {
+    fn causes(&mut self, target: &PreviewTarget) {
+        let (placed, placeless): (Vec<&PreviewCause>, Vec<&PreviewCause>) =
+            target.causes.iter().partition(|cause| !cause.path.is_empty());
+        let shown = placed.iter().take(CAUSES_MAX);
+        let mut lines: Vec<String> =
+            shown.map(|cause| format!("{}:{}: {}", cause.path, cause.line, cause.text)).collect();
+        let more = placed.len().saturating_sub(CAUSES_MAX);
+        if more > 0 {
+            lines.push(format!("and {}", plan::count(more, "more place")));
+        }
+        lines.extend(placeless.into_iter().map(|cause| cause.text.clone()));
+        for (index, line) in lines.iter().enumerate() {
+            self.line(if index == 0 { "because" } else { "" }, line);
         }
     }
 }

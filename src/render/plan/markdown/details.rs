@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::core::model::HourlyPrice;
 use crate::core::plan::{HeldBack, Pending, Placement, Plan, ReasonCode, Risk, Step, StepKind, with_place};
+use crate::core::preview::{caused_steps, steps_anyway, steps_taken_away};
 use crate::render::terminal::{clean, left, width, wrap};
 
 use super::super::alike::risks_by_code;
@@ -45,12 +46,11 @@ const EXAMPLES_MAX: usize = 3;
 
 /// A folded part for each pool, with deletions first.
 pub(super) fn pools(plan: &Plan, detail: Detail, text: &mut String) {
-    let in_base = |step: &&Step| step.also_in_base == Some(true);
-    let (anyway, caused): (Vec<&Step>, Vec<&Step>) = plan.steps.iter().partition(in_base);
+    let (caused, anyway): (Vec<&Step>, Vec<&Step>) = (caused_steps(plan).collect(), steps_anyway(plan));
     match &plan.against {
         None => section(&plan.steps.iter().collect::<Vec<_>>(), detail, text),
-        Some(against) => {
-            let gone: Vec<&Step> = against.steps_no_longer_planned.iter().collect();
+        Some(_) => {
+            let gone: Vec<&Step> = steps_taken_away(plan).iter().collect();
             titled("Because of this change", &caused, detail, text);
             titled("No longer planned", &gone, detail, text);
             if detail == Detail::Everything {

@@ -5,6 +5,7 @@ mod nodes;
 mod report;
 
 use crate::core::plan::{Plan, Step};
+use crate::core::preview::{caused_steps, steps_anyway, steps_taken_away};
 use crate::render::terminal::{COLUMNS, Style, Tone, clean, clip, left, width, wrap};
 
 use super::{PLAN_DIGITS, revision, short};
@@ -61,16 +62,16 @@ fn header(plan: &Plan, page: &mut Page) {
 }
 
 fn steps(plan: &Plan, page: &mut Page) {
-    let Some(against) = &plan.against else {
+    if plan.against.is_none() {
         if plan.steps.is_empty() {
             page.line("  nothing to do");
             page.blank();
         }
         nodes::section(&plan.steps.iter().collect::<Vec<_>>(), page);
         return;
-    };
-    let (anyway, caused): (Vec<&Step>, Vec<&Step>) = by_move(plan);
-    let gone: Vec<&Step> = against.steps_no_longer_planned.iter().collect();
+    }
+    let (caused, anyway) = (caused_steps(plan).collect(), steps_anyway(plan));
+    let gone: Vec<&Step> = steps_taken_away(plan).iter().collect();
     let sections = [("because of this change", caused), ("would happen anyway", anyway), ("no longer planned", gone)];
     let mut empty = true;
     for (title, steps) in sections {
@@ -86,13 +87,6 @@ fn steps(plan: &Plan, page: &mut Page) {
         page.line("  nothing to do");
         page.blank();
     }
-}
-
-/// Steps that the base revision plans too, and the others. A move is the change's as soon as one of its steps is.
-fn by_move(plan: &Plan) -> (Vec<&Step>, Vec<&Step>) {
-    let changed: std::collections::BTreeSet<u32> =
-        plan.steps.iter().filter(|step| step.also_in_base != Some(true)).map(|step| step.move_number).collect();
-    plan.steps.iter().partition(|step| !changed.contains(&step.move_number))
 }
 
 /// Lines that were written so far.
