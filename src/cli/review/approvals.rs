@@ -1,18 +1,17 @@
-//! Who approved which plan of a pull request. The record is a status of its own on the commit, which only those can set who may write.
+//! Who approved which plan of a pull request. The record is the command of whoever approved, and this program's answer to it: two
+//! comments, neither of them edited. A status only says what comes of it, for everybody who may write can set one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::adapters::forge::{ForgeError, HostedRepository, Posting, State, Status, TargetPosting};
+use super::commands::approved_digits;
+use super::rights::{self, Wish};
+use super::rounds::Rounds;
+use crate::adapters::forge::{Comment, ForgeError, Posting, State, Status, TargetPosting};
 use crate::api::preview::{Preview, PreviewTarget, PreviewVerdict};
-use crate::render::posting::fitted_line;
+use crate::render::posting::{ApprovedPlans, answer_marker, approved_in, fitted_line};
 
 /// Digits of a digest that people write.
 pub const DIGITS: usize = 7;
-const APPROVED: &str = "approved by ";
-
-/// Approvals that are known, by digest: who gave them.
-#[derive(Clone, Debug, Default)]
-pub struct Approvals(BTreeMap<String, String>);
 
 /// What a reader sees of a digest.
 pub fn short(digest: &str) -> String {
@@ -24,46 +23,93 @@ fn digest_of(target: &PreviewTarget) -> Option<&str> {
     digest.filter(|_| target.verdict == PreviewVerdict::Changes)
 }
 
+/// The targets of a preview whose plan's digest begins so.
+pub fn meant<'p>(preview: &'p Preview, digits: &str) -> Vec<(&'p PreviewTarget, &'p str)> {
+    let with_digest = |target: &'p PreviewTarget| Some((target, digest_of(target)?));
+    preview.targets.iter().filter_map(with_digest).filter(|(_, digest)| digest.starts_with(digits)).collect()
+}
+
+/// One approval that stands on a pull request: what was approved, and the number of who did.
+pub struct Given {
+    pub plans: ApprovedPlans,
+    pub author_id: u64,
+}
+
+/// The approvals that comments hold, oldest first: of an answer of ours and the command that it names, both as they were written.
+/// `is_ours`: whether a comment is by this program. `name`: whose answers.
+pub fn given(comments: &[Comment], name: &str, is_ours: impl Fn(&Comment) -> bool) -> Vec<Given> {
+    let commands: BTreeMap<String, (&Comment, String)> = comments
+        .iter()
+        .filter(|comment| !comment.is_edited && !is_ours(comment))
+        .filter_map(|comment| Some((answer_marker(comment.id, name), (comment, approved_digits(&comment.body)?))))
+        .collect();
+    let of_answer = |answer: &Comment| {
+        let plans = approved_in(&answer.body, name)?;
+        let (command, digits) = commands.get(answer.body.lines().next()?.trim_end())?;
+        let is_meant = digits.len() >= DIGITS && plans.digests.iter().all(|digest| digest.starts_with(digits.as_str()));
+        (plans.by == command.author && is_meant).then(|| Given { plans, author_id: command.author_id })
+    };
+    comments.iter().filter(|comment| !comment.is_edited && is_ours(comment)).filter_map(of_answer).collect()
+}
+
+/// Whether there may be an approval among them; who this program is need not be asked otherwise.
+fn may_hold_any(comments: &[Comment], name: &str) -> bool {
+    comments.iter().any(|comment| approved_in(&comment.body, name).is_some())
+}
+
+/// Approvals that count now, by digest: who gave them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Approvals(BTreeMap<String, String>);
+
 impl Approvals {
-    pub fn add(&mut self, digest: &str, by: &str) {
-        self.0.insert(digest.to_owned(), by.to_owned());
-    }
-
-    /// The targets of a preview whose plan's digest begins so.
-    pub fn meant<'p>(preview: &'p Preview, digits: &str) -> Vec<(&'p PreviewTarget, &'p str)> {
-        let with_digest = |target: &'p PreviewTarget| Some((target, digest_of(target)?));
-        preview.targets.iter().filter_map(with_digest).filter(|(_, digest)| digest.starts_with(digits)).collect()
-    }
-
-    /// A status for each target, beside those that are posted: one that an earlier process set is found on the commit.
-    pub async fn statuses(
-        &mut self,
-        forge: &HostedRepository,
+    /// Those of the plans of this preview, by people who still may, and where two people are asked for not by the author. `made`: comments
+    /// that were written a moment ago, which the forge's list may lack.
+    pub async fn read(
+        rounds: &Rounds,
+        (number, author): (u64, &str),
         preview: &Preview,
-        posting: &Posting,
-    ) -> Result<Vec<TargetPosting>, ForgeError> {
-        let known = forge.statuses(&posting.head).await?;
-        let mut statuses = Vec::new();
-        for (target, posted) in preview.targets.iter().zip(&posting.targets) {
-            let context = format!("{}/approval", posted.status.context);
-            if let Some(digest) = digest_of(target) {
-                let before = known.iter().find(|it| it.context == context && it.state == State::Success);
-                let end = format!(": plan {}", short(digest));
-                let by =
-                    before.and_then(|it| it.description.strip_prefix(APPROVED)?.strip_suffix(&end).map(str::to_owned));
-                if let Some(by) = by {
-                    self.add(digest, &by);
-                }
-            }
-            statuses.push(self.status(target, context, forge.table().status_characters));
+        made: &[Comment],
+    ) -> Result<Self, ForgeError> {
+        let wanted: BTreeSet<&str> = preview.targets.iter().filter_map(digest_of).collect();
+        let mut approvals = Self::default();
+        if wanted.is_empty() {
+            return Ok(approvals);
         }
-        Ok(statuses)
+        let mut comments = rounds.forge().comments(number).await?;
+        let missing =
+            made.iter().filter(|made| comments.iter().all(|it| it.id != made.id)).cloned().collect::<Vec<_>>();
+        comments.extend(missing);
+        if !may_hold_any(&comments, rounds.name()) {
+            return Ok(approvals);
+        }
+        let account = rounds.forge().account().await?;
+        for given in given(&comments, rounds.name(), |comment| rounds.forge().is_by(comment, account)) {
+            let by = given.plans.by;
+            let news = given.plans.digests.into_iter().filter(|digest| wanted.contains(digest.as_str()));
+            let news: Vec<String> = news.filter(|digest| !approvals.0.contains_key(digest)).collect();
+            if news.is_empty() || (rounds.manner().require_two_people && by == author) {
+                continue;
+            }
+            let may = rights::refusal(rounds.forge(), rounds.manner(), (&by, given.author_id), Wish::Approve).await?;
+            if may.is_none() {
+                approvals.0.extend(news.into_iter().map(|digest| (digest, by.clone())));
+            }
+        }
+        Ok(approvals)
+    }
+
+    /// A status for each target, beside those that are posted.
+    pub fn statuses(&self, preview: &Preview, posting: &Posting, characters: usize) -> Vec<TargetPosting> {
+        let status = |(target, posted): (&PreviewTarget, &TargetPosting)| {
+            self.status(target, format!("{}/approval", posted.status.context), characters)
+        };
+        preview.targets.iter().zip(&posting.targets).map(status).collect()
     }
 
     fn status(&self, target: &PreviewTarget, context: String, characters: usize) -> TargetPosting {
         let (state, description) = match (digest_of(target), target.verdict) {
             (Some(digest), _) => match self.0.get(digest) {
-                Some(by) => (State::Success, format!("{APPROVED}{by}: plan {}", short(digest))),
+                Some(by) => (State::Success, format!("approved by {by}: plan {}", short(digest))),
                 None => (State::Pending, format!("waits for: /cutlist approve {}", short(digest))),
             },
             (None, PreviewVerdict::Untouched | PreviewVerdict::NoEffect) => {
@@ -73,5 +119,59 @@ impl Approvals {
         };
         let status = Status { context, state, description: fitted_line(&description, characters), link: None };
         TargetPosting { status, comment: None, check: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::posting::answer;
+
+    const BOT: &str = "cutlist-bot";
+
+    fn comment(id: u64, author: &str, body: &str) -> Comment {
+        Comment {
+            id,
+            hidden_by: String::new(),
+            author: author.to_owned(),
+            author_id: id,
+            body: body.to_owned(),
+            is_edited: false,
+        }
+    }
+
+    fn approval(of: u64, by: &str, digest: &str) -> String {
+        let plans = ApprovedPlans { by: by.to_owned(), digests: vec![digest.to_owned()] };
+        answer(of, "cutlist", "Approved", "", Some(&plans))
+    }
+
+    fn approvers(comments: &[Comment]) -> Vec<String> {
+        given(comments, "cutlist", |comment| comment.author == BOT).into_iter().map(|it| it.plans.by).collect()
+    }
+
+    #[test]
+    fn an_approval_is_a_command_and_our_answer_to_it() {
+        let digest = "ab".repeat(32);
+        let command = comment(1, "bob", "/cutlist approve ABABABA");
+        let answered = comment(2, BOT, &approval(1, "bob", &digest));
+        assert_eq!(approvers(&[command.clone(), answered.clone()]), ["bob"]);
+        // Of a command nothing comes before it was answered, and of an answer nothing without its command.
+        assert!(approvers(std::slice::from_ref(&command)).is_empty());
+        assert!(approvers(std::slice::from_ref(&answered)).is_empty());
+        let edited = |it: &Comment| Comment { is_edited: true, ..it.clone() };
+        assert!(approvers(&[edited(&command), answered.clone()]).is_empty());
+        assert!(approvers(&[command.clone(), edited(&answered)]).is_empty());
+        for other in [
+            comment(2, "ada", &answered.body),
+            comment(2, BOT, &format!("> {}", answered.body)),
+            comment(2, BOT, &approval(1, "ada", &digest)),
+            comment(2, BOT, &approval(1, "bob", &"cd".repeat(32))),
+            comment(2, BOT, &approval(3, "bob", &digest)),
+        ] {
+            assert!(approvers(&[command.clone(), other.clone()]).is_empty(), "{other:?}");
+        }
+        for said in ["/cutlist plan", "/cutlist approve", "/cutlist approve ab", "> /cutlist approve abababa"] {
+            assert!(approvers(&[comment(1, "bob", said), answered.clone()]).is_empty(), "{said}");
+        }
     }
 }

@@ -3,7 +3,7 @@
 //! Each command gets one answer, a comment that names the command's: by that a later process knows that it was obeyed. Comments that
 //! were edited, that are by this program, or in which the command is not the first thing, are no commands.
 
-use super::approvals::{Approvals, DIGITS, short};
+use super::approvals::{DIGITS, meant, short};
 use super::rights::{self, Wish};
 use super::rounds::Rounds;
 use crate::adapters::forge::{Comment, ForgeError, PullRequest};
@@ -25,7 +25,8 @@ enum Command {
 
 fn parse(body: &str) -> Option<Command> {
     let mut words = body.lines().next()?.split_whitespace();
-    if words.next()? != PREFIX {
+    // Telephones begin a sentence with a capital letter.
+    if !words.next()?.eq_ignore_ascii_case(PREFIX) {
         return None;
     }
     let rest: Vec<&str> = words.collect();
@@ -34,9 +35,29 @@ fn parse(body: &str) -> Option<Command> {
         ["why", "pod", name] => Command::Why(Question::Pod((*name).to_owned())),
         ["why", "node", name] => Command::Why(Question::Node((*name).to_owned())),
         ["approve"] => Command::Approve(String::new()),
-        ["approve", digits] => Command::Approve(digits.to_ascii_lowercase()),
+        // As it stands in a sentence, or as code.
+        ["approve", digits] => {
+            Command::Approve(digits.trim_matches(|it: char| !it.is_ascii_alphanumeric()).to_ascii_lowercase())
+        }
         _ => Command::Unknown,
     })
+}
+
+/// The digits of the plan that a comment would approve, if it is a command to do that.
+pub fn approved_digits(body: &str) -> Option<String> {
+    match parse(body)? {
+        Command::Approve(digits) => Some(digits),
+        Command::Plan | Command::Why(_) | Command::Unknown => None,
+    }
+}
+
+/// What was answered.
+#[derive(Default)]
+pub struct Obeyed {
+    /// Whether the pull request is to be planned again.
+    pub wants_plan: bool,
+    /// The answers, as comments.
+    pub answers: Vec<Comment>,
 }
 
 /// What is answered, and what comes of it.
@@ -55,19 +76,19 @@ impl From<String> for Reply {
     }
 }
 
-/// Obeys what was not answered yet; says whether the pull request is to be planned again.
-pub async fn obey(rounds: &mut Rounds, pull_request: &PullRequest) -> Result<bool, ForgeError> {
+/// Obeys what was not answered yet.
+pub async fn obey(rounds: &mut Rounds, pull_request: &PullRequest) -> Result<Obeyed, ForgeError> {
     let all = rounds.forge().comments(pull_request.number).await?;
     let open = unanswered(rounds, &all).await?;
-    let mut wants_plan = false;
+    let mut obeyed = Obeyed::default();
     for (comment, command) in open.into_iter().take(ANSWERS_MAX) {
         let reply = match refusal(rounds, &comment, &command).await? {
             Some(refusal) => refusal.into(),
             None => reply(rounds, pull_request, &comment, command).await,
         };
-        wants_plan |= reply.wants_plan;
+        obeyed.wants_plan |= reply.wants_plan;
         let body = answer(comment.id, rounds.name(), &reply.text, &reply.block, reply.approved.as_ref());
-        rounds.forge().create_comment(pull_request.number, &body).await?;
+        obeyed.answers.push(rounds.forge().create_comment(pull_request.number, &body).await?);
     }
     Ok(wants_plan)
 }
@@ -133,7 +154,7 @@ async fn unanswered(rounds: &Rounds, all: &[Comment]) -> Result<Vec<(Comment, Co
 
 /// What is answered: an approval, or why there is none.
 fn approve(
-    rounds: &mut Rounds,
+    rounds: &Rounds,
     pull_request: &PullRequest,
     comment: &Comment,
     digits: &str,
@@ -143,7 +164,7 @@ fn approve(
     }
     let Some(seen) = rounds.seen(pull_request.number) else { return Err("there is no plan yet".to_owned()) };
     let asked = if digits.len() < DIGITS { "" } else { digits };
-    let meant: Vec<(String, String)> = Approvals::meant(&seen.preview, asked)
+    let meant: Vec<(String, String)> = meant(&seen.preview, asked)
         .into_iter()
         .map(|(target, digest)| (target.cluster.clone(), digest.to_owned()))
         .collect();
@@ -162,9 +183,6 @@ fn approve(
             short(digits)
         ));
     }
-    for (_, digest) in &meant {
-        seen.approvals.add(digest, &comment.author);
-    }
     let digests = meant.into_iter().map(|(_, digest)| digest).collect();
     let approved = ApprovedPlans { by: comment.author.clone(), digests };
     Ok((format!("Approved by {}: {}", comment.author, listed.join(", ")), approved))
@@ -178,6 +196,9 @@ mod tests {
     fn a_command_is_the_first_thing_in_a_comment() {
         assert_eq!(parse("/cutlist plan"), Some(Command::Plan));
         assert_eq!(parse("/cutlist  approve 3F2A91C\r\n\nlooks good"), Some(Command::Approve("3f2a91c".to_owned())));
+        for text in ["/Cutlist approve 3f2a91c.", "/cutlist approve `3f2a91c`", "/cutlist approve \"3f2a91c\""] {
+            assert_eq!(parse(text), Some(Command::Approve("3f2a91c".to_owned())), "{text}");
+        }
         assert_eq!(parse("/cutlist approve"), Some(Command::Approve(String::new())));
         assert_eq!(parse("/cutlist why pod shop/web"), Some(Command::Why(Question::Pod("shop/web".to_owned()))));
         assert_eq!(parse("/cutlist why node a"), Some(Command::Why(Question::Node("a".to_owned()))));

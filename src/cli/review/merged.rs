@@ -7,15 +7,14 @@ use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::approvals::{Given, given};
 use super::complain;
 use super::rights::{self, Wish};
 use super::rounds::Rounds;
 use crate::adapters::forge::{Comment, ForgeError, PullRequest};
 use crate::api::node_plan::{NodePlan, NodePlanPhase};
 use crate::cli::output;
-use crate::render::posting::{
-    ApprovedPlans, Outcome, approved_by, approved_in, is_settled, marker, previewed, with_outcome,
-};
+use crate::render::posting::{ApprovedPlans, Outcome, approved_by, is_settled, marker, previewed, with_outcome};
 
 /// So long after its merge a pull request is followed.
 const FOLLOWED_FOR: SignedDuration = SignedDuration::from_hours(24);
@@ -172,17 +171,17 @@ async fn follow(rounds: &mut Rounds, number: u64, clusters: &[(String, Vec<NodeP
 struct Comments {
     /// Those of this program.
     own: Vec<Comment>,
-    /// The numbers of the others' authors.
-    authors: BTreeMap<String, u64>,
+    given: Vec<Given>,
 }
 
 impl Comments {
     async fn read(rounds: &Rounds, number: u64) -> Result<Self, ForgeError> {
         let all = rounds.forge().comments(number).await?;
         let account = rounds.forge().account().await?;
-        let authors = all.iter().map(|comment| (comment.author.clone(), comment.author_id)).collect();
-        let own = all.into_iter().filter(|comment| rounds.forge().is_by(comment, account)).collect();
-        Ok(Self { own, authors })
+        let is_ours = |comment: &Comment| rounds.forge().is_by(comment, account);
+        let given = given(&all, rounds.name(), is_ours);
+        let own = all.iter().filter(|comment| is_ours(comment)).cloned().collect();
+        Ok(Self { own, given })
     }
 }
 
@@ -194,14 +193,14 @@ async fn tell(
     plans: &[&NodePlan],
     comments: &Comments,
 ) -> Result<bool, ForgeError> {
-    let unchanged = comments.own.iter().filter(|comment| !comment.is_edited);
-    let mut approved: Vec<ApprovedPlans> = unchanged.filter_map(|it| approved_in(&it.body, rounds.name())).collect();
     let author = rounds.merged().followed.get(&number).map(|it| it.author.clone());
-    if plans.iter().any(|plan| !plan.spec.not_approved_by.is_empty()) {
-        // Two people are asked for. The forge's names are not those of commits.
-        approved.retain(|it| Some(&it.by) != author.as_ref());
-    }
-    let is_complete = approve(rounds, number, plans, &approved, &comments.authors).await?;
+    // Two people are asked for. The forge's names are not those of commits.
+    let two_people =
+        rounds.manner().require_two_people || plans.iter().any(|plan| !plan.spec.not_approved_by.is_empty());
+    let counts = |it: &&Given| !two_people || Some(&it.plans.by) != author.as_ref();
+    let given: Vec<&Given> = comments.given.iter().filter(counts).collect();
+    let is_complete = approve(rounds, number, plans, &given).await?;
+    let approved: Vec<ApprovedPlans> = given.iter().map(|it| it.plans.clone()).collect();
     let marker = marker(cluster, rounds.environment(), rounds.name());
     let is_marked = |it: &&Comment| it.body.lines().next().is_some_and(|line| line.trim_end() == marker);
     let Some(comment) = comments.own.iter().rfind(is_marked) else { return Ok(is_complete) };
@@ -217,13 +216,7 @@ async fn tell(
 
 /// Approves the plans that wait and are those that were approved on the pull request by somebody who still may, where that is asked for.
 /// What is refused is said, and tried at the next look.
-async fn approve(
-    rounds: &Rounds,
-    number: u64,
-    plans: &[&NodePlan],
-    approved: &[ApprovedPlans],
-    authors: &BTreeMap<String, u64>,
-) -> Result<bool, ForgeError> {
+async fn approve(rounds: &Rounds, number: u64, plans: &[&NodePlan], given: &[&Given]) -> Result<bool, ForgeError> {
     let waits = |plan: &NodePlan| {
         plan.status.as_ref().is_some_and(|status| status.phase == NodePlanPhase::WaitsForApproval)
             && plan.approver().is_none()
@@ -232,8 +225,9 @@ async fn approve(
     for plan in plans.iter().filter(|plan| rounds.manner().approve_merged && waits(plan)) {
         let name = plan.metadata.name.as_deref().unwrap_or_default();
         let mut by = None;
-        for approver in approved.iter().filter_map(|it| approved_by(plan, std::slice::from_ref(it))) {
-            let id = authors.get(approver).copied().unwrap_or_default();
+        for (approver, id) in
+            given.iter().filter_map(|it| Some((approved_by(plan, std::slice::from_ref(&it.plans))?, it.author_id)))
+        {
             match rights::refusal(rounds.forge(), rounds.manner(), (approver, id), Wish::Approve).await? {
                 None => by = Some(approver),
                 Some(why) => {

@@ -7,9 +7,12 @@ use anyhow::anyhow;
 use tokio::sync::mpsc;
 
 use super::approvals::Approvals;
+use super::commands::Obeyed;
 use super::merged::Merged;
 use super::{commands, comments, complain, merged};
-use crate::adapters::forge::{HostedRepository, Posting, PullRequest, State, Status, TargetPosting, announce, post};
+use crate::adapters::forge::{
+    Comment, HostedRepository, Posting, PullRequest, State, Status, TargetPosting, announce, post,
+};
 use crate::adapters::git::Histories;
 use crate::adapters::kubernetes::{Approval, approve, user_name};
 use crate::api::node_plan::NodePlan;
@@ -53,7 +56,6 @@ pub(super) struct Seen {
     base: String,
     planned: Instant,
     pub preview: Preview,
-    pub approvals: Approvals,
     posted: Vec<Posted>,
     /// How the forge called its state when its comments were read.
     updated: String,
@@ -108,15 +110,21 @@ impl Rounds {
 
     /// Says whether all of it could be done; what could not is tried in the next round.
     pub async fn look(&mut self) -> bool {
+        let mut closed = Vec::new();
         match self.forge.open_pull_requests().await {
-            Ok(Some(open)) => self.open = open,
+            Ok(Some(open)) => {
+                let gone =
+                    self.open.iter().map(|it| it.number).filter(|number| open.iter().all(|it| it.number != *number));
+                closed = gone.collect();
+                self.open = open;
+            }
             Ok(None) => {}
             Err(error) => {
                 complain("the open pull requests can not be read", &error);
                 return false;
             }
         }
-        let closed = self.forget_closed();
+        self.forget(&closed);
         let mut bases: BTreeMap<String, Option<String>> = BTreeMap::new();
         let mut is_complete = true;
         let mut open = self.open.clone();
@@ -149,7 +157,6 @@ impl Rounds {
             self.seen.remove(number);
             self.histories.forget(&self.forge.head_reference(*number));
         }
-        closed
     }
 
     async fn look_at(&mut self, pull_request: &PullRequest, base: &str) -> bool {
@@ -157,13 +164,14 @@ impl Rounds {
         let is_known = self.seen.get(&number).is_some_and(|seen| {
             seen.head == pull_request.head && seen.base == base && seen.planned.elapsed() < AGAIN_AFTER
         });
-        if !is_known && !self.plan_and_post(pull_request, base).await {
+        if !is_known && !self.plan_and_post(pull_request, base, &[]).await {
             return false;
         }
         let has_news = self.seen.get(&number).is_some_and(|seen| seen.updated != pull_request.updated);
         if !has_news || !comments(&self.manner) {
             return true;
         }
+        let asked = Instant::now();
         match commands::obey(self, pull_request).await {
             Ok(wants_plan) => {
                 let is_done = !wants_plan || self.plan_and_post(pull_request, base).await;
@@ -174,12 +182,15 @@ impl Rounds {
             }
             Err(error) => {
                 complain(&format!("the comments on pull request {number} can not be answered"), &error);
+                // What was answered before that may ask for a plan.
+                self.seen.remove(&number);
                 false
             }
         }
     }
 
-    async fn plan_and_post(&mut self, pull_request: &PullRequest, base: &str) -> bool {
+    /// `answers`: comments that this process has just written.
+    async fn plan_and_post(&mut self, pull_request: &PullRequest, base: &str, answers: &[Comment]) -> bool {
         let number = pull_request.number;
         match self.histories.fetch(&self.forge.head_reference(number)).await {
             Ok(head) if head == pull_request.head => {}
@@ -201,23 +212,34 @@ impl Rounds {
         };
         let mut posting = assembled(&preview, number, &self.shown, self.resolved.table());
         posting.begun = begun.into_iter().map(|status| status.context).collect();
-        let before = self.seen.remove(&number);
-        let mut approvals = before.as_ref().map(|seen| seen.approvals.clone()).unwrap_or_default();
+        let mut approvals = Vec::new();
         if self.manner.require_approval {
-            match approvals.statuses(&self.forge, &preview, &posting).await {
-                Ok(statuses) => posting.targets.extend(statuses),
+            let of = (number, pull_request.author.as_str());
+            match Approvals::read(self, of, &preview, answers).await {
+                Ok(read) => approvals = read.statuses(&preview, &posting, self.forge.table().status_characters),
                 Err(error) => {
                     complain(&format!("the approvals of pull request {number} can not be read"), &error);
+                    self.seen.remove(&number);
                     return false;
                 }
             }
         }
+        posting.targets.extend(approvals.iter().cloned());
+        // What fails is planned and posted again in the next round.
+        let before = self.seen.remove(&number);
         let posted = Posted::of(&posting);
         let is_same = before.as_ref().is_some_and(|it| it.head == pull_request.head && it.posted == posted);
-        if !is_same {
+        if is_same {
+            // Everybody who may write can set a status: those of approvals are looked at again.
+            posting.targets = approvals;
+        } else {
             output::say(&format!("pull request {number} at {}", pull_request.head));
+        }
+        if !posting.targets.is_empty() {
             let done = post(&self.forge, &posting).await;
-            tell(&done);
+            if !is_same {
+                tell(&done);
+            }
             for (context, what, error) in &done.failed {
                 complain(&format!("{context}: can not {what}"), error);
             }
@@ -230,7 +252,6 @@ impl Rounds {
             base: base.to_owned(),
             planned: Instant::now(),
             preview,
-            approvals,
             posted,
             updated: before.map(|seen| seen.updated).unwrap_or_default(),
         };
@@ -346,7 +367,7 @@ impl Rounds {
         }
     }
 
-    pub(super) fn seen(&mut self, number: u64) -> Option<&mut Seen> {
-        self.seen.get_mut(&number)
+    pub(super) fn seen(&self, number: u64) -> Option<&Seen> {
+        self.seen.get(&number)
     }
 }

@@ -1,0 +1,159 @@
+//! Who approved what on a pull request: never whom somebody else names, and never forgotten.
+
+use serde_json::json;
+
+use super::forges::FORGES;
+use super::previews::ended;
+use super::review::{Desk, answers, stage, stopped, until};
+use super::server::{Answer, Harm, Status};
+
+const ASKS: &[&str] = &["--require-approval", "--require-two-people"];
+
+/// What the plan that waits is called.
+fn waiting(desk: &Desk) -> String {
+    let (state, description) = desk.status("cutlist/blue/approval").unwrap();
+    assert_eq!(state, "pending", "{}: {description}", desk.forge.name);
+    description.strip_prefix("waits for: /cutlist approve ").unwrap().to_owned()
+}
+
+fn approved(by: &str, digest: &str) -> (String, String) {
+    ("success".to_owned(), format!("approved by {by}: plan {digest}"))
+}
+
+/// The same status, set by somebody else who may write.
+fn forge_approval(desk: &Desk, digest: &str) {
+    let (state, description) = approved("writer", digest);
+    let context = "cutlist/blue/approval".to_owned();
+    desk.server.world().statuses.push(Status { commit: desk.head.clone(), context, state, description });
+}
+
+#[test]
+fn a_status_that_anybody_may_set_approves_nothing() {
+    for forge in FORGES {
+        let desk = stage(forge, "a-change");
+        desk.look(ASKS);
+        let digest = waiting(&desk);
+        forge_approval(&desk, &digest);
+        desk.says("author", "/cutlist plan");
+        desk.look(ASKS);
+        assert_eq!(waiting(&desk), digest, "{}", forge.name);
+
+        // Nor while the same process runs, which has posted the truth already.
+        let child = desk.command(&[ASKS, &["--interval", "5s"]].concat()).spawn().unwrap();
+        until("a look at what is merged", || {
+            desk.server.world().requests.last().is_some_and(|it| it.query.get("state").is_some_and(|it| it != "open"))
+        });
+        forge_approval(&desk, &digest);
+        desk.says("author", "/cutlist plan");
+        until("the truth again", || desk.status("cutlist/blue/approval").unwrap().0 == "pending");
+        stopped(child);
+        assert!(desk.bodies().iter().all(|it| !it.contains("cutlist:approved")), "{}", forge.name);
+    }
+}
+
+#[test]
+fn an_approval_is_lost_with_its_command_and_with_the_right_to_give_it() {
+    for forge in FORGES {
+        let desk = stage(forge, "a-change");
+        let one_person = &ASKS[..1];
+        desk.look(one_person);
+        let digest = waiting(&desk);
+        desk.says("author", &format!("/cutlist approve {digest}"));
+        desk.look(one_person);
+        assert_eq!(desk.status("cutlist/blue/approval").unwrap(), approved("author", &digest), "{}", forge.name);
+        // Whoever starts it now asks for two people.
+        desk.look(ASKS);
+        assert_eq!(waiting(&desk), digest, "{}", forge.name);
+
+        desk.says("writer", &format!("/cutlist approve {digest}"));
+        desk.look(ASKS);
+        assert_eq!(desk.status("cutlist/blue/approval").unwrap(), approved("writer", &digest), "{}", forge.name);
+        let command = desk.server.world().comments.iter().rfind(|it| it.author == "writer").unwrap().id;
+        desk.server.world().edited.insert(command);
+        desk.look(ASKS);
+        assert_eq!(waiting(&desk), digest, "{}", forge.name);
+    }
+}
+
+#[test]
+fn an_approval_outlives_a_forge_that_is_away_and_a_process_that_ends() {
+    for forge in FORGES {
+        for is_same_process in [false, true] {
+            let desk = stage(forge, "a-change");
+            desk.look(ASKS);
+            let digest = waiting(&desk);
+            let child = is_same_process.then(|| {
+                let child = desk.command(&[ASKS, &["--interval", "5s", "--max-wait", "1s"]].concat()).spawn().unwrap();
+                until("a look", || {
+                    desk.server
+                        .world()
+                        .requests
+                        .iter()
+                        .filter(|it| it.path.contains("pulls") || it.path.ends_with("merge_requests"))
+                        .count()
+                        > 2
+                });
+                child
+            });
+            desk.server.harm(
+                "POST",
+                forge.statuses,
+                9_999,
+                Harm::Answer(Answer::of(503, json!({ "message": "busy" }))),
+            );
+            desk.says("writer", &format!("/cutlist approve {digest}"));
+            match child {
+                None => {
+                    let ran = ended(desk.command(&[ASKS, &["--once", "--max-wait", "1s"]].concat()).spawn().unwrap());
+                    assert!(ran.stderr.contains("can not set the status"), "{}", ran.stderr);
+                    desk.server.world().faults.clear();
+                    desk.look(ASKS);
+                }
+                Some(child) => {
+                    until("the answer", || answers(&desk).len() == 1);
+                    desk.server.world().faults.clear();
+                    until("approved", || desk.status("cutlist/blue/approval").unwrap().0 == "success");
+                    stopped(child);
+                }
+            }
+            assert_eq!(desk.status("cutlist/blue/approval").unwrap(), approved("writer", &digest), "{}", forge.name);
+            assert_eq!(answers(&desk).len(), 1, "{}: answered once", forge.name);
+        }
+    }
+}
+
+/// Two processes that review one repository.
+#[test]
+fn two_reviewers_answer_once() {
+    for forge in FORGES {
+        let desk = stage(forge, "a-change");
+        desk.look(ASKS);
+        let digest = waiting(&desk);
+        for command in ["/cutlist plan", "/cutlist approve", &format!("/cutlist approve {digest}")] {
+            desk.says("writer", command);
+        }
+        let both = [0, 1].map(|_| desk.command(&[ASKS, &["--once"]].concat()).spawn().unwrap());
+        for child in both {
+            let ran = ended(child);
+            assert_eq!(ran.code, 0, "{}: {}", forge.name, ran.stderr);
+        }
+        assert_eq!(answers(&desk).len(), 3, "{}: {:?}", forge.name, answers(&desk));
+        assert_eq!(desk.status("cutlist/blue/approval").unwrap(), approved("writer", &digest), "{}", forge.name);
+    }
+}
+
+/// Forges count in seconds: a comment may come behind a look, in the second that the look has seen.
+#[test]
+fn a_command_in_the_second_of_the_last_look_is_obeyed() {
+    for forge in FORGES {
+        let desk = stage(forge, "a-change");
+        let child = desk.command(&["--interval", "5s"]).spawn().unwrap();
+        until("posted", || desk.bodies().len() == 1);
+        desk.says("writer", "/cutlist plan");
+        until("the first answer", || answers(&desk).len() == 1);
+        // The pull request is as it was when the first one was seen.
+        desk.server.world().comment_by("writer", "/cutlist plan");
+        until("the second answer", || answers(&desk).len() == 2);
+        stopped(child);
+    }
+}
