@@ -169,6 +169,73 @@ fn nothing_is_said_where_nothing_of_ours_changed() {
     }
 }
 
+/// Jobs of two pushes overlap, and that of the older one may end last.
+#[test]
+fn the_comment_is_that_of_the_newest_commit() {
+    std::thread::scope(|scope| {
+        for forge in FORGES {
+            for manner in ["edit", "new"] {
+                scope.spawn(move || {
+                    let (server, desk) = stage(forge);
+                    assert_posted(&desk.post_with(&preview(2, 2), &["--comment", manner]), forge);
+                    server.world().is_head_held = true;
+                    let late = desk.post_with(&preview(1, 1), &["--comment", manner]);
+                    assert_posted(&late, forge);
+                    assert!(late.stderr.contains("at another commit than the preview"), "{}", late.stderr);
+                    let world = server.world();
+                    assert_once(&world, forge, 2, &commit(2));
+                    assert_eq!(world.comments_by(forge.bot).len(), world.comments.len(), "{}", forge.name);
+                    assert_eq!(world.status_of(&commit(1)).unwrap().state, "success", "the status is of its commit");
+                });
+            }
+        }
+    });
+}
+
+/// The API of a forge hears of a push later than the job.
+#[test]
+fn a_head_that_the_forge_does_not_know_yet_is_waited_for() {
+    for forge in FORGES {
+        let (server, desk) = stage(forge);
+        server.pushed(&commit(1));
+        server.world().is_head_held = true;
+        let child = desk.begin(&preview(2, 2), &[]);
+        std::thread::sleep(std::time::Duration::from_secs(2));
+        server.world().head = commit(2);
+        assert_posted(&ended(child), forge);
+        assert_once(&server.world(), forge, 2, &commit(2));
+    }
+}
+
+#[test]
+fn a_comment_says_what_the_newest_push_says() {
+    for forge in FORGES {
+        let (server, desk) = stage(forge);
+        let mut preview = preview(1, 1);
+        assert_posted(&desk.post(&preview), forge);
+        let said = |server: &Server| server.world().comments[0].clone();
+        // Another line of a file, another limit, another text: the digest and the figures are the same.
+        for (edits, pointer, value) in [
+            (1, "/targets/0/causes/0/line", serde_json::json!(9)),
+            (2, "/targets/0/causes/0/text", serde_json::json!("spec.limits.cpu 5 is new")),
+            (3, "/targets/0/markdown/summary", serde_json::json!("**1 created**\n\nBudgets: default allows 0 of 3\n")),
+        ] {
+            *preview.pointer_mut(pointer).unwrap() = value;
+            assert_posted(&desk.post(&preview), forge);
+            assert_eq!(said(&server).edits, edits, "{}: {pointer}", forge.name);
+        }
+        assert!(said(&server).body.contains("allows 0 of 3"));
+        // The moment alone is no news.
+        for age in ["10s", "20s"] {
+            let small = format!("**1 created**\n\nBudgets: default allows 0 of 3\n\n<sub>snapshot ({age} old)</sub>\n");
+            preview["targets"][0]["markdown"]["summary"] = small.into();
+            preview["targets"][0]["plan"]["id"] = age.into();
+            assert_posted(&desk.post(&preview), forge);
+            assert!(said(&server).edits <= 4, "{}: {age}", forge.name);
+        }
+    }
+}
+
 #[test]
 fn a_new_comment_hides_the_old() {
     for forge in FORGES {

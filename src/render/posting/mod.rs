@@ -10,6 +10,7 @@ mod summary;
 use serde_json::{Value, json};
 
 use crate::api::preview::{Preview, PreviewSection, PreviewTarget, PreviewVerdict};
+use crate::core::preview::hash_of_texts;
 
 use super::plan::markdown::escape::{code, comment as hidden, prose};
 use super::plan::short;
@@ -24,6 +25,8 @@ pub use summary::summary;
 const VERSION: u32 = 1;
 /// A summary is promised to be shorter than this; one that is not is replaced by the headline.
 const SUMMARY_CHARACTERS_MAX: usize = 8_000;
+/// Of the hash over what is said; it tells two texts of one pull request apart, and protects nothing.
+const SAID_DIGITS: usize = 16;
 /// Codes in the data; more are counted.
 const CODES_MAX: usize = 40;
 
@@ -62,7 +65,7 @@ pub struct CommentText {
 /// The comment of one target.
 pub fn comment(preview: &Preview, target: &PreviewTarget, manner: Manner<'_>, room: Room) -> CommentText {
     let marker = marker(&target.cluster, &target.environment, manner.name);
-    let data = data(preview, target);
+    let data = data(preview, target, manner);
     let unsigned = super::preview::unsigned(preview).filter(|_| !manner.is_untrusted).unwrap_or_default();
     let top = format!("{marker}\n{data}\n### {}\n\n{unsigned}{}\n", heading(target), first_screen(target, manner));
     let end = footer(preview, target, manner);
@@ -78,7 +81,7 @@ pub fn marker(cluster: &str, environment: &str, name: &str) -> String {
 }
 
 /// What would make a reader look again. Neither moments nor revisions: a push that changes nothing else edits nothing.
-fn data(preview: &Preview, target: &PreviewTarget) -> String {
+fn data(preview: &Preview, target: &PreviewTarget, manner: Manner<'_>) -> String {
     let codes = |counts: &[crate::api::preview::PreviewCount]| -> Vec<String> {
         counts.iter().take(CODES_MAX).map(|it| format!("{}={}", it.code, it.count)).collect()
     };
@@ -92,11 +95,21 @@ fn data(preview: &Preview, target: &PreviewTarget) -> String {
         "pending": codes(&target.pending),
         "headline": (!planned).then_some(&target.headline),
         "stale": is_stale(target),
+        "said": said(target, manner),
     });
     if let (Some(signatures), Some(fields)) = (&preview.signatures, data.as_object_mut()) {
         fields.insert("unsigned".to_owned(), json!(signatures.unsigned.len()));
     }
     format!("<!-- cutlist:data {} -->", hidden_json(&data))
+}
+
+/// A hash over what is read first: the causes with their places, and the first screen without what only tells of the moment.
+fn said(target: &PreviewTarget, manner: Manner<'_>) -> String {
+    let screen = first_screen(target, manner);
+    let screen = screen.lines().filter(|line| !super::preview::tells_of_the_moment(line));
+    let causes = target.causes.iter().map(|cause| format!("{}:{}: {}", cause.path, cause.line, cause.text));
+    let causes: Vec<String> = causes.collect();
+    short(&hash_of_texts(causes.iter().map(String::as_str).chain(screen)), SAID_DIGITS)
 }
 
 /// For a comment of Markdown. Within JSON's strings both signs may be written as escapes, and then nothing can end the comment; outside of
@@ -183,7 +196,7 @@ fn table(preview: &Preview) -> String {
     const ROWS_MAX: usize = 100;
     let mut text = "| cluster | environment | |\n|---|---|---|\n".to_owned();
     for target in preview.targets.iter().take(ROWS_MAX) {
-        let row = [code(&target.cluster), code(&target.environment), prose(&target.headline)];
+        let row = [code(&target.cluster), code(&target.environment), prose(&super::preview::dated(target))];
         text.push_str(&format!("| {} |\n", row.join(" | ")));
     }
     let rest = preview.targets.len().saturating_sub(ROWS_MAX);

@@ -7,7 +7,7 @@ use crate::render::plan::markdown::details::{self, Detail};
 use crate::render::plan::markdown::escape::{code, prose};
 use crate::render::plan::markdown::facts;
 use crate::render::plan::units::{count, thousands};
-use crate::render::plan::{PLAN_DIGITS, budget, short};
+use crate::render::plan::{budget, short};
 
 use super::sentences::{of_snapshot, warning};
 
@@ -16,6 +16,8 @@ const SUMMARY_CHARACTERS_MAX: usize = 4_000;
 /// Of one sentence in it: names may be long, and there are other things to say.
 const SENTENCE_CHARACTERS_MAX: usize = 400;
 const CAUSES_MAX: usize = 6;
+/// Of a digest, as statuses and answers show it.
+const DIGEST_DIGITS: usize = 7;
 const BUDGETS_MAX: usize = 4;
 
 /// Lines that fit.
@@ -67,7 +69,7 @@ fn summary(target: &PreviewTarget, plan: &Plan, base: Option<&Plan>) -> String {
         let sentences: Vec<String> = target.next_24_hours.iter().map(|it| prose(&cut(it))).collect();
         screen.add(&format!("\nNext 24 hours: {}\n", sentences.join(" ")));
     }
-    screen.add(&footer(target, plan));
+    screen.add(&footer(target));
     screen.0
 }
 
@@ -139,12 +141,23 @@ fn counts(title: &str, counts: &[PreviewCount]) -> String {
     if parts.is_empty() { String::new() } else { format!("\n{title}: {}\n", parts.join(", ")) }
 }
 
-fn footer(target: &PreviewTarget, plan: &Plan) -> String {
-    let mut parts = vec![format!("plan {}", code(&short(&plan.id, PLAN_DIGITS)))];
+fn footer(target: &PreviewTarget) -> String {
+    // That of the digest, which people approve: the plan's own name is another one at each moment.
+    let digest = target.plan.iter().map(|plan| format!("plan {}", code(&short(&plan.digest, DIGEST_DIGITS))));
+    let mut parts: Vec<String> = digest.collect();
     parts.extend(target.snapshot.as_ref().map(|snapshot| prose(&of_snapshot(snapshot))));
     let assumptions = target.figures.iter().flat_map(|figures| &figures.assumptions);
     parts.extend(assumptions.map(|assumption| prose(&cut(assumption))));
-    format!("\n<sub>{}</sub>\n", parts.join(" · "))
+    format!("\n{SMALL}{}</sub>\n", parts.join(" · "))
+}
+
+/// What the small print begins with, and a warning about the snapshot's age.
+const SMALL: &str = "<sub>";
+const WARNING: &str = "> **The snapshot is ";
+
+/// Whether a line of a first screen may be another one only because time has passed.
+pub fn tells_of_the_moment(line: &str) -> bool {
+    line.starts_with(SMALL) || line.starts_with(WARNING)
 }
 
 fn cut(text: &str) -> String {
