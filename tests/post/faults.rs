@@ -69,6 +69,7 @@ fn a_limit_that_nobody_waits_for_is_said() {
         let ran = desk.post_with(&preview(1, 1), &["--max-wait", "1s"]);
         assert_eq!(ran.code, 1);
         assert!(ran.stderr.contains("can not comment: POST") && ran.stderr.contains("rate limit"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("it may pass") && !ran.stderr.contains("may not do this"), "{}", ran.stderr);
         assert!(server.world().status_of(&commit(1)).is_some(), "the status was first");
     }
 }
@@ -103,11 +104,13 @@ fn redirects_are_not_followed() {
     for forge in FORGES {
         let (server, desk) = stage(forge);
         let elsewhere = Server::start(forge.router);
-        let moved = message(301, "Moved Permanently").with("location", &format!("{}/x", elsewhere.url));
+        let moved = message(301, "Moved Permanently").with("location", &format!("{}/x?token=sekret", elsewhere.url));
         server.harm("GET", "commits", 9, Harm::Answer(moved));
         let ran = desk.post_with(&preview(1, 1), &["--comment", "none", "--no-checks"]);
         assert_eq!(ran.code, 1);
+        let named = format!("the address that it names: {}/x", elsewhere.url);
         assert!(ran.stderr.contains("sends elsewhere, which is not followed"), "{}", ran.stderr);
+        assert!(ran.stderr.contains(&named) && !ran.stderr.contains("sekret"), "{}", ran.stderr);
         assert!(elsewhere.world().requests.is_empty());
     }
 }
@@ -131,5 +134,47 @@ fn a_token_of_somebody_else_changes_nothing_of_ours() {
         let world = server.world();
         assert_eq!(world.comments_by(forge.bot).len(), 1);
         assert_eq!(world.comments_by("reader").len(), 1, "its own");
+    }
+}
+
+/// As a restart of a forge is, or two seconds of a load balancer: longer than a moment, and over before anybody looks.
+#[test]
+fn a_write_waits_as_long_as_it_is_told_and_as_the_forge_is_away() {
+    std::thread::scope(|scope| {
+        for forge in FORGES {
+            scope.spawn(move || {
+                let (server, desk) = stage(forge);
+                let busy = message(503, "busy").with("retry-after", "2");
+                server.harm("POST", forge.statuses, 2, Harm::Answer(busy));
+                server.harm("POST", forge.comments, 4, Harm::Answer(Answer::of(502, Value::Null)));
+                server.harm("POST", "check-runs", 2, Harm::CutBefore);
+                let begin = std::time::Instant::now();
+                assert_posted(&desk.post(&preview(1, 1)), forge);
+                let took = begin.elapsed().as_secs();
+                assert!((4..60).contains(&took), "{}: {took} s", forge.name);
+                assert_once(&server.world(), forge, 1, &commit(1));
+                assert_eq!(server.world().statuses.len(), 1, "{}", forge.name);
+            });
+        }
+    });
+}
+
+#[test]
+fn a_write_is_given_up_when_the_time_to_wait_is_over() {
+    for forge in FORGES {
+        let (server, desk) = stage(forge);
+        let busy = message(503, "busy").with("retry-after", "600");
+        server.harm("POST", forge.statuses, 99, Harm::Answer(busy));
+        let begin = std::time::Instant::now();
+        let ran = desk.post_with(&preview(1, 1), &["--max-wait", "3s"]);
+        assert!(begin.elapsed().as_secs() < 20, "{}", forge.name);
+        assert_eq!(ran.code, 1);
+        assert_eq!(ran.stderr.matches("503").count(), 1, "{}", ran.stderr);
+        assert!(
+            ran.stderr.contains("can not set the status: nobody knows whether it was done: POST"),
+            "{}",
+            ran.stderr
+        );
+        assert!(ran.stderr.contains("it may pass") && !ran.stderr.contains("may not do this"), "{}", ran.stderr);
     }
 }

@@ -58,8 +58,9 @@ impl ForgeError {
         }
     }
 
-    pub fn is_uncertain(&self) -> bool {
-        matches!(self, Self::Http(error) if error.is_uncertain())
+    /// Whether it may get better by itself, with time.
+    pub fn may_pass(&self) -> bool {
+        matches!(self, Self::Http(error) if error.may_pass())
     }
 
     /// Whether it will not get better without somebody who changes a permission.
@@ -72,6 +73,13 @@ impl From<super::http::SecretError> for ForgeError {
     fn from(error: super::http::SecretError) -> Self {
         Self::Http(error.into())
     }
+}
+
+/// How often it was looked what became of one thing, and how long was waited between.
+#[derive(Debug, Default)]
+pub struct Looks {
+    pub number: u32,
+    waited: Duration,
 }
 
 pub struct HostedRepository {
@@ -192,6 +200,21 @@ impl HostedRepository {
             Err(ForgeError::Http(error)) if self.dialect.has_status_already(&error) => Ok(()),
             outcome => outcome.map(drop),
         }
+    }
+
+    /// Waits before it is looked again what became of a request that nobody knows the end of, as long as the forge asked for, and longer
+    /// each time. `false`: that was often and long enough.
+    pub async fn pause(&self, looks: &mut Looks, error: &ForgeError) -> bool {
+        let ForgeError::Http(HttpError::Uncertain { wait, .. }) = error else { return false };
+        let limits = self.client.limits();
+        looks.number += 1;
+        let wait = limits.pause(looks.number).max(*wait);
+        looks.waited += wait;
+        if looks.number >= limits.attempts || looks.waited > limits.whole {
+            return false;
+        }
+        tokio::time::sleep(wait).await;
+        true
     }
 
     /// Whether there is a check with that key; `None` where the forge has no checks.

@@ -7,8 +7,12 @@
 use super::dialect::{Check, Comment, Status};
 use super::hosted::{ForgeError, HostedRepository};
 
-/// How often it is looked again when nobody knows whether a request arrived.
-const LOOKS_MAX: u32 = 5;
+use super::dialect::{Check, Comment, PullRequest, Status};
+use super::hosted::{ForgeError, HostedRepository, Looks};
+
+/// A forge knows a head up to some seconds later than those it tells of a push: so long a pull request is believed to be at another one.
+const HEAD_PAUSES: [Duration; 4] =
+    [Duration::from_millis(500), Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(4)];
 /// More annotations than this are counted in the check's summary: nobody looks at them one by one.
 pub const ANNOTATIONS_MAX: usize = 200;
 
@@ -141,14 +145,14 @@ impl Posted {
 }
 
 async fn set_status(forge: &HostedRepository, head: &str, status: &Status, is_begun: bool) -> Result<Done, ForgeError> {
-    let mut looks = 1;
+    let mut looks = Looks::default();
     loop {
         let may_stand = !is_begun || looks > 1;
         if may_stand && forge.statuses(head).await?.iter().any(|known| says_the_same(known, status)) {
             return Ok(if looks == 1 { Done::StatusStands } else { Done::StatusSet });
         }
         match forge.set_status(head, status).await {
-            Err(error) if error.is_uncertain() && looks < LOOKS_MAX => looks += 1,
+            Err(error) if forge.pause(&mut looks, &error).await => {}
             outcome => return outcome.map(|()| Done::StatusSet),
         }
     }
@@ -188,7 +192,8 @@ async fn set_comment(
     posting: &CommentPosting,
     listed: &mut Option<Vec<Comment>>,
 ) -> Result<Done, ForgeError> {
-    for look in 1..=LOOKS_MAX {
+    let mut looks = Looks::default();
+    loop {
         // One list does for all targets, until something was done that nobody knows the end of.
         let comments = match listed.take() {
             Some(comments) if look == 1 => comments,
@@ -208,7 +213,7 @@ async fn set_comment(
             }
         };
         match outcome {
-            Err(error) if error.is_uncertain() && look < LOOKS_MAX => {}
+            Err(error) if forge.pause(&mut looks, &error).await => {}
             outcome => {
                 *listed = Some(comments);
                 return outcome;
@@ -270,7 +275,7 @@ async fn anew(
 
 /// `was_there`: the status of the same was, so this may be as well.
 async fn set_check(forge: &HostedRepository, head: &str, check: &Check, was_there: bool) -> Result<Done, ForgeError> {
-    let mut looks = u32::from(was_there);
+    let mut looks = Looks::default();
     loop {
         if looks > 0
             && let Some(true) = forge.has_check(head, check).await?
@@ -282,7 +287,7 @@ async fn set_check(forge: &HostedRepository, head: &str, check: &Check, was_ther
             Ok(false) => return Ok(Done::NoCheck),
             // Checks are for Apps and jobs; a token of a person may not make them, and the status says the same.
             Err(error) if error.is_denied() => return Ok(Done::NoCheck),
-            Err(error) if error.is_uncertain() && looks < LOOKS_MAX => looks += 1,
+            Err(error) if forge.pause(&mut looks, &error).await => {}
             Err(error) => return Err(error),
         }
     }

@@ -114,6 +114,9 @@ impl Resolved {
 
     /// What somebody can do about a refusal.
     pub fn hint(&self, error: &ForgeError) -> Option<String> {
+        if error.may_pass() {
+            return Some("it may pass: run it again later, or let it wait longer with --max-wait".to_owned());
+        }
         let status = error.status()?.as_u16();
         let hint = match status {
             401 => format!(

@@ -79,9 +79,10 @@ pub struct Answer {
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
     #[error("{request} at {host}: the forge answered {status}{}", said(message))]
-    Refused { request: String, host: String, status: StatusCode, message: String },
-    #[error("{request} at {host}: nobody knows whether it arrived")]
-    Uncertain { request: String, host: String, source: Box<HttpError> },
+    Refused { request: String, host: String, status: StatusCode, message: String, may_pass: bool },
+    /// `wait`: so long the forge asked to wait.
+    #[error("nobody knows whether it was done")]
+    Uncertain { wait: Duration, source: Box<HttpError> },
     #[error("{request} at {host}: no answer after {seconds} s and {attempts} attempts: {last}")]
     GivenUp { request: String, host: String, attempts: u32, seconds: u64, last: String },
     #[error("{request} at {host} can not be asked")]
@@ -89,9 +90,9 @@ pub enum HttpError {
     #[error("{request} at {host}: the answer is no JSON, or longer than {} MiB", limit >> 20)]
     Unreadable { request: String, host: String, limit: usize },
     #[error(
-        "{request}: {host} sends elsewhere, which is not followed, for credentials would go there; configure the address that it names"
+        "{request}: {host} sends elsewhere, which is not followed, for credentials would go there; configure the address that it names: {to}"
     )]
-    Redirected { request: String, host: String },
+    Redirected { request: String, host: String, to: String },
     #[error("the request can not be written")]
     Malformed(#[from] http::Error),
     #[error(transparent)]
@@ -128,8 +129,17 @@ impl HttpError {
         }
     }
 
-    pub fn is_uncertain(&self) -> bool {
-        matches!(self, Self::Uncertain { .. })
+    /// Whether asking again later may help.
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Self::Refused { may_pass, .. } => *may_pass,
+            Self::Uncertain { .. } | Self::GivenUp { .. } | Self::Unreachable { .. } => true,
+            Self::Unreadable { .. }
+            | Self::Redirected { .. }
+            | Self::Malformed(_)
+            | Self::Secret(_)
+            | Self::Trust(_) => false,
+        }
     }
 }
 
@@ -183,6 +193,10 @@ impl Client {
         &self.address
     }
 
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
     pub fn clock(&self) -> &dyn Clock {
         self.clock.as_ref()
     }
@@ -214,8 +228,7 @@ impl Client {
             };
             let Some(wait) = wait else { return Err(error) };
             if arrived && request.patience == Patience::OnlyIfRefused {
-                let (request, host) = (request.shown(), self.address.shown());
-                return Err(HttpError::Uncertain { request, host, source: Box::new(error) });
+                return Err(HttpError::Uncertain { wait, source: Box::new(error) });
             }
             let wait = wait.max(self.limits.pause(attempts));
             waited += wait;
@@ -269,7 +282,7 @@ impl Client {
         let host = self.address.shown();
         if head.status.is_redirection() || head.headers.contains_key(LOCATION) {
             return Attempt::Failed {
-                error: HttpError::Redirected { request: shown, host },
+                error: HttpError::Redirected { request: shown, host, to: named(&head.headers) },
                 wait: None,
                 arrived: true,
             };
@@ -278,7 +291,7 @@ impl Client {
         let wait = retry::wait(head.status, &head.headers, &message, self.clock.now());
         let arrived = !retry::was_not_done(head.status);
         Attempt::Failed {
-            error: HttpError::Refused { request: shown, host, status: head.status, message },
+            error: HttpError::Refused { request: shown, host, status: head.status, message, may_pass: wait.is_some() },
             wait,
             arrived,
         }
@@ -326,6 +339,19 @@ impl Client {
         };
         Ok(message.body(Full::new(body))?)
     }
+}
+
+/// Where an answer sends to, without a query, in which there may be what nobody should read.
+fn named(headers: &HeaderMap) -> String {
+    const CHARACTERS_MAX: usize = 200;
+    let to = headers.get(LOCATION).and_then(|it| it.to_str().ok()).unwrap_or_default();
+    let to = to.split(['?', '#']).next().unwrap_or_default();
+    // Nor what stands before the host.
+    let to = match to.split_once("://") {
+        Some((scheme, rest)) => format!("{scheme}://{}", rest.rsplit('@').next().unwrap_or_default()),
+        None => to.to_owned(),
+    };
+    if to.is_empty() { "nothing".to_owned() } else { to.chars().take(CHARACTERS_MAX).collect() }
 }
 
 /// The tag by which an answer can be asked for again.

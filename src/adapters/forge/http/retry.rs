@@ -41,7 +41,7 @@ impl Default for Limits {
 
 impl Limits {
     /// Before the next attempt, at least: twice as long each time.
-    pub(super) fn pause(&self, attempts: u32) -> Duration {
+    pub fn pause(&self, attempts: u32) -> Duration {
         let factor = 1_u32.checked_shl(attempts.saturating_sub(1)).unwrap_or(u32::MAX);
         self.first_pause.saturating_mul(factor).min(self.longest_pause)
     }
