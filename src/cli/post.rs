@@ -118,6 +118,9 @@ pub(super) fn tell(posted: &Posted) {
             Done::CommentCreated => "commented",
             Done::CommentEdited => "comment edited",
             Done::CommentStands => "the comment stands already",
+            Done::CommentIsOfAnother => {
+                "no comment, for the pull request is at another commit than the preview: its comment is left to that one"
+            }
             Done::NoComment => "nothing to comment on",
             Done::CheckCreated => "check made",
             Done::CheckStands => "the check stands already",

@@ -38,8 +38,9 @@ fn main() {
 
 type Story = fn(&Stage);
 
-const STORIES: [(&str, Story); 6] = [
+const STORIES: [(&str, Story); 7] = [
     ("one comment after twenty pushes, soon after each", twenty_pushes),
+    ("a job of an older push leaves the comment of the newer", late_job),
     ("five at once leave one comment", five_at_once),
     ("a fork is posted to as well", fork),
     ("a reader can not set a status, and does not touch our comment", reader),
@@ -219,6 +220,12 @@ fn reviewed(stage: &Stage) {
         let body = json!({ "body": format!("/cutlist approve {digest}") });
         stage.gitea.call("POST", &format!("{REPOSITORY}/issues/{number}/comments"), token, &body);
     };
+    // Everybody who may write can set the status.
+    let approved = ("success".to_owned(), format!("approved by owner: plan {digest}"));
+    let forged = json!({ "context": "cutlist/blue/approval", "state": "success", "description": approved.1 });
+    stage.gitea.call("POST", &format!("{REPOSITORY}/statuses/{head}"), &stage.owner, &forged);
+    once();
+    assert_eq!(status_of(stage, &head, "cutlist/blue/approval").unwrap().0, "pending");
     say(&stage.author);
     once();
     assert!(ours().last().unwrap().contains("make it an administrator"), "{:?}", ours());
@@ -230,7 +237,6 @@ fn reviewed(stage: &Stage) {
     assert!(ours().last().unwrap().contains("only those who may write"), "{:?}", ours());
     say(&stage.owner);
     once();
-    let approved = ("success".to_owned(), format!("approved by owner: plan {digest}"));
     assert_eq!(status_of(stage, &head, "cutlist/blue/approval").unwrap(), approved);
     once();
     assert_eq!(ours().len(), 4, "a comment and three answers: {:?}", ours());
@@ -320,6 +326,17 @@ fn twenty_pushes(stage: &Stage) {
     }
     stage.assert_posted(number, &head, 20);
     assert!(slowest < Duration::from_secs(10), "{slowest:?}");
+}
+
+fn late_job(stage: &Stage) {
+    let older = stage.push("owner/nodes", &stage.owner, "late-job", "late-0");
+    let number = stage.open(&stage.owner, "late-job");
+    let newer = stage.push("owner/nodes", &stage.owner, "late-job", "late-1");
+    stage.post(number, "bot", &preview(&newer, 2));
+    let (code, stderr) = ended(stage.begin(number, "bot", &preview(&older, 1)));
+    assert!(code == 0 && stderr.contains("at another commit than the preview"), "{stderr}");
+    stage.assert_posted(number, &newer, 2);
+    assert!(stage.status(&older).unwrap().1.starts_with("1 created"), "the status is of its commit");
 }
 
 fn five_at_once(stage: &Stage) {

@@ -3,9 +3,11 @@
 #![cfg(test)]
 #![expect(clippy::disallowed_methods, reason = "the program is run, and files are made for it")]
 
+mod approvals;
 mod described;
 mod faults;
 mod forges;
+mod jobs;
 #[path = "../preview/laid_out.rs"]
 mod laid_out;
 mod previews;

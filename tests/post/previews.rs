@@ -51,7 +51,7 @@ pub fn target(cluster: &str, created: u64) -> Value {
 pub struct Desk {
     folder: TempDir,
     forge: Forge,
-    url: String,
+    server: Server,
 }
 
 pub struct Ran {
@@ -64,7 +64,7 @@ impl Desk {
     pub fn new(forge: Forge, server: &Server) -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("token"), format!("{OURS}\n")).unwrap();
-        Self { folder, forge, url: server.url.clone() }
+        Self { folder, forge, server: server.clone() }
     }
 
     pub fn path(&self) -> &Path {
@@ -80,8 +80,9 @@ impl Desk {
     pub fn begin(&self, preview: &Value, more: &[&str]) -> Child {
         let name = format!("preview-{}.json", preview["head"]["id"].as_str().unwrap_or_default());
         let path = self.file(&name, &preview.to_string());
+        self.server.pushed(preview["head"]["id"].as_str().unwrap_or_default());
         let mut command = Command::new(env!("CARGO_BIN_EXE_cutlist"));
-        command.arg("post").arg(path).args(["--forge", self.forge.name, "--url", &self.url]);
+        command.arg("post").arg(path).args(["--forge", self.forge.name, "--url", &self.server.url]);
         command.args(["--repository", "acme/nodes", "--pull-request", "7"]).args(more);
         if !more.contains(&"--app-id") && !more.contains(&"--token-file") {
             command.arg("--token-file").arg(self.folder.path().join("token"));

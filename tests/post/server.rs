@@ -87,6 +87,9 @@ pub struct World {
     /// Comments that were changed after they were written.
     pub edited: std::collections::BTreeSet<u64>,
     pub last_id: u64,
+    /// The commit that pull request 7 is at, where none is in the list above; a test may hold it.
+    pub head: String,
+    pub is_head_held: bool,
     /// Who is in the team acme/platform, which may be one that this account does not see.
     pub team: std::collections::BTreeSet<String>,
     pub hides_team: bool,
@@ -138,6 +141,7 @@ impl World {
 /// Answers what one forge is asked; `None`: there is no such path.
 pub type Router = fn(&mut World, &Request) -> Option<Answer>;
 
+#[derive(Clone)]
 pub struct Server {
     pub url: String,
     world: Arc<Mutex<World>>,
@@ -160,6 +164,14 @@ impl Server {
 
     pub fn world(&self) -> MutexGuard<'_, World> {
         self.world.lock().unwrap()
+    }
+
+    /// Somebody pushed, and pull request 7 is at this commit.
+    pub fn pushed(&self, head: &str) {
+        let mut world = self.world();
+        if !world.is_head_held {
+            world.head = head.to_owned();
+        }
     }
 
     pub fn harm(&self, method: &'static str, part: &'static str, times: u32, harm: Harm) {
@@ -266,9 +278,19 @@ pub fn pull_requests(world: &World, request: &Request) -> Answer {
     Answer::of(200, Value::Array(found)).with("etag", &tag)
 }
 
-/// Pull request 7.
+/// Pull request 7, with as many comments as there are.
 pub fn pull_request(world: &World) -> Option<Answer> {
-    world.pull_requests.first().map(|it| Answer::of(200, it.clone()))
+    let of_both = json!({
+        "number": 7, "iid": 7, "state": "open", "user": { "login": "author" }, "author": { "username": "author" },
+        "updated_at": "t1", "head": { "sha": world.head, "ref": "change", "repo": { "id": 2 }, "repo_id": 2 },
+        "base": { "ref": "main", "sha": "x", "repo": { "id": 1 }, "repo_id": 1 }, "merged_at": null,
+        "merge_commit_sha": null, "sha": world.head, "source_branch": "change", "target_branch": "main",
+        "source_project_id": 2, "target_project_id": 1,
+    });
+    let mut shown = world.pull_requests.first().cloned().unwrap_or(of_both);
+    shown["comments"] = json!(world.comments.len());
+    shown["user_notes_count"] = json!(world.comments.len());
+    Some(Answer::of(200, shown))
 }
 
 /// The newest status of each context of a commit.

@@ -173,6 +173,7 @@ fn variables_of_ci_systems_stand_in_for_flags() {
     for forge in FORGES {
         let (server, desk) = stage(forge);
         let path = desk.file("preview.json", &preview(1, 1).to_string());
+        server.pushed(&commit(1));
         let summary = desk.path().join("summary.md");
         let url = server.url.as_str();
         let of_actions = vec![

@@ -126,6 +126,8 @@ pub struct PullRequest {
     /// The commit that it became, and when.
     pub merged_as: Option<String>,
     pub merged_at: Option<Timestamp>,
+    /// How many comments there are; `None` where the answer does not say.
+    pub comments: Option<u64>,
     /// Another text whenever something happened to it, such as a comment.
     pub updated: String,
 }
@@ -271,6 +273,8 @@ pub trait Dialect: Send + Sync {
     /// The newest of each context.
     fn read_statuses(&self, answer: &Value) -> Vec<Status>;
     fn set_status(&self, commit: &str, status: &Status) -> Request;
+    /// Who set it, by the answer to it.
+    fn read_status_creator(&self, answer: &Value) -> Option<String>;
     /// Whether the refusal of a status says that it stands already.
     fn has_status_already(&self, _error: &HttpError) -> bool {
         false

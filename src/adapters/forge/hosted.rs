@@ -198,7 +198,12 @@ impl HostedRepository {
     pub async fn set_status(&self, commit: &str, status: &Status) -> Result<(), ForgeError> {
         match self.ask_for_what_is_new(&self.dialect.set_status(commit, status)).await {
             Err(ForgeError::Http(error)) if self.dialect.has_status_already(&error) => Ok(()),
-            outcome => outcome.map(drop),
+            outcome => {
+                if let Some(creator) = self.dialect.read_status_creator(&outcome?.body) {
+                    self.is_known_as(&creator);
+                }
+                Ok(())
+            }
         }
     }
 

@@ -68,6 +68,7 @@ pub(super) fn read_pull_request(answer: &Value, is_fork: bool) -> Option<PullReq
         base_reference: text(&base["ref"]),
         merged_as: answer["merged_at"].as_str().and(answer["merge_commit_sha"].as_str()).map(str::to_owned),
         merged_at: moment(&answer["merged_at"]),
+        comments: answer["comments"].as_u64(),
         updated: text(&answer["updated_at"]),
     })
 }
@@ -82,6 +83,11 @@ pub(super) fn read_comment(answer: &Value, hidden_by: String) -> Option<Comment>
         body: text(&answer["body"]),
         is_edited: answer["created_at"] != answer["updated_at"],
     })
+}
+
+/// Who set a status, by the answer to it.
+pub(super) fn read_status_creator(answer: &Value) -> Option<String> {
+    answer["creator"]["login"].as_str().filter(|it| !it.is_empty()).map(str::to_owned)
 }
 
 pub(super) fn state_word(state: State) -> &'static str {

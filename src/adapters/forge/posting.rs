@@ -4,8 +4,7 @@
 //! by looking again. A comment is found by its first line *and* its author, is created before another one goes, and is edited only when
 //! its second line, the data, differs. Of several the oldest stays: all who look agree on which one that is.
 
-use super::dialect::{Check, Comment, Status};
-use super::hosted::{ForgeError, HostedRepository};
+use std::time::Duration;
 
 use super::dialect::{Check, Comment, PullRequest, Status};
 use super::hosted::{ForgeError, HostedRepository, Looks};
@@ -64,6 +63,8 @@ pub enum Done {
     CommentCreated,
     CommentEdited,
     CommentStands,
+    /// The pull request is at another commit: its comment is left to whoever posts for that one.
+    CommentIsOfAnother,
     /// Nothing of ours changed, and nothing was said before.
     NoComment,
     CheckCreated,
@@ -118,13 +119,7 @@ pub async fn post(forge: &HostedRepository, posting: &Posting) -> Posted {
         were_there.push(matches!(outcome, Ok(Done::StatusStands)));
         posted.note(target, "set the status", outcome);
     }
-    let mut listed = None;
-    for target in &posting.targets {
-        if let Some(comment) = &target.comment {
-            let outcome = set_comment(forge, posting.number, comment, &mut listed).await;
-            posted.note(target, "comment", outcome);
-        }
-    }
+    set_comments(forge, posting, &mut posted).await;
     for (target, was_there) in posting.targets.iter().zip(were_there) {
         if let Some(check) = &target.check {
             let outcome = set_check(forge, &posting.head, check, was_there).await;
@@ -144,12 +139,52 @@ impl Posted {
     }
 }
 
+/// There is one comment for all revisions: that of the newest stays, whoever ends last.
+async fn set_comments(forge: &HostedRepository, posting: &Posting, posted: &mut Posted) {
+    let wanted = || posting.targets.iter().filter_map(|target| Some((target, target.comment.as_ref()?)));
+    if wanted().next().is_none() {
+        return;
+    }
+    let standing = at_head(forge, posting).await;
+    let mut listed = match &standing {
+        // Nobody wrote anything yet.
+        Ok(Some(PullRequest { comments: Some(0), .. })) => Some(Vec::new()),
+        _ => None,
+    };
+    for (target, comment) in wanted() {
+        let outcome = match &standing {
+            Ok(Some(_)) => set_comment(forge, posting.number, comment, &mut listed).await,
+            Ok(None) => Ok(Done::CommentIsOfAnother),
+            Err(_) => break,
+        };
+        posted.note(target, "comment", outcome);
+    }
+    if let (Err(error), Some((target, _))) = (standing, wanted().next()) {
+        posted.note(target, "comment", Err(error));
+    }
+}
+
+/// The pull request, if it is at the commit of the posting.
+async fn at_head(forge: &HostedRepository, posting: &Posting) -> Result<Option<PullRequest>, ForgeError> {
+    let mut pauses = HEAD_PAUSES.into_iter();
+    loop {
+        let pull_request = forge.pull_request(posting.number).await?;
+        if pull_request.head == posting.head {
+            return Ok(Some(pull_request));
+        }
+        match pauses.next() {
+            Some(pause) => tokio::time::sleep(pause).await,
+            None => return Ok(None),
+        }
+    }
+}
+
 async fn set_status(forge: &HostedRepository, head: &str, status: &Status, is_begun: bool) -> Result<Done, ForgeError> {
     let mut looks = Looks::default();
     loop {
-        let may_stand = !is_begun || looks > 1;
+        let may_stand = !is_begun || looks.number > 0;
         if may_stand && forge.statuses(head).await?.iter().any(|known| says_the_same(known, status)) {
-            return Ok(if looks == 1 { Done::StatusStands } else { Done::StatusSet });
+            return Ok(if looks.number == 0 { Done::StatusStands } else { Done::StatusSet });
         }
         match forge.set_status(head, status).await {
             Err(error) if forge.pause(&mut looks, &error).await => {}
@@ -196,7 +231,7 @@ async fn set_comment(
     loop {
         // One list does for all targets, until something was done that nobody knows the end of.
         let comments = match listed.take() {
-            Some(comments) if look == 1 => comments,
+            Some(comments) if looks.number == 0 => comments,
             _ => forge.comments(number).await?,
         };
         let found = ours(forge, &comments, &posting.marker).await?;
@@ -220,7 +255,6 @@ async fn set_comment(
             }
         }
     }
-    Err(ForgeError::Answer("comments, of which none stays"))
 }
 
 /// A new comment, and a look whether somebody else began one at the same time.
@@ -277,7 +311,7 @@ async fn anew(
 async fn set_check(forge: &HostedRepository, head: &str, check: &Check, was_there: bool) -> Result<Done, ForgeError> {
     let mut looks = Looks::default();
     loop {
-        if looks > 0
+        if (was_there || looks.number > 0)
             && let Some(true) = forge.has_check(head, check).await?
         {
             return Ok(Done::CheckStands);

@@ -64,7 +64,7 @@ pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
                 description: text("description"),
             };
             world.statuses.push(status);
-            Some(Answer::of(201, json!({ "id": world.id() })))
+            Some(Answer::of(201, json!({ "id": world.id(), "creator": { "login": account } })))
         }
         _ => None,
     }

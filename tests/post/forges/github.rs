@@ -64,7 +64,7 @@ pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
                 .collect();
             Some(Answer::of(200, json!({ "sha": commit, "statuses": statuses })))
         }
-        ("POST", ["statuses", commit]) => set_status(world, request, commit),
+        ("POST", ["statuses", commit]) => set_status(world, request, commit, &account),
         ("GET", ["commits", commit, "check-runs"]) => {
             let name = request.query.get("check_name")?;
             let runs: Vec<&Value> =
@@ -127,7 +127,7 @@ fn too_long() -> Answer {
     )
 }
 
-fn set_status(world: &mut World, request: &Request, commit: &str) -> Option<Answer> {
+fn set_status(world: &mut World, request: &Request, commit: &str, account: &str) -> Option<Answer> {
     let text = |name: &str| request.body[name].as_str().unwrap_or_default().to_owned();
     if text("description").chars().count() > 140 || text("context").chars().count() > 255 {
         return Some(Answer::of(422, json!({ "message": "description is too long (maximum is 140 characters)" })));
@@ -142,7 +142,7 @@ fn set_status(world: &mut World, request: &Request, commit: &str) -> Option<Answ
         description: text("description"),
     };
     world.statuses.push(status);
-    Some(Answer::of(201, json!({ "id": world.id() })))
+    Some(Answer::of(201, json!({ "id": world.id(), "creator": { "login": account } })))
 }
 
 /// Whether it is a JSON Web Token that one of the App's keys signed.

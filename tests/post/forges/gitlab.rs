@@ -60,12 +60,12 @@ pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
                 .collect();
             Some(listed(statuses, request, "per_page", 100))
         }
-        ("POST", ["statuses", commit]) => set_status(world, request, commit),
+        ("POST", ["statuses", commit]) => set_status(world, request, commit, &account),
         _ => None,
     }
 }
 
-fn set_status(world: &mut World, request: &Request, commit: &str) -> Option<Answer> {
+fn set_status(world: &mut World, request: &Request, commit: &str, account: &str) -> Option<Answer> {
     let text = |name: &str| request.body[name].as_str().unwrap_or_default().to_owned();
     let (context, state) = (text("name"), text("state"));
     if !["pending", "running", "success", "failed", "canceled", "skipped"].contains(&state.as_str()) {
@@ -82,7 +82,7 @@ fn set_status(world: &mut World, request: &Request, commit: &str) -> Option<Answ
         return Some(Answer::of(400, json!({ "message": message })));
     }
     world.statuses.push(Status { commit: commit.to_owned(), context, state, description: text("description") });
-    Some(Answer::of(201, json!({ "id": world.id() })))
+    Some(Answer::of(201, json!({ "id": world.id(), "author": { "username": account } })))
 }
 
 fn comment(world: &World, comment: &Comment) -> Value {

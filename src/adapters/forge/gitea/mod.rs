@@ -111,6 +111,10 @@ impl Dialect for Gitea {
         answer["statuses"].as_array().into_iter().flatten().filter_map(known).collect()
     }
 
+    fn read_status_creator(&self, answer: &Value) -> Option<String> {
+        issues::read_status_creator(answer)
+    }
+
     fn set_status(&self, commit: &str, status: &Status) -> Request {
         self.paths.set_status(
             commit,

@@ -158,6 +158,10 @@ impl Dialect for GitHub {
         statuses::read(answer)
     }
 
+    fn read_status_creator(&self, answer: &Value) -> Option<String> {
+        issues::read_status_creator(answer)
+    }
+
     fn set_status(&self, commit: &str, status: &Status) -> Request {
         self.paths.set_status(commit, statuses::written(status))
     }

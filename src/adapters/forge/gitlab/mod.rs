@@ -94,6 +94,7 @@ impl Dialect for GitLab {
                 .flatten()
                 .map(str::to_owned),
             merged_at: moment(&answer["merged_at"]),
+            comments: answer["user_notes_count"].as_u64(),
             updated: text(&answer["updated_at"]),
         })
     }
@@ -151,6 +152,10 @@ impl Dialect for GitLab {
     }
 
     /// It knows no difference between what is wrong and what could not be found out.
+    fn read_status_creator(&self, answer: &Value) -> Option<String> {
+        answer["author"]["username"].as_str().map(str::to_owned)
+    }
+
     fn set_status(&self, commit: &str, status: &Status) -> Request {
         let state = match status.state {
             State::Pending => "pending",
