@@ -402,6 +402,9 @@ fn forget_what_was_found(class: &mut EC2NodeClass, before: Option<&EC2NodeClass>
     if spec.subnet_selector_terms != old.subnet_selector_terms {
         status.subnets.clear();
     }
+    if spec.capacity_reservation_selector_terms != old.capacity_reservation_selector_terms {
+        status.capacity_reservations.clear();
+    }
 }
 
 /// Statuses wake nobody: whoever writes one has nothing to learn from it.

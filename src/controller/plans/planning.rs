@@ -122,7 +122,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         }
         if let Some((known, in_force)) = self.catalog.as_ref().zip(self.revisions.in_force.as_ref()) {
             let facts = |name: &str| known.classes.get(name).map(|(_, facts)| facts);
-            let written = statuses::write(&self.ports.cluster, snapshot, &plan, in_force, facts, now).await;
+            let when = (now, is_new_revision);
+            let written = statuses::write(&self.ports.cluster, snapshot, &plan, in_force, facts, when).await;
             match written {
                 // Nothing depends on what a pool says of itself.
                 Err(error) if error.kind == PortErrorKind::Denied => self.say_trouble(chain(&error), now),

@@ -16,6 +16,7 @@ use crate::controller::observed::others::is_disowned;
 use crate::controller::observed::view::{label, name_of};
 use crate::core::lifecycle::conditions;
 use crate::core::lifecycle::rollout_failures::Failures;
+use crate::core::lifecycle::selectors::Selectors;
 use crate::core::model::Resources;
 use crate::core::model::resources::format_amount;
 use crate::core::model::static_hash::node_pool_hash;
@@ -26,16 +27,22 @@ use crate::ports::{ClassCondition, ClassFacts, Cluster, PortError, PortErrorKind
 use super::InForce;
 
 /// Writes the status of each class and pool where it changed. One that somebody else changed or removed meanwhile is looked at
-/// next time. `facts`: what the cloud said of a class, by its name.
+/// next time. `facts`: what the cloud said of a class, by its name. `just_applied`: the definitions were applied after the snapshot was
+/// taken.
 pub async fn write<'f, K: Cluster>(
     cluster: &K,
     snapshot: &Snapshot,
     plan: &Plan,
     in_force: &InForce,
     facts: impl Fn(&str) -> Option<&'f ClassFacts>,
-    now: Timestamp,
+    (now, just_applied): (Timestamp, bool),
 ) -> Result<(), PortError> {
     for class in snapshot.node_classes.iter().filter(|class| !is_disowned(&class.metadata)) {
+        // What its status says was found by other terms than those that were just applied: written again, it would be taken for what
+        // the new ones find, and nodes with the old images for what they should be.
+        if just_applied && selects_otherwise(class, in_force) {
+            continue;
+        }
         let Some(facts) = class.metadata.name.as_deref().and_then(&facts) else { continue };
         let status = status_of_class(class, facts, now);
         if class.status.as_ref() != Some(&status) {
@@ -68,6 +75,13 @@ pub fn answered<'f>(
         Some(EC2NodeClass { status: Some(status_of_class(applied, facts, now)), ..class.clone() })
     };
     asked.iter().filter_map(answer).collect()
+}
+
+/// Whether the definitions look for other images, subnets, security groups or reservations than this class.
+fn selects_otherwise(class: &EC2NodeClass, in_force: &InForce) -> bool {
+    let mut defined = in_force.definitions.node_classes.iter();
+    let defined = defined.find(|defined| defined.value.metadata.name == class.metadata.name);
+    defined.is_some_and(|defined| Selectors::of(&defined.value.spec) != Selectors::of(&class.spec))
 }
 
 fn object(api_version: &str, kind: &str, name: &Option<String>, status: &Value) -> Value {
