@@ -11,9 +11,6 @@ use crate::api::preview::PreviewCount;
 use crate::core::plan::{HeldBack, Pending, Plan, ReasonCode, Risk};
 use crate::core::snapshot::Snapshot;
 
-/// Conditions of a NodeClaim by which its cluster says that it should go.
-const SHOULD_GO: [&str; 2] = ["Drifted", "Consolidatable"];
-
 /// The two parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Apart<T> {
@@ -66,14 +63,12 @@ pub(super) fn counts_of_risks(plan: &Plan, base: Option<&Plan>) -> Vec<PreviewCo
 pub(super) fn counts_of_held_back(plan: &Plan, base: Option<&Plan>, snapshot: &Snapshot) -> Vec<PreviewCount> {
     let apart = held_back(plan, base);
     let claims = claims_by_node(snapshot);
-    let rows = |held: &[HeldBack]| {
-        let row = |held: &HeldBack| Row {
-            since: claims.get(held.node.as_str()).and_then(|claim| waits_since(claim, held.code)),
-            ..Row::new(&held.code, 1, format!("{}: {}", held.node, held.text))
-        };
-        held.iter().map(row).collect()
-    };
-    counted(rows(&apart.caused), rows(&apart.anyway))
+    let row = |held: &HeldBack| Row::new(&held.code, 1, format!("{}: {}", held.node, held.text));
+    let caused = apart.caused.iter().map(row).collect();
+    // What the change causes has not been so before.
+    let since = |held: &HeldBack| claims.get(held.node.as_str()).and_then(|claim| waits_since(claim, held.code));
+    let anyway = apart.anyway.iter().map(|held| Row { since: since(held), ..row(held) }).collect();
+    counted(caused, anyway)
 }
 
 pub(super) fn counts_of_pending(plan: &Plan, base: Option<&Plan>) -> Vec<PreviewCount> {
@@ -130,14 +125,17 @@ fn claims_by_node(snapshot: &Snapshot) -> BTreeMap<&str, &NodeClaim> {
     claims
 }
 
-/// Since when the cluster itself has said that the node should go, or when it was last disturbed.
+/// Since when a node has been held back for this, as far as its claim says: since it was last disturbed, since it drifted, since moving its
+/// pods could be tried. Other obstacles may have come up at any time since.
 fn waits_since(claim: &NodeClaim, code: ReasonCode) -> Option<Timestamp> {
-    if code == ReasonCode::ConsolidateAfterNotElapsed {
-        return claim.last_pod_event();
-    }
     let true_since = |kind: &str| {
         let condition = claim.condition(kind).filter(|condition| condition.status == "True")?;
         Some(condition.last_transition_time.0)
     };
-    SHOULD_GO.iter().filter_map(|kind| true_since(kind)).min()
+    match code {
+        ReasonCode::ConsolidateAfterNotElapsed => claim.last_pod_event(),
+        ReasonCode::WaitsForCanary | ReasonCode::RolloutHalted => true_since("Drifted"),
+        ReasonCode::NotCheaper | ReasonCode::PaybackTooLong => true_since("Consolidatable"),
+        _ => None,
+    }
 }
