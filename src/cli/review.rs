@@ -146,8 +146,9 @@ pub(super) async fn look_on(rounds: &mut Rounds, interval: Duration, hooks: Opti
                 None => std::future::pending().await,
             }
         };
+        let pause = rounds.again_after().map_or(interval, |soon| soon.min(interval));
         tokio::select! {
-            () = tokio::time::sleep(interval) => {}
+            () = tokio::time::sleep(pause) => {}
             () = news => {}
         }
     }

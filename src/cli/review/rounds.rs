@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
+use jiff::{SignedDuration, Timestamp};
 use tokio::sync::mpsc;
 
 use super::approvals::Approvals;
@@ -35,6 +36,11 @@ const ANNOUNCED_AFTER: Duration = Duration::from_secs(1);
 /// Clusters of one preview that are announced; behind them there is a status when there is a plan.
 const ANNOUNCED_MAX: usize = 100;
 
+/// So long after a moment was first heard of nothing more happens in its second.
+const SECOND_IS_OVER: Duration = Duration::from_secs(2);
+/// A moment before this is over whatever the two clocks are apart.
+const LONG_AGO: SignedDuration = SignedDuration::from_mins(10);
+
 /// Looks at the open pull requests of one repository.
 pub struct Rounds {
     forge: HostedRepository,
@@ -58,7 +64,34 @@ pub(super) struct Seen {
     pub preview: Preview,
     posted: Vec<Posted>,
     /// How the forge called its state when its comments were read.
-    updated: String,
+    updated: Updated,
+}
+
+/// The moment at which a pull request was last touched, by the forge's word, which has whole seconds: what happens later in the same
+/// second does not change it.
+#[derive(Clone, Debug, Default)]
+struct Updated {
+    text: String,
+    since: Option<Instant>,
+    /// Whether comments were read when its second was surely over.
+    is_over: bool,
+}
+
+impl Updated {
+    /// Of what the forge says now, after what it said before.
+    fn next(&self, text: &str) -> Self {
+        if self.text == text && self.since.is_some() {
+            return self.clone();
+        }
+        Self { text: text.to_owned(), since: Some(Instant::now()), is_over: false }
+    }
+
+    /// After comments were read that were asked for at `asked`.
+    fn read(self, asked: Instant) -> Self {
+        let is_long_ago = self.text.parse::<Timestamp>().is_ok_and(|at| Timestamp::now().duration_since(at) > LONG_AGO);
+        let was_seen_before = self.since.is_some_and(|since| asked.duration_since(since) >= SECOND_IS_OVER);
+        Self { is_over: is_long_ago || was_seen_before, ..self }
+    }
 }
 
 /// What of a posting tells whether it must be done again.
@@ -149,11 +182,15 @@ impl Rounds {
         is_complete
     }
 
-    /// The numbers of those that are not open any more.
-    fn forget_closed(&mut self) -> Vec<u64> {
-        let closed: Vec<u64> =
-            self.seen.keys().filter(|number| self.open.iter().all(|it| it.number != **number)).copied().collect();
-        for number in &closed {
+    /// How soon it is to be looked again, where something may have happened in the second of what was seen last.
+    pub fn again_after(&self) -> Option<Duration> {
+        let may_miss = comments(&self.manner) && self.seen.values().any(|seen| !seen.updated.is_over);
+        may_miss.then_some(SECOND_IS_OVER)
+    }
+
+    /// Those that are not open any more.
+    fn forget(&mut self, closed: &[u64]) {
+        for number in closed {
             self.seen.remove(number);
             self.histories.forget(&self.forge.head_reference(*number));
         }
@@ -167,16 +204,20 @@ impl Rounds {
         if !is_known && !self.plan_and_post(pull_request, base, &[]).await {
             return false;
         }
-        let has_news = self.seen.get(&number).is_some_and(|seen| seen.updated != pull_request.updated);
-        if !has_news || !comments(&self.manner) {
+        let Some(updated) = self.seen.get(&number).map(|seen| seen.updated.next(&pull_request.updated)) else {
+            return true;
+        };
+        if updated.is_over || !comments(&self.manner) {
             return true;
         }
         let asked = Instant::now();
         match commands::obey(self, pull_request).await {
-            Ok(wants_plan) => {
-                let is_done = !wants_plan || self.plan_and_post(pull_request, base).await;
-                if let Some(seen) = self.seen.get_mut(&number) {
-                    seen.updated = pull_request.updated.clone();
+            Ok(Obeyed { wants_plan, answers }) => {
+                let is_done = !wants_plan || self.plan_and_post(pull_request, base, &answers).await;
+                match self.seen.get_mut(&number) {
+                    Some(seen) if is_done => seen.updated = updated.read(asked),
+                    // Planned again in the next round: what was asked for is answered, and nobody asks once more.
+                    _ => drop(self.seen.remove(&number)),
                 }
                 is_done
             }
