@@ -90,7 +90,26 @@ pub async fn obey(rounds: &mut Rounds, pull_request: &PullRequest) -> Result<Obe
         let body = answer(comment.id, rounds.name(), &reply.text, &reply.block, reply.approved.as_ref());
         obeyed.answers.push(rounds.forge().create_comment(pull_request.number, &body).await?);
     }
-    Ok(wants_plan)
+    if !obeyed.answers.is_empty() {
+        remove_further(rounds, pull_request.number, &obeyed.answers).await?;
+    }
+    Ok(obeyed)
+}
+
+/// Somebody else may have answered at the same time, or an answer arrived of which nobody knew: the oldest of each command stays, and all
+/// who look agree on which one that is.
+async fn remove_further(rounds: &Rounds, number: u64, answers: &[Comment]) -> Result<(), ForgeError> {
+    let all = rounds.forge().comments(number).await?;
+    let account = rounds.forge().account().await?;
+    let first_line = |comment: &Comment| comment.body.lines().next().unwrap_or_default().trim_end().to_owned();
+    for answer in answers {
+        let line = first_line(answer);
+        let same = all.iter().filter(|it| first_line(it) == line && rounds.forge().is_by(it, account));
+        for further in same.skip(1) {
+            rounds.forge().remove_comment(number, further.id).await?;
+        }
+    }
+    Ok(())
 }
 
 /// Why a command is not obeyed, whoever is right about it.
