@@ -26,9 +26,11 @@ mod simulate;
 mod snapshot;
 mod why;
 
+use std::ffi::OsStr;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::builder::Resettable;
+use clap::{Arg, CommandFactory, FromArgMatches};
 
 use arguments::{Arguments, Command};
 
@@ -40,10 +42,26 @@ pub fn main() -> ExitCode {
 /// As the first thread has on most systems: what is nested deep needs it.
 const STACK_BYTES: usize = 8 << 20;
 
+/// A variable that a CI system sets to nothing, as of an expression that has no value on a push, says nothing.
+fn parsed() -> Result<Arguments, clap::Error> {
+    let says_nothing = |name: &OsStr| std::env::var_os(name).is_some_and(|value| value.is_empty());
+    let heard = |argument: Arg| match argument.get_env() {
+        Some(name) if says_nothing(name) => argument.env(Resettable::Reset),
+        _ => argument,
+    };
+    let mut command = without_empty(Arguments::command(), &heard);
+    let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+}
+
+fn without_empty(command: clap::Command, heard: &dyn Fn(Arg) -> Arg) -> clap::Command {
+    command.mut_args(heard).mut_subcommands(|command| without_empty(command, heard))
+}
+
 fn parse_and_run() -> ExitCode {
     // Fails only where a pool is there already, which then does it.
     let _pool = rayon::ThreadPoolBuilder::new().stack_size(STACK_BYTES).build_global();
-    let arguments = match Arguments::try_parse() {
+    let arguments = match parsed() {
         Ok(arguments) => arguments,
         Err(error) => return exit::usage(&error),
     };

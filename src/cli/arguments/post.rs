@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum};
 
 use crate::adapters::forge::RepositoryName;
@@ -77,7 +78,7 @@ pub struct ForgeArguments {
     #[arg(long = "name", value_name = "NAME", default_value = "cutlist", value_parser = name)]
     pub forge_name: String,
     /// Send the token without encryption to another machine, as within a cluster
-    #[arg(long)]
+    #[arg(long, env = "CUTLIST_FORGE_ALLOW_PLAIN_HTTP", value_parser = FalseyValueParser::new())]
     pub allow_plain_http: bool,
     /// How long to wait for a forge that limits its rate or is away
     #[arg(long, value_name = "DURATION", default_value = "5m")]

@@ -1,5 +1,6 @@
 //! Which forge, which repository and which credentials: flags first, then our variables, then those of the CI job.
 
+use std::io::Read;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,8 +9,8 @@ use jiff::Timestamp;
 
 use super::{FAILURE, USAGE};
 use crate::adapters::forge::{
-    Access, Address, ForgeError, ForgeKind, Found, HostedRepository, RepositoryName, Secret, SecretSource, Table,
-    found_by_variables, hosted,
+    Access, Address, AddressError, ForgeError, ForgeKind, Found, HostedRepository, RepositoryName, Secret,
+    SecretSource, Table, Variables, found_by_variables, hosted,
 };
 use crate::cli::arguments::{ForgeArgument, ForgeArguments};
 use crate::cli::exit::Failure;
@@ -38,13 +39,22 @@ pub fn resolve(arguments: &ForgeArguments, link: Option<&str>) -> Result<Resolve
             .with_hint("add --forge github, gitea or gitlab, with --url, --repository and --token-file")
     })?;
     let mut found = by_variables.filter(|(of, _)| *of == kind).map(|(_, found)| found).unwrap_or_default();
+    found.pull_request = found.pull_request.or_else(|| event_number(&variables)).or_else(|| number_of_job(&variables));
     if let Some(link) = link {
         found.link = Some(link.to_owned());
     }
     let url = arguments.url.clone().or_else(|| found.url.clone()).or_else(|| kind.usual_url().map(str::to_owned));
     let url = url
         .ok_or_else(|| Failure::usage(USAGE, anyhow!("nothing says where the forge is")).with_hint("add --url URL"))?;
-    let address = Address::parse(&url, arguments.allow_plain_http).map_err(|error| Failure::usage(USAGE, error))?;
+    let address = Address::parse(&url, arguments.allow_plain_http).map_err(|error| {
+        let is_plain = matches!(error, AddressError::NotEncrypted(_));
+        let failure = Failure::usage(USAGE, error);
+        if is_plain {
+            failure.with_hint("add --allow-plain-http where nobody else is on the way, as within a cluster")
+        } else {
+            failure
+        }
+    })?;
     let repository = match (&arguments.forge_repository, &found.repository) {
         (Some(repository), _) => repository.clone(),
         (None, Some(text)) => {
@@ -57,6 +67,39 @@ pub fn resolve(arguments: &ForgeArguments, link: Option<&str>) -> Result<Resolve
     };
     let waiting_at_most = arguments.max_wait.seconds().map_or(Duration::MAX, Duration::from_secs);
     Ok(Resolved { kind, address, repository, access: access(arguments), found, waiting_at_most })
+}
+
+/// An event with its pull request in it is smaller.
+const EVENT_BYTES_MAX: u64 = 16 << 20;
+
+/// The pull request that a job of GitHub's, Gitea's or Forgejo's Actions runs for where the reference does not say it, as of
+/// `pull_request_target` and of comments.
+fn event_number(variable: Variables<'_>) -> Option<u64> {
+    let mut text = String::new();
+    std::fs::File::open(variable("GITHUB_EVENT_PATH")?).ok()?.take(EVENT_BYTES_MAX).read_to_string(&mut text).ok()?;
+    let event: serde_json::Value = serde_json::from_str(&text).ok()?;
+    let of_comment = event["issue"].get("pull_request").map(|_| &event["issue"]["number"]);
+    event["pull_request"]["number"].as_u64().or_else(|| of_comment?.as_u64())
+}
+
+/// What other CI systems call the number of the pull request; all but one say it as it is, and some `false` where there is none.
+fn number_of_job(variable: Variables<'_>) -> Option<u64> {
+    const NUMBERS: [&str; 9] = [
+        // Jenkins, of a multibranch pipeline
+        "CHANGE_ID",
+        "BUILDKITE_PULL_REQUEST",
+        // CircleCI: the address of it
+        "CIRCLE_PULL_REQUEST",
+        // Azure Pipelines: of GitHub, and of Azure Repos
+        "SYSTEM_PULLREQUEST_PULLREQUESTNUMBER",
+        "SYSTEM_PULLREQUEST_PULLREQUESTID",
+        // Woodpecker, and Drone, which it comes from
+        "CI_COMMIT_PULL_REQUEST",
+        "DRONE_PULL_REQUEST",
+        "TRAVIS_PULL_REQUEST",
+        "BITBUCKET_PR_ID",
+    ];
+    NUMBERS.iter().find_map(|name| variable(name)?.rsplit('/').next()?.parse().ok())
 }
 
 fn access(arguments: &ForgeArguments) -> Access {
@@ -124,7 +167,7 @@ impl Resolved {
                 self.source()
             ),
             403 => format!(
-                "what {} holds may not do this: it needs to read {}, and to write its statuses and the comments of its pull requests",
+                "what {} holds may not do this: it needs to read {}, to write its statuses and the comments of its pull requests, and to know whose it is (on Gitea `read:user`)",
                 self.source(),
                 self.repository
             ),
