@@ -82,6 +82,9 @@ pub fn without_plan(proposal: &Proposal<'_>, cluster: &str, environment: &str) -
     None
 }
 
+/// What is said of the next 24 hours where something would happen in them without the change.
+const WITH_ANYWAY: &str = "What would happen without this change is in that as well.";
+
 /// What is said where nothing of ours changed.
 const NOTHING_CHANGED: &str = "nothing changed that decides about nodes";
 
@@ -127,6 +130,10 @@ pub fn planned(proposal: &Proposal<'_>, subject: Subject, on: &Surroundings<'_>)
         let why = "what is hidden can not be kept out of it".to_owned();
         return Previewed { target: failed(why, &subject.cluster, &subject.environment), plan: None };
     };
+    let mut next_24_hours = subject.next_24_hours;
+    if !next_24_hours.is_empty() && base.as_ref().is_some_and(|base| !base.steps.is_empty()) {
+        next_24_hours.push(WITH_ANYWAY.to_owned());
+    }
     let changed = differing(proposal);
     let [risks, held_back, pending] = figures::counts(&plan, base.as_ref(), on.snapshot);
     let verdict = match &base {
@@ -149,7 +156,7 @@ pub fn planned(proposal: &Proposal<'_>, subject: Subject, on: &Surroundings<'_>)
         risks,
         held_back,
         pending,
-        next_24_hours: subject.next_24_hours,
+        next_24_hours,
         causes: causes::of(&changed, proposal, &plan, base.as_ref()),
         markdown: PreviewMarkdown::default(),
     };

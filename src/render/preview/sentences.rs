@@ -216,12 +216,17 @@ pub(super) fn of_snapshot(snapshot: &PreviewSnapshot) -> String {
 /// What the next 24 hours bring, in at most five sentences.
 pub fn next_day(simulation: &Simulation) -> Vec<String> {
     const DAY_SECONDS: u64 = 24 * 3_600;
+    // Fewer say nothing: nodes take longer to come.
+    const SECONDS_MIN: u64 = 60;
     let summary = &simulation.summary;
     let within = match summary.virtual_seconds {
         DAY_SECONDS.. => String::new(),
         // There was too much work in more.
         seconds => format!("The first {} of them: ", duration(seconds)),
     };
+    if summary.virtual_seconds < SECONDS_MIN && !simulation.settled {
+        return vec!["Not simulated: too much happens at once in a cluster of this size.".to_owned()];
+    }
     if summary.nodes_created + summary.nodes_removed == 0 {
         let mut sentences = vec![format!("{within}No node comes or goes.")];
         sentences.extend(waiting(simulation));
