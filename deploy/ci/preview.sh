@@ -5,7 +5,7 @@
 #   FORGE=gitea FORGE_URL=https://git.example.com REPOSITORY=shop/clusters PULL_REQUEST=12 TOKEN_FILE=/run/secrets/forge deploy/ci/preview.sh
 #
 # Writes cutlist-preview.json and cutlist-preview.md to OUTPUT (default: here), and prints the text. Without FORGE nothing is posted.
-# Ends with 0, or with 1 where some cluster has no plan. Needs cutlist, and the history of both revisions in the clone.
+# FORGE_URL may be left out for github.com and gitlab.com. Ends with 0, or with 1 where some cluster has no plan. Needs cutlist, and the history of both revisions in the clone.
 set -eu
 : "${BASE:?what the change goes into, such as origin/main}" "${CLUSTERS:?NAME=SNAPSHOT, several with spaces between}"
 output="${OUTPUT:-.}"
@@ -17,7 +17,8 @@ cutlist preview "$@" -o json > "$output/cutlist-preview.json" || code=$?
 cutlist preview "$@" -o markdown > "$output/cutlist-preview.md" || true
 cutlist preview "$@" || true
 if [ -n "${FORGE:-}" ]; then
-  cutlist post "$output/cutlist-preview.json" --forge "$FORGE" --url "${FORGE_URL:?}" --repository "${REPOSITORY:?}" \
-    --pull-request "${PULL_REQUEST:?}" --token-file "${TOKEN_FILE:?}"
+  set -- "$output/cutlist-preview.json" --forge "$FORGE" --repository "${REPOSITORY:?}"
+  [ -z "${FORGE_URL:-}" ] || set -- "$@" --url "$FORGE_URL"
+  cutlist post "$@" --pull-request "${PULL_REQUEST:?}" --token-file "${TOKEN_FILE:?}"
 fi
 exit "$code"

@@ -238,7 +238,8 @@ fn the_gitlab_component_previews_and_posts() {
                 ("CUTLIST_TOKEN", token),
                 ("CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "main"),
                 ("CI_MERGE_REQUEST_IID", "7"),
-                ("CI_COMMIT_SHA", &job.head),
+                ("CI_COMMIT_SHA", "0000000000000000000000000000000000000000"),
+                ("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA", &job.head),
                 ("CI_SERVER_URL", "https://gitlab.example.com"),
                 ("CI_PROJECT_PATH", "shop/clusters"),
             ],
@@ -275,4 +276,8 @@ fn the_shell_recipe_previews_and_posts() {
     job.run(&["sh"], &script, &[&environment[..], &[("FORGE", "gitea")]].concat());
     let posted = job.posted().unwrap();
     assert_eq!((option(&posted, "--forge"), option(&posted, "--repository")), ("gitea", "shop/clusters"));
+    assert_eq!(option(&posted, "--url"), "https://git.example.com");
+    // Two forges have an address that the program knows.
+    job.run(&["sh"], &script, &[&environment[..], &[("FORGE", "github"), ("FORGE_URL", "")]].concat());
+    assert!(!job.posted().unwrap().contains(&"--url".to_owned()));
 }

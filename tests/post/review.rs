@@ -532,6 +532,8 @@ fn a_webhook_shortens_the_wait_and_proves_whom_it_is_from() {
     }
     let huge = format!("{{\"x\":\"{}\"}}", "x".repeat(2 << 20));
     assert_eq!(send(&sign(&huge), "b", &huge), 413);
+    let form = "payload=%7B%7D";
+    assert_eq!(send(&sign(form), "f", form), 415, "whoever set it up sees that it comes to nothing");
     std::thread::sleep(Duration::from_secs(1));
     assert_eq!(lists(), before, "nothing of that makes it look");
     assert_eq!(send(&good, "c", &body), 202);
