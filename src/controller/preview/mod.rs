@@ -68,8 +68,11 @@ pub fn without_plan(proposal: &Proposal<'_>, cluster: &str, environment: &str) -
     let (base, merged) = (proposal.base.definitions, proposal.merged.definitions);
     let changed = differing(proposal);
     if merged.has_errors() && !(changed.is_empty() && errors(base) == errors(merged)) {
-        let found: Vec<&Diagnostic> = merged.diagnostics.iter().filter(|it| it.severity == Severity::Error).collect();
-        let headline = invalid(&found);
+        let found = found_in(merged);
+        // The author of the change reads it, who may have nothing to do with it.
+        let is_as_before = errors(merged).iter().all(|error| errors(base).contains(error));
+        let subject = if is_as_before { "as the base, this can not be used" } else { "can not be used" };
+        let headline = format!("{subject}: {}", invalid(&found));
         return Some(target(
             PreviewVerdict::Invalid,
             headline,
@@ -143,7 +146,8 @@ pub fn planned(proposal: &Proposal<'_>, subject: Subject, on: &Surroundings<'_>)
     };
     let mut headline = render::headline(&plan, base.as_ref());
     if base.is_none() {
-        headline.push_str("; the base can not be used, so nothing is compared");
+        let why = invalid(&found_in(base_definitions));
+        headline.push_str(&format!("; the base can not be used ({why}), so nothing is compared"));
     }
     let mut target = PreviewTarget {
         cluster: subject.cluster,
@@ -195,12 +199,16 @@ fn errors(definitions: &Definitions) -> Vec<(&str, &str, &str)> {
     errors.map(|it| (it.code.as_str(), it.file.as_str(), it.message.as_str())).collect()
 }
 
+fn found_in(definitions: &Definitions) -> Vec<&Diagnostic> {
+    definitions.diagnostics.iter().filter(|it| it.severity == Severity::Error).collect()
+}
+
 /// `2 errors, such as pools.yaml:7: unknown field`
 fn invalid(errors: &[&Diagnostic]) -> String {
     let first = errors.first().map_or_else(String::new, |it| format!("{}:{}: {}", it.file, it.span.line, it.message));
     match errors.len() {
-        1 => format!("can not be used: {first}"),
-        several => format!("can not be used: {several} errors, such as {first}"),
+        1 => first,
+        several => format!("{several} errors, such as {first}"),
     }
 }
 

@@ -5,7 +5,7 @@ use crate::render::plan::markdown::escape::{code, prose};
 use crate::render::plan::markdown::{BYTES_MAX, CHARACTERS_MAX};
 use crate::render::plan::{REVISION_DIGITS, short};
 
-use super::sentences::of_signatures;
+use super::sentences::{dated, of_signatures};
 
 /// Rows of the table; nobody reads more, and the JSON form has all.
 const ROWS_MAX: usize = 100;
@@ -103,7 +103,7 @@ fn head(preview: &Preview) -> String {
     if preview.targets.len() > 1 {
         text.push_str("| cluster | | |\n|---|---|---|\n");
         for target in preview.targets.iter().take(ROWS_MAX) {
-            text.push_str(&format!("| {} | {} | {} |\n", name(target), word(target), prose(&target.headline)));
+            text.push_str(&format!("| {} | {} | {} |\n", name(target), word(target), prose(&dated(target))));
         }
         if preview.targets.len() > ROWS_MAX {
             text.push_str(&format!("| and {} more | | |\n", preview.targets.len() - ROWS_MAX));

@@ -1,7 +1,11 @@
 //! One cluster of a preview as Markdown: a first screen by which a reviewer can decide, and folded parts, each in several lengths.
 
-use crate::api::preview::{PreviewCount, PreviewMarkdown, PreviewSection, PreviewSeverity, PreviewTarget};
-use crate::core::plan::{Note, NoteCode, Plan, Step};
+use std::collections::BTreeMap;
+
+use crate::api::preview::{
+    PreviewCause, PreviewCount, PreviewMarkdown, PreviewSection, PreviewSeverity, PreviewTarget,
+};
+use crate::core::plan::{Note, NoteCode, Plan, Step, StepKind};
 use crate::core::preview::{caused_steps, held_back, pending, risks, steps_anyway, steps_taken_away};
 use crate::render::plan::markdown::details::{self, Detail};
 use crate::render::plan::markdown::escape::{code, prose};
@@ -170,7 +174,8 @@ fn cut(text: &str) -> String {
 fn sections(plan: &Plan, base: Option<&Plan>) -> Vec<PreviewSection> {
     let caused: Vec<&Step> = caused_steps(plan).collect();
     let gone: Vec<&Step> = steps_taken_away(plan).iter().collect();
-    let anyway = steps_anyway(plan);
+    let as_in_base = as_in_base(plan, base);
+    let anyway: Vec<&Step> = as_in_base.iter().collect();
     let (pending, held_back, risks) = (pending(plan, base), held_back(plan, base), risks(plan, base));
     let mut sections = Vec::new();
     let title = if base.is_some() { "Because of this change" } else { "Nodes" };
@@ -191,6 +196,23 @@ fn sections(plan: &Plan, base: Option<&Plan>) -> Vec<PreviewSection> {
     });
     add("notes", &|detail, text| notes(&plan.notes, detail, text));
     sections
+}
+
+/// What would happen anyway, for the reasons of the base: a node that goes in both may go for another one because of the change.
+fn as_in_base(plan: &Plan, base: Option<&Plan>) -> Vec<Step> {
+    let of_base: BTreeMap<&str, &Step> = base
+        .iter()
+        .flat_map(|base| &base.steps)
+        .filter(|step| step.kind != StepKind::Create)
+        .map(|step| (step.node_claim.as_str(), step))
+        .collect();
+    let as_in_base = |step: &Step| match of_base.get(step.node_claim.as_str()) {
+        Some(other) if other.kind == step.kind && !step.node_claim.is_empty() => {
+            Step { reason: other.reason.clone(), definition: other.definition.clone(), ..step.clone() }
+        }
+        _ => step.clone(),
+    };
+    steps_anyway(plan).into_iter().map(as_in_base).collect()
 }
 
 fn notes(notes: &[Note], detail: Detail, text: &mut String) {

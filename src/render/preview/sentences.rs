@@ -1,6 +1,8 @@
 //! What a preview says in one line of plain text.
 
-use crate::api::preview::{PreviewSignatures, PreviewSnapshot};
+use std::collections::BTreeMap;
+
+use crate::api::preview::{PreviewSignatures, PreviewSnapshot, PreviewTarget};
 use crate::core::model::HourlyPrice;
 use crate::core::plan::simulation::Simulation;
 use crate::core::plan::{HeldBack, NodeCounts, Plan, ReasonCode};
@@ -200,6 +202,15 @@ pub(super) fn warning(snapshot: &PreviewSnapshot) -> Option<String> {
         Staleness::Old => Some(format!("The snapshot is {} old: what happened since is not in this.", age())),
         Staleness::TooOld => Some(format!("The snapshot is {} old: too old to decide by. Take a new one.", age())),
         Staleness::Unknown => Some("Nothing in the snapshot tells when it was taken.".to_owned()),
+    }
+}
+
+/// The headline for a table of clusters: behind the age of a snapshot that is old.
+pub fn dated(target: &PreviewTarget) -> String {
+    let age = target.snapshot.as_ref().filter(|it| matches!(staleness(it), Staleness::Old | Staleness::TooOld));
+    match age.and_then(|snapshot| snapshot.age_seconds) {
+        Some(age) => format!("snapshot {} old: {}", duration(age), target.headline),
+        None => target.headline.clone(),
     }
 }
 
