@@ -47,7 +47,7 @@ pub fn given(comments: &[Comment], name: &str, is_ours: impl Fn(&Comment) -> boo
         let plans = approved_in(&answer.body, name)?;
         let (command, digits) = commands.get(answer.body.lines().next()?.trim_end())?;
         let is_meant = digits.len() >= DIGITS && plans.digests.iter().all(|digest| digest.starts_with(digits.as_str()));
-        (plans.by == command.author && is_meant).then(|| Given { plans, author_id: command.author_id })
+        (plans.by == command.author && is_meant).then_some(Given { plans, author_id: command.author_id })
     };
     comments.iter().filter(|comment| !comment.is_edited && is_ours(comment)).filter_map(of_answer).collect()
 }

@@ -8,7 +8,6 @@ use jiff::Timestamp;
 use super::number;
 use crate::api::node_claim::NodeClaim;
 use crate::api::preview::PreviewCount;
-use crate::core::lifecycle::conditions;
 use crate::core::plan::{HeldBack, Pending, Plan, ReasonCode, Risk};
 use crate::core::snapshot::Snapshot;
 
@@ -135,8 +134,8 @@ fn waits_since(claim: &NodeClaim, code: ReasonCode) -> Option<Timestamp> {
     };
     match code {
         ReasonCode::ConsolidateAfterNotElapsed => claim.last_pod_event(),
-        ReasonCode::WaitsForCanary | ReasonCode::RolloutHalted => true_since(conditions::DRIFTED),
-        ReasonCode::NotCheaper | ReasonCode::PaybackTooLong => true_since(conditions::CONSOLIDATABLE),
+        ReasonCode::WaitsForCanary | ReasonCode::RolloutHalted => true_since("Drifted"),
+        ReasonCode::NotCheaper | ReasonCode::PaybackTooLong => true_since("Consolidatable"),
         _ => None,
     }
 }

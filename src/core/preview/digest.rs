@@ -37,6 +37,16 @@ pub fn digest(plan: &Plan) -> String {
     hexadecimal(hash.finalize())
 }
 
+/// SHA-256 over texts in their order, in hexadecimal: what is said, to tell it from what was said before.
+pub fn hash_of_texts<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
+    let mut hash = Sha256::new();
+    for text in texts {
+        hash.update((text.len() as u64).to_be_bytes());
+        hash.update(text);
+    }
+    hexadecimal(hash.finalize())
+}
+
 fn add_step(step: &Step, add: &mut impl FnMut(&str)) {
     add(&format!("{:?} {} {:?} {:?}", step.kind, step.move_number, step.wave, step.reason.code));
     for text in [&step.node_pool, &step.node_claim, &step.instance_type, &step.zone, &step.capacity_type] {

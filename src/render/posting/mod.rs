@@ -8,10 +8,9 @@ mod status;
 mod summary;
 
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
 use crate::api::preview::{Preview, PreviewSection, PreviewTarget, PreviewVerdict};
-use crate::core::model::hexadecimal;
+use crate::core::preview::hash_of_texts;
 
 use super::plan::markdown::escape::{code, comment as hidden, prose};
 use super::plan::short;
@@ -106,17 +105,11 @@ fn data(preview: &Preview, target: &PreviewTarget, manner: Manner<'_>) -> String
 
 /// A hash over what is read first: the causes with their places, and the first screen without what only tells of the moment.
 fn said(target: &PreviewTarget, manner: Manner<'_>) -> String {
-    let mut hash = Sha256::new();
-    let mut add = |text: &str| {
-        hash.update((text.len() as u64).to_be_bytes());
-        hash.update(text);
-    };
-    for cause in &target.causes {
-        [&cause.path, &cause.line.to_string(), &cause.text].into_iter().for_each(|text| add(text));
-    }
     let screen = first_screen(target, manner);
-    screen.lines().filter(|line| !super::preview::tells_of_the_moment(line)).for_each(add);
-    short(&hexadecimal(hash.finalize()), SAID_DIGITS)
+    let screen = screen.lines().filter(|line| !super::preview::tells_of_the_moment(line));
+    let causes = target.causes.iter().map(|cause| format!("{}:{}: {}", cause.path, cause.line, cause.text));
+    let causes: Vec<String> = causes.collect();
+    short(&hash_of_texts(causes.iter().map(String::as_str).chain(screen)), SAID_DIGITS)
 }
 
 /// For a comment of Markdown. Within JSON's strings both signs may be written as escapes, and then nothing can end the comment; outside of
