@@ -283,8 +283,7 @@ pub(super) fn not_there(document: &Document, pointer: &str, path: &str) -> Findi
     let hint = if path.starts_with('/') {
         "write a path that is relative to the folder of the kustomization"
     } else if path.contains("..") {
-        "a path is relative to the folder of the kustomization, and must not leave the repository; a file that Git does not \
-         track, or of a folder that is no clone, must lie below the folder of its kustomization"
+        "a path is relative to the folder of the kustomization; outside of it only files that Git tracks in this repository are read"
     } else {
         "a path is relative to the folder of the kustomization"
     };

@@ -24,7 +24,7 @@ pub enum NotSaved {
     /// What keeps some of its pods from other nodes; nothing is bought for them.
     NoRoom(NoRoomFor),
     /// One cheaper node would do, and a limit has no room for it beside this one.
-    Limit(LimitInTheWay),
+    Limit(Box<LimitInTheWay>),
     CostsNothing,
     NothingIsSaved,
     /// What is saved is less than what it counts that more of a workload is together.

@@ -89,7 +89,7 @@ impl Pass<'_, '_> {
         let buying = Buying::OneNode { least_weight: source.candidate.weight, most: source.cost() };
         let trial = without(engine, &[source], &mut rooms, buying);
         let trial = trial.map_err(|without_room| match self.limit_in_the_way(engine, source, &rooms) {
-            Some(limit) => NotSaved::Limit(limit).into(),
+            Some(limit) => NotSaved::Limit(Box::new(limit)).into(),
             None => no_place(source, without_room),
         })?;
         self.keep(engine, &[source], &trial).map_err(NotKept::into_refused)

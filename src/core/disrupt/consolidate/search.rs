@@ -604,7 +604,7 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
         }
         budget.spend_on_pods(self.sources[source].candidate.pods.len());
         let limit = self.pass.limit_in_the_way(engine, self.sources[source], &self.rooms);
-        limit.map_or(not_kept, |limit| NotSaved::Limit(limit).into())
+        limit.map_or(not_kept, |limit| NotSaved::Limit(Box::new(limit)).into())
     }
 
     fn over_budget(&self, source: usize, bound: Option<AtMost>) -> Refused {

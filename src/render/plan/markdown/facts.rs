@@ -6,19 +6,29 @@ use crate::render::plan::alike::by_class as grouped;
 use super::details::Detail;
 use super::escape::{code, prose};
 
+/// More of them are folded, so that the nodes stay on the first screen.
+const UNFOLDED_MAX: usize = 3;
+
 /// Everything; in short forms only what replaces nodes or needs a look.
 pub(in crate::render) fn by_class(plan: &Plan, detail: Detail, text: &mut String) {
+    let (mut lists, mut count) = (String::new(), 0);
     for (class, mut facts) in grouped(&plan.cloud_facts) {
         facts.retain(|fact| detail <= Detail::ChangeOnly || fact.code.mark() != '=');
         if facts.is_empty() || detail == Detail::CountsOnly {
             continue;
         }
         let title = if class.is_empty() { "EC2".to_owned() } else { format!("EC2NodeClass {}", code(class)) };
-        text.push_str(&format!("\n#### {title}\n\n"));
+        lists.push_str(&format!("\n#### {title}\n\n"));
+        count += facts.len();
         for fact in facts {
             let sentence = with_place(&fact.text, fact.definition.as_ref());
             let mark = code(&fact.code.mark().to_string());
-            text.push_str(&format!("- {mark} **{}** {}\n", prose(&fact.subject), prose(&sentence)));
+            lists.push_str(&format!("- {mark} **{}** {}\n", prose(&fact.subject), prose(&sentence)));
         }
+    }
+    if count > UNFOLDED_MAX {
+        text.push_str(&format!("\n<details><summary>EC2: <b>{count}</b> facts</summary>\n{lists}\n</details>\n"));
+    } else {
+        text.push_str(&lists);
     }
 }
