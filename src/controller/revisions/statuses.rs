@@ -60,7 +60,7 @@ pub async fn write<'f, K: Cluster>(
     Ok(())
 }
 
-/// Classes with the statuses that [`write`] would give them, of those of which the cloud found out something. `asked`: as they are defined;
+/// Classes with the statuses that [`write()`] would give them, of those of which the cloud found out something. `asked`: as they are defined;
 /// `snapshot`: as they are in the cluster.
 pub fn answered<'f>(
     asked: &[EC2NodeClass],
