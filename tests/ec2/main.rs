@@ -13,6 +13,7 @@ mod calls;
 mod cases;
 mod catalog;
 mod claims;
+mod controller;
 mod denials;
 mod drift;
 mod ends;
@@ -29,25 +30,9 @@ mod validation;
 
 use std::future::Future;
 
-use cutlist::adapters::aws::resolution::cluster::Identity;
-use jiff::Timestamp;
+use scene::{at, identity};
 
 /// Nothing here waits.
 fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
-}
-
-/// When the cases begin.
-fn at(second: i64) -> Timestamp {
-    let begin: Timestamp = "2026-09-01T12:00:00Z".parse().unwrap();
-    begin + jiff::SignedDuration::from_secs(second)
-}
-
-fn identity() -> Identity {
-    Identity {
-        cluster: "demo".to_owned(),
-        region: "us-east-1".to_owned(),
-        installation: "one".to_owned(),
-        kubernetes_version: None,
-    }
 }

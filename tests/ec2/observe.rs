@@ -4,22 +4,17 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use cutlist::adapters::aws::cloud::{AwsCloud, Settings};
-use cutlist::adapters::embedded::{EmbeddedForge, EmbeddedWorld, WorldSettings};
-use cutlist::api::approval_rules::ApprovalRules;
+use cutlist::adapters::embedded::{EmbeddedWorld, WorldSettings};
 use cutlist::controller::events::Event;
-use cutlist::controller::{Controller, Journal, Mode, Options, Ports, Shutdown};
+use cutlist::controller::{Journal, Mode};
 use cutlist::core::catalog::Catalog;
 use cutlist::core::plan::{CloudFactCode, Plan};
-use cutlist::core::planner::decide;
 use cutlist::core::snapshot::Snapshot;
-use cutlist::definitions::GivenVariables;
 use serde_json::{Value, json};
 
 use super::account::Account;
-use super::ends::definitions;
-use super::scene::{account, class, run};
-use super::{at, identity};
+use super::controller::{controller, definitions};
+use super::scene::{account, at, class, run};
 
 const NODE: &str = "ip-10-0-0-1.ec2.internal";
 const PROVIDER_ID: &str = "aws:///us-east-1a/i-0001";
@@ -57,25 +52,6 @@ fn cluster() -> Snapshot {
 async fn plan(account: &Account) -> (Plan, Snapshot) {
     let world = EmbeddedWorld::new(WorldSettings::new(0, at(0)), Catalog::built_in("us-east-1").unwrap());
     world.with(|world| world.load(cluster()));
-    let settings = Settings { identity: identity(), queue: None, may_write: false };
-    let ports = Ports {
-        repository: definitions(),
-        cluster: world.cluster(),
-        cloud: AwsCloud::new(account, world.clock(), settings),
-        forge: EmbeddedForge::default(),
-        clock: world.clock(),
-    };
-    let options = Options {
-        mode: Mode::Observe,
-        applies_definitions: true,
-        lease_transitions: None,
-        installation: "one".to_owned(),
-        approval_floor: ApprovalRules::default(),
-        allows_older_revisions: false,
-        read: Box::new(|files| cutlist::definitions::read(files, &GivenVariables::default())),
-        seed: 0,
-        planner: Box::new(decide),
-    };
     let said: Rc<RefCell<Option<Plan>>> = Rc::default();
     let heard = said.clone();
     let journal = Journal::new(move |_, event| {
@@ -83,7 +59,8 @@ async fn plan(account: &Account) -> (Plan, Snapshot) {
             heard.replace(Some(plan.as_ref().clone()));
         }
     });
-    let mut controller = Controller::new(ports, options, journal, Shutdown::default());
+    let limits = Some(json!({ "cpu": "100" }));
+    let mut controller = controller(account, &world, definitions(limits), Mode::Observe, journal);
     let _ends = tokio::time::timeout(Duration::from_secs(180), controller.run()).await;
     (said.take().expect("a plan"), world.with(|world| world.snapshot()))
 }

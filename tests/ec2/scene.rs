@@ -1,6 +1,8 @@
 //! What launches are tried on: an account, a class, and virtual time.
 
+use cutlist::adapters::aws::resolution::cluster::Identity;
 use cutlist::api::ec2_node_class::EC2NodeClass;
+use jiff::Timestamp;
 use serde_json::json;
 
 use super::account::{Account, Things};
@@ -40,4 +42,19 @@ pub fn class() -> EC2NodeClass {
 /// In virtual time.
 pub fn run<T>(test: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap().block_on(test)
+}
+
+/// When the cases begin.
+pub fn at(second: i64) -> Timestamp {
+    let begin: Timestamp = "2026-09-01T12:00:00Z".parse().unwrap();
+    begin + jiff::SignedDuration::from_secs(second)
+}
+
+pub fn identity() -> Identity {
+    Identity {
+        cluster: "demo".to_owned(),
+        region: "us-east-1".to_owned(),
+        installation: "one".to_owned(),
+        kubernetes_version: None,
+    }
 }

@@ -9,6 +9,8 @@
 mod account;
 #[path = "../../ec2/claims.rs"]
 mod claims;
+#[path = "../../ec2/controller.rs"]
+mod controller;
 #[path = "../../ec2/figures.rs"]
 mod figures;
 #[path = "../../ec2/fleets.rs"]
@@ -25,10 +27,9 @@ mod timed;
 use std::path::PathBuf;
 
 use clap::Parser;
-use cutlist::adapters::aws::resolution::cluster::Identity;
-use jiff::Timestamp;
 
 use figures::Figure;
+use scene::{at, identity};
 
 const COMMAND: &str = "make bench-ec2";
 
@@ -56,20 +57,5 @@ fn main() {
     print!("{text}");
     if let Some(readme) = &arguments.readme {
         machine::replace_block(readme, COMMAND, &(machine::preamble(COMMAND) + &text));
-    }
-}
-
-/// When the scenarios begin.
-fn at(second: i64) -> Timestamp {
-    let begin: Timestamp = "2026-09-01T12:00:00Z".parse().unwrap();
-    begin + jiff::SignedDuration::from_secs(second)
-}
-
-fn identity() -> Identity {
-    Identity {
-        cluster: "demo".to_owned(),
-        region: "us-east-1".to_owned(),
-        installation: "one".to_owned(),
-        kubernetes_version: None,
     }
 }

@@ -4,24 +4,16 @@
 use std::time::{Duration, Instant};
 
 use cutlist::adapters::aws::cloud::{AwsCloud, Settings};
-use cutlist::adapters::embedded::{EmbeddedClock, EmbeddedForge, EmbeddedWorld, WorldSettings};
-use cutlist::api::approval_rules::ApprovalRules;
+use cutlist::adapters::embedded::{EmbeddedClock, EmbeddedWorld, WorldSettings};
 use cutlist::api::node_claim::NodeClaim;
-use cutlist::api::source::SourceFile;
-use cutlist::controller::{Controller, Journal, Mode, Options, Ports, Shutdown};
+use cutlist::controller::{Journal, Mode};
 use cutlist::core::catalog::Catalog;
-use cutlist::core::plan::Revision;
-use cutlist::core::planner::decide;
-use cutlist::core::snapshot::Snapshot;
-use cutlist::definitions::GivenVariables;
-use cutlist::ports::{Cloud, PortError, Repository, RevisionContent};
-use serde_json::json;
+use cutlist::ports::Cloud;
 
-use crate::account::Account;
 use crate::claims::{alternatives, claims, pass, provider_id};
+use crate::controller::{apart, controller, definitions};
 use crate::figures::Figure;
-use crate::scene::{account, class, run};
-use crate::{at, identity};
+use crate::scene::{account, at, class, identity, run};
 
 /// Pods that come one after the other.
 const PODS: u32 = 20;
@@ -34,52 +26,15 @@ const TARGET_MEMORY: &str = "within 5 % after minute 10";
 /// Instances that are launched and ended in a minute.
 const A_MINUTE: usize = 50;
 
-struct Once(Option<RevisionContent>);
-
-impl Repository for Once {
-    async fn poll(&mut self) -> Result<Option<RevisionContent>, PortError> {
-        Ok(self.0.take())
-    }
-
-    async fn changed(&mut self) {
-        std::future::pending::<()>().await;
-    }
-}
-
-fn definitions() -> Once {
-    let pool = json!({ "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": { "name": "default" }, "spec": {
-        "template": { "spec": {
-            "nodeClassRef": { "group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default" },
-            "requirements": [{ "key": "karpenter.sh/capacity-type", "operator": "In", "values": ["on-demand"] }],
-            "expireAfter": "Never" } },
-        "disruption": { "consolidationPolicy": "WhenEmpty", "consolidateAfter": "1h" } } });
-    let settings = json!({ "apiVersion": "cutlist.dev/v1alpha1", "kind": "Settings", "metadata": { "name": "demo" },
-        "spec": { "clusterName": "demo", "region": "us-east-1" } });
-    let class = serde_json::to_value(class()).unwrap();
-    let files = [("pool.yaml", pool), ("class.yaml", class), ("cutlist.yaml", settings)];
-    let files = files.map(|(path, value)| SourceFile::new(path, serde_json::to_string_pretty(&value).unwrap()));
-    let revision = Revision { id: "revision-1".to_owned(), reference: "main".to_owned() };
-    Once(Some(RevisionContent::without_history(revision, "", files.into(), Vec::new())))
-}
-
-/// A Deployment whose pods never share a node.
-fn apart() -> Snapshot {
-    let term = json!({ "topologyKey": "kubernetes.io/hostname", "labelSelector": { "matchLabels": { "app": "web" } } });
-    let deployment = json!({ "metadata": { "name": "web", "namespace": "default" }, "spec": { "replicas": 0,
-        "selector": { "matchLabels": { "app": "web" } }, "template": { "metadata": { "labels": { "app": "web" } }, "spec": {
-            "containers": [{ "name": "main", "resources": { "requests": { "cpu": "1" } } }],
-            "affinity": { "podAntiAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": [term] } } } } } });
-    Snapshot { deployments: vec![serde_json::from_value(deployment).unwrap()].into(), ..Snapshot::default() }
-}
-
 /// The whole controller, with a cluster in memory: from the pod to the call, in real time.
 pub fn pending_pod_to_fleet() -> Figure {
     let account = account();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let mut waits: Vec<Duration> = runtime.block_on(async {
         let world = EmbeddedWorld::new(WorldSettings::new(0, at(0)), Catalog::built_in("us-east-1").unwrap());
-        world.with(|world| world.load(apart()));
-        let mut controller = controller(&account, &world);
+        world.with(|world| world.load(apart(0)));
+        let journal = Journal::new(|_, _| {});
+        let mut controller = controller(&account, &world, definitions(None), Mode::Enforce, journal);
         let pods = async {
             // The first look asks for everything, and the first node needs its template.
             tokio::time::sleep(APART).await;
@@ -117,37 +72,6 @@ pub fn pending_pod_to_fleet() -> Figure {
         found,
         is_met: worst <= Duration::from_millis(200) + WINDOW,
     }
-}
-
-type Played<'a> = Controller<
-    Once,
-    cutlist::adapters::embedded::EmbeddedCluster,
-    AwsCloud<&'a Account, EmbeddedClock>,
-    EmbeddedForge,
-    EmbeddedClock,
->;
-
-fn controller<'a>(account: &'a Account, world: &EmbeddedWorld) -> Played<'a> {
-    let settings = Settings { identity: identity(), queue: None, may_write: true };
-    let ports = Ports {
-        repository: definitions(),
-        cluster: world.cluster(),
-        cloud: AwsCloud::new(account, world.clock(), settings),
-        forge: EmbeddedForge::default(),
-        clock: world.clock(),
-    };
-    let options = Options {
-        mode: Mode::Enforce,
-        applies_definitions: true,
-        lease_transitions: None,
-        installation: "one".to_owned(),
-        approval_floor: ApprovalRules::default(),
-        allows_older_revisions: false,
-        read: Box::new(|files| cutlist::definitions::read(files, &GivenVariables::default())),
-        seed: 0,
-        planner: Box::new(decide),
-    };
-    Controller::new(ports, options, Journal::new(|_, _| {}), Shutdown::default())
 }
 
 /// In virtual time; memory is that of the process.
