@@ -42,12 +42,12 @@ impl<'i> Images<'i> {
     }
 
     /// The names of the types that no image is for, where that is known. O(types x images).
-    pub fn lacking(self, types: &[InstanceType]) -> BTreeSet<String> {
+    pub fn lacking<'t>(self, types: impl IntoIterator<Item = &'t InstanceType>) -> BTreeSet<String> {
         let (Self::Locked(images) | Self::Found { images, all: true }) = self else { return BTreeSet::new() };
         let images: Vec<Requirements> =
             images.iter().map(|image| Requirements::from_entries(&image.requirements)).collect();
         let labels = BTreeMap::new();
         let has_one = |it: &&InstanceType| images.iter().any(|image| accepts(image, it, &labels));
-        types.iter().filter(|it| !has_one(it)).map(|it| it.name.clone()).collect()
+        types.into_iter().filter(|it| !has_one(it)).map(|it| it.name.clone()).collect()
     }
 }

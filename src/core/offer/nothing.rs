@@ -105,8 +105,7 @@ fn launchable(inputs: &Inputs<'_>, pool: &NodePool, names: &[&str]) -> bool {
 fn class_without_image<'p>(inputs: &Inputs<'_>, pool: &'p NodePool, found: &[&InstanceType]) -> Option<&'p str> {
     let name = &pool.spec.template.spec.node_class_ref.name;
     let class = inputs.node_classes.iter().find(|it| it.metadata.name.as_ref() == Some(name))?;
-    let found: Vec<InstanceType> = found.iter().copied().cloned().collect();
-    (Images::of(inputs, class).lacking(&found).len() == found.len()).then_some(name)
+    (Images::of(inputs, class).lacking(found.iter().copied()).len() == found.len()).then_some(name)
 }
 
 fn names_other_regions(inputs: &Inputs<'_>, unmatched: &UnmatchedRequirements) -> bool {

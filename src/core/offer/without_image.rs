@@ -2,26 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::api::ec2_node_class::Ami;
-use crate::core::catalog::InstanceType;
 use crate::core::catalog::matching::Matching;
-use crate::core::catalog::node_class::image_for;
 use crate::core::inputs::Inputs;
 use crate::core::plan::{Note, NoteCode};
 
+use super::images::Images;
 use super::nothing::entries;
 
 /// Types that one note names.
 const TYPES_NAMED: usize = 3;
 
-fn has_image(instance_type: &InstanceType, images: &[Ami]) -> bool {
-    image_for(instance_type, &BTreeMap::new(), images).is_some()
-}
-
 /// For each class the types that its NodePools would buy, and that have no locked image. O(pools x requirements x types), and nothing where
 /// no image is locked.
 pub fn notes(inputs: &Inputs<'_>) -> Vec<Note> {
-    let mut lacking: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let mut lacking: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     let matching = Matching::new(&inputs.catalog.instance_types, &inputs.catalog.region);
     for pool in inputs.node_pools {
         let class = &pool.spec.template.spec.node_class_ref;
@@ -30,8 +24,7 @@ pub fn notes(inputs: &Inputs<'_>) -> Vec<Note> {
         };
         let entries = entries(pool);
         let relevant = matching.relevant(&entries);
-        let allowed = matching.types(&relevant).filter(|it| !has_image(it, images));
-        let names: Vec<&str> = allowed.map(|it| it.name.as_str()).collect();
+        let names = Images::Locked(images).lacking(matching.types(&relevant));
         if !names.is_empty() {
             lacking.entry(&class.name).or_default().extend(names);
         }
@@ -39,8 +32,8 @@ pub fn notes(inputs: &Inputs<'_>) -> Vec<Note> {
     lacking.into_iter().map(|(class, types)| note(class, &types)).collect()
 }
 
-fn note(class: &str, types: &BTreeSet<&str>) -> Note {
-    let named: Vec<&str> = types.iter().take(TYPES_NAMED).copied().collect();
+fn note(class: &str, types: &BTreeSet<String>) -> Note {
+    let named: Vec<&str> = types.iter().take(TYPES_NAMED).map(String::as_str).collect();
     let more = types.len().saturating_sub(TYPES_NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let text = format!(
