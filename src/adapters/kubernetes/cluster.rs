@@ -154,31 +154,11 @@ impl KubernetesCluster {
         _ = tokio::time::timeout(COLLECTED_MAX, quiet).await;
     }
 
-    /// The claim with everything that was written to it, as far as it is known.
-    pub(super) fn latest_claim(&self, name: &str) -> Option<NodeClaim> {
-        match self.node_claims.unseen("", name) {
-            Some(unseen) => unseen,
-            None => {
-                let snapshot = self.snapshot.borrow();
-                let named = |claim: &&NodeClaim| claim.metadata.name.as_deref() == Some(name);
-                snapshot.node_claims.iter().find(named).cloned()
-            }
-        }
-    }
-
-    /// The same for a node.
-    pub(super) fn latest_node(&self, name: &str) -> Option<Node> {
-        self.nodes.unseen("", name).unwrap_or_else(|| {
+    /// The object of that name, of a kind without namespaces, with everything that was written to it, as far as it is known. O(objects).
+    pub(super) fn latest<T: Stored>(&self, reflector: &Reflector<T>, name: &str) -> Option<T> {
+        reflector.unseen("", name).unwrap_or_else(|| {
             let snapshot = self.snapshot.borrow();
-            snapshot.nodes.iter().find(|node| node.metadata.name.as_deref() == Some(name)).cloned()
-        })
-    }
-
-    /// The same for a plan.
-    pub(super) fn latest_plan(&self, name: &str) -> Option<NodePlan> {
-        self.node_plans.unseen("", name).unwrap_or_else(|| {
-            let snapshot = self.snapshot.borrow();
-            snapshot.node_plans.iter().find(|plan| plan.metadata.name.as_deref() == Some(name)).cloned()
+            T::all(&snapshot).iter().find(|object| object.key().1 == name).cloned()
         })
     }
 

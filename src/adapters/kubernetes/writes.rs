@@ -16,7 +16,7 @@ use crate::api::node_plan::NodePlan;
 use crate::api::node_pool::NodePool;
 use crate::core::snapshot::doubts::Unreadable;
 use crate::core::snapshot::kinds::{ForEachKind, Stored, for_each_kind};
-use crate::core::snapshot::nodes::other_lists_replaced;
+use crate::core::snapshot::nodes::{other_lists_replaced, replaces_lists};
 use crate::core::snapshot::{Pod, Snapshot};
 use crate::ports::{Cluster, PortError, PortErrorKind};
 
@@ -90,7 +90,7 @@ impl Cluster for KubernetesCluster {
         let operation = format!("update nodeclaim {name}");
         self.leads(&operation)?;
         let failed = |error| port_error(operation.clone(), error);
-        let Some(before) = self.latest_claim(&name) else {
+        let Some(before) = self.latest(&self.node_claims, &name) else {
             return Err(PortError { operation, kind: PortErrorKind::NotFound, source: None });
         };
         // What others changed since would be set back.
@@ -125,12 +125,12 @@ impl Cluster for KubernetesCluster {
         let name = node.metadata.name.as_deref().unwrap_or_default();
         let operation = format!("patch node {name}");
         self.leads(&operation)?;
-        let newest = self.latest_node(name);
+        let newest = self.latest(&self.nodes, name);
         if newest.as_ref().is_some_and(|newest| other_lists_replaced(node, newest, patch)) {
             return Err(changed_meanwhile(operation));
         }
         // Nor may a list that nobody here has seen yet be replaced. Other changes, such as those of a kubelet, do no harm.
-        let version = newest.filter(|_| replaces_list(patch)).and_then(|newest| newest.metadata.resource_version);
+        let version = newest.filter(|_| replaces_lists(patch)).and_then(|newest| newest.metadata.resource_version);
         let patch = with_version(patch.clone(), version);
         let node = self.core_nodes().patch(name, &PatchParams::default(), &Patch::Merge(&patch)).await;
         let node = node.map_err(|error| port_error(operation, error))?;
@@ -225,7 +225,7 @@ impl Cluster for KubernetesCluster {
                 Err(error) => return Err(port_error(operation, error)),
             }
         }
-        let before = self.latest_plan(&name).and_then(|plan| plan.status);
+        let before = self.latest(&self.node_plans, &name).and_then(|plan| plan.status);
         let patch = json!({ "status": merge_patch(&json!(before), &json!(plan.status)) });
         let written = api.patch_status(&name, &PatchParams::default(), &Patch::Merge(&patch)).await;
         self.node_plans.wrote(written.map_err(|error| port_error(operation, error))?);
@@ -395,10 +395,6 @@ fn reason_of_refusal(status: &kube::core::Status) -> String {
 fn changed_meanwhile(operation: String) -> PortError {
     let operation = format!("{operation}: it changed meanwhile");
     PortError { operation, kind: PortErrorKind::Conflict, source: None }
-}
-
-fn replaces_list(patch: &Value) -> bool {
-    ["/spec/taints", "/metadata/finalizers", "/metadata/ownerReferences"].iter().any(|it| patch.pointer(it).is_some())
 }
 
 fn with_version(mut patch: Value, version: Option<String>) -> Value {

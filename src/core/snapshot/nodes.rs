@@ -20,12 +20,22 @@ pub fn taints(node: &Node) -> &[Taint] {
     node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default()
 }
 
+/// The lists of a node that merge patches replace as a whole, and whether two nodes have the same.
+type ReplacedList = (&'static str, fn(&Node, &Node) -> bool);
+const REPLACED_LISTS: [ReplacedList; 3] = [
+    ("/spec/taints", |one, other| taints(one) == taints(other)),
+    ("/metadata/finalizers", |one, other| one.metadata.finalizers == other.metadata.finalizers),
+    ("/metadata/ownerReferences", |one, other| one.metadata.owner_references == other.metadata.owner_references),
+];
+
+/// Whether a merge patch of a node replaces a list.
+pub fn replaces_lists(patch: &Value) -> bool {
+    REPLACED_LISTS.iter().any(|(pointer, _)| patch.pointer(pointer).is_some())
+}
+
 /// Whether a list that a merge patch replaces is another one on a node as it is `now` than on the node that the patch was made from.
 pub fn other_lists_replaced(before: &Node, now: &Node, patch: &Value) -> bool {
-    let replaces = |pointer: &str| patch.pointer(pointer).is_some();
-    (replaces("/spec/taints") && taints(before) != taints(now))
-        || (replaces("/metadata/finalizers") && before.metadata.finalizers != now.metadata.finalizers)
-        || (replaces("/metadata/ownerReferences") && before.metadata.owner_references != now.metadata.owner_references)
+    REPLACED_LISTS.iter().any(|(pointer, are_same)| patch.pointer(pointer).is_some() && !are_same(before, now))
 }
 
 /// What a Node offers to pods; nothing where that can not be read.
