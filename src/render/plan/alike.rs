@@ -9,7 +9,10 @@ use crate::core::plan::{CloudFact, DefinitionPlace, HeldBack, Pending, ReasonCod
 /// of one is not said of another; their values do not.
 fn shape(text: &str) -> String {
     let word = |word: &str| {
-        if word.split_once('/').is_some_and(|(domain, _)| domain.contains('.')) {
+        // A price for an hour has a dot and a slash, too.
+        let is_domain = |text: &str| text.contains('.') && text.starts_with(|first: char| first.is_ascii_alphabetic());
+        let is_quoted = |character: char| matches!(character, '`' | '"' | '(');
+        if word.split_once('/').is_some_and(|(domain, _)| is_domain(domain.trim_start_matches(is_quoted))) {
             return word.split_once('=').map_or_else(|| word.to_owned(), |(key, _)| format!("{key}=#"));
         }
         let is_particular = word.contains(|character: char| character.is_ascii_digit() || character == '/');
@@ -117,6 +120,8 @@ mod tests {
         assert_eq!(of("topology.k8s.aws/zone-id", "use1-az8"), of("topology.k8s.aws/zone-id", "use1-az9"));
         let taint = |value: &str| shape(&format!("taint example.com/rack={value}:NoSchedule is not tolerated"));
         assert_eq!(taint("17"), taint("18"));
+        let saved = |price: &str| shape(&format!("up to {price}/h could be saved (now {price}/h)"));
+        assert_eq!(saved("$0.0910"), saved("$0.1736"), "figures are figures");
     }
 
     #[test]
