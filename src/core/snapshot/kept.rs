@@ -44,6 +44,7 @@ pub const ANNOTATIONS: &[&str] = &[
     keys::HASH_BEFORE_REDACTION,
     keys::LAUNCHED_CLASS_HASH,
     keys::LAUNCHED_SELECTORS,
+    keys::LAUNCH_ALTERNATIVES,
     keys::MIN_VALUES_RELAXED,
     keys::MOVE,
     keys::NODE_POOL_HASH,
@@ -352,6 +353,20 @@ pub struct Messages {
 
 /// Of all other conditions the message is empty.
 pub const MESSAGES: &[Messages] = &[
+    Messages {
+        kind: "EC2NodeClass",
+        always: &[],
+        unless_true: &[
+            "AMIsReady",
+            "CapacityReservationsReady",
+            "InstanceProfileReady",
+            "PlacementGroupReady",
+            "Ready",
+            "SecurityGroupsReady",
+            "SubnetsReady",
+            "ValidationSucceeded",
+        ],
+    },
     Messages { kind: "Node", always: &[], unless_true: &["Ready"] },
     Messages {
         kind: "NodeClaim",
