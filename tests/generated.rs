@@ -22,6 +22,7 @@ use cutlist::api::signing_policy::SigningPolicyDocument;
 use cutlist::core::plan::Plan;
 use cutlist::core::plan::calendar::Calendar;
 use cutlist::core::plan::simulation::Simulation;
+use cutlist::core::scheduler::volumes::ALTERNATIVES_MAX;
 use cutlist::core::snapshot::collect::OBJECTS_MAX;
 use cutlist::core::snapshot::kept;
 use cutlist::core::snapshot::limits::LIMITS as OF_A_POD;
@@ -119,9 +120,15 @@ fn limits() -> String {
     OF_A_POD.iter().for_each(|limit| writeln!(text, "| {} | {} |", limit.field, limit.most).unwrap());
     text.push_str(
         "\n## All pods together\n\nThe work that pods make is counted: preferences times constraints, for each pod that differs from the others. Where it is more than one plan may \
-         take, those that make most of it stay pending with the same reason, so that whoever asks for little never waits for them. The pods may name 256 resources that no node has.\n\
-         \n## Files\n\n| what | most |\n|---|---|\n",
+         take, those that make most of it stay pending with the same reason, so that whoever asks for little never waits for them. The pods may name 256 resources that no node has.\n",
     );
+    writeln!(
+        text,
+        "\n## Volumes of one pod\n\nThere may be {ALTERNATIVES_MAX} places where a pod can reach its volumes: terms of the node affinity of a PersistentVolume, \
+         `allowedTopologies` of a StorageClass, and combinations of those of several volumes. A pod whose volumes have more stays pending, and the plan says so."
+    )
+    .unwrap();
+    text.push_str("\n## Files\n\n| what | most |\n|---|---|\n");
     for (what, most) in [
         ("bytes of a file", UNPACKED_BYTES_MAX),
         ("bytes that gzip of JSON unpacks to", UNPACKED_BYTES_MAX),

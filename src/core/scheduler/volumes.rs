@@ -18,8 +18,8 @@ use crate::core::snapshot::{Pod, Snapshot};
 
 use super::selector;
 
-/// More combinations of volume alternatives than this are not tried; a pod with that many is reported.
-const ALTERNATIVES_MAX: usize = 64;
+/// The most places that the volumes of one pod may be in, any of which will do. A pod with more is not planned for, and said to be pending for that.
+pub const ALTERNATIVES_MAX: usize = 64;
 
 /// Set on a claim when it and its volume know each other.
 const BIND_COMPLETED: &str = "pv.kubernetes.io/bind-completed";
@@ -83,7 +83,9 @@ pub enum VolumeError {
     Unreachable(String),
     #[error("StorageClass {0} makes volumes nowhere: each of its allowedTopologies is empty, which matches no node")]
     NoTopology(String),
-    #[error("the volumes together allow more than 64 combinations of topology")]
+    #[error(
+        "the volumes allow more than {ALTERNATIVES_MAX} combinations of topology, which is the most that is planned for"
+    )]
     TooManyAlternatives,
     #[error("the volumes can not be reached from any one node")]
     Contradiction,
@@ -289,6 +291,7 @@ impl<'a> VolumeIndex<'a> {
             return Ok((self.free_volumes(claim, namespace, name, spec)?, None));
         }
         let topologies = class.allowed_topologies.as_deref().unwrap_or_default();
+        within_limit(topologies.len())?;
         let named = topologies.iter().filter(|term| term.match_label_expressions.iter().flatten().next().is_some());
         let alternatives: Vec<Requirements> = named.map(topology_requirements).collect();
         if alternatives.is_empty() && !topologies.is_empty() {
@@ -320,12 +323,9 @@ impl<'a> VolumeIndex<'a> {
                 return Ok(Vec::new());
             }
             places.extend(alternatives);
+            within_limit(places.len())?;
         }
-        match places.len() {
-            0 => Err(VolumeError::NoVolume(claim.to_owned())),
-            count if count > ALTERNATIVES_MAX => Err(VolumeError::TooManyAlternatives),
-            _ => Ok(places),
-        }
+        if places.is_empty() { Err(VolumeError::NoVolume(claim.to_owned())) } else { Ok(places) }
     }
 }
 
@@ -355,6 +355,7 @@ pub fn is_reached_only_from(volume: &PersistentVolume, node: &str, host_name: &s
 /// one may name several, joined by two underscores. Empty: every node does.
 fn reachable_from(volume: &PersistentVolume) -> Result<Vec<Requirements>, VolumeError> {
     let affinity = volume.spec.as_ref().and_then(|spec| spec.node_affinity.as_ref()?.required.as_ref());
+    within_limit(affinity.map_or(0, |selector| selector.node_selector_terms.len()))?;
     let terms = affinity.map(selector_requirements);
     if terms.as_ref().is_some_and(Vec::is_empty) {
         return Err(VolumeError::Unreachable(volume.metadata.name.clone().unwrap_or_default()));
@@ -409,13 +410,15 @@ pub(super) fn combine(one: Vec<Requirements>, two: Vec<Requirements>) -> Result<
             let mut both = first.clone();
             both.extend(second);
             combined.push(both);
+            within_limit(combined.len())?;
         }
     }
-    match combined.len() {
-        0 => Err(VolumeError::Contradiction),
-        count if count > ALTERNATIVES_MAX => Err(VolumeError::TooManyAlternatives),
-        _ => Ok(combined),
-    }
+    if combined.is_empty() { Err(VolumeError::Contradiction) } else { Ok(combined) }
+}
+
+/// Each alternative is read, and tried, for each pod that uses the volume: so they are counted before.
+fn within_limit(alternatives: usize) -> Result<(), VolumeError> {
+    if alternatives > ALTERNATIVES_MAX { Err(VolumeError::TooManyAlternatives) } else { Ok(()) }
 }
 
 /// The requirements of the terms of a node selector, any of which will do. An empty term matches no node, and stands for nothing; so
