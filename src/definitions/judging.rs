@@ -56,6 +56,9 @@ impl Judged {
         findings.extend(amounts::too_much_of(kind, &document));
         // What is far too long is not looked at entry by entry.
         let is_too_long = amounts::is_far_too_long(kind, &document);
+        if !is_too_long {
+            findings.extend(rules::requirements::check(kind, &document));
+        }
         for rule in rules::all().iter().filter(|_| !is_too_long) {
             if let Check::Document(kinds, check) = rule.check
                 && kinds.contains(&kind)

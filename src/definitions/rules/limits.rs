@@ -3,14 +3,14 @@
 use serde_json::Value;
 
 use super::Rule;
-use super::auto_mode::{is_of_another_provider, is_of_auto_mode};
-use super::requirements::{self, MATCHING, OF_CLASS, PLACES};
+use super::auto_mode::is_of_auto_mode;
+use super::requirements::TypesLeft;
+use crate::core::catalog::matching::Matching;
 use crate::core::model::{Quantity, Resources, resources};
 use crate::definitions::diagnostic::Severity::{Note, Warning};
 use crate::definitions::document::{Document, spans};
 use crate::definitions::findings::{Finding, Place};
 use crate::definitions::kinds::Kind;
-use crate::definitions::revision::{Object, Revision};
 use crate::definitions::suggest;
 
 const LIMITS: &str = "/spec/limits";
@@ -23,12 +23,11 @@ pub static OF_NOTHING: Rule = Rule::document(
     &[Kind::NodePool],
     of_nothing,
 );
-pub static BELOW_ALL: Rule = Rule::revision(
+pub static BELOW_ALL: Rule = Rule::pass(
     "CL0321",
     "limit-below-every-type",
     Warning,
     "The limits of a pool leave room for one node of some instance type that matches.",
-    below_all,
 );
 
 pub static RULES: &[&Rule] = &[&OF_NOTHING, &BELOW_ALL];
@@ -78,16 +77,10 @@ fn of_nothing(document: &Document) -> Vec<Finding> {
     findings
 }
 
-fn below_all(revision: &Revision<'_>) -> Vec<Finding> {
-    let is_ours = |pool: &&Object| !is_of_auto_mode(&pool.document) && !is_of_another_provider(&pool.document);
-    revision.of(Kind::NodePool).filter(is_ours).flat_map(below_all_of).collect()
-}
-
-fn below_all_of(pool: &Object) -> Vec<Finding> {
-    let document = &pool.document;
+pub(super) fn below_all(document: &Document, types: &TypesLeft<'_>, matching: &Matching<'_>) -> Vec<Finding> {
     let limits: Vec<(String, &str, i64)> = document.members(LIMITS).filter_map(limit).collect();
     // Static pools limit nodes by another rule.
-    if limits.is_empty() || document.value.pointer("/spec/replicas").is_some() {
+    if limits.is_empty() || document.value.pointer("/spec/replicas").is_some() || is_of_auto_mode(document) {
         return Vec::new();
     }
     let mut findings = Vec::new();
@@ -98,13 +91,10 @@ fn below_all_of(pool: &Object) -> Vec<Finding> {
         finding.severity = Note;
         findings.push(finding);
     }
-    let Some(matching) = MATCHING.as_ref().filter(|_| findings.is_empty()) else { return findings };
-    let lists = requirements::lists(pool);
-    let entries: Vec<_> = lists
-        .iter()
-        .flat_map(|list| requirements::entries(list, |key| !OF_CLASS.contains(&key) && !PLACES.contains(&key)))
-        .collect();
-    let relevant = matching.relevant(&entries);
+    if !findings.is_empty() {
+        return findings;
+    }
+    let relevant = matching.relevant(&types.entries);
     let types: Vec<_> = matching.types(&relevant).collect();
     for (pointer, resource, limit) in &limits {
         let of_types = types.iter().map(|it| (it.capacity.get(resource), it.name.as_str()));

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use super::Rule;
 use super::auto_mode::{is_of_another_provider, is_of_auto_mode};
 use super::zones::meant_by;
+use super::{limits, min_values};
 use crate::api::keys;
 use crate::api::node_pool::{CLASS_GROUP, CLASS_KIND, NodePool, NodeSelectorRequirement, Operator};
 use crate::core::catalog::Catalog;
@@ -24,34 +25,26 @@ use crate::definitions::findings::{Finding, Place};
 use crate::definitions::kinds::Kind;
 use crate::definitions::revision::{Object, Revision};
 
-pub static VALUE: Rule = Rule::revision(
+pub static VALUE: Rule = Rule::pass(
     "CL0325",
     "value-of-no-instance-type",
     Warning,
     "Values that requirements and selectors name are those of some instance type.",
-    |revision| faults(revision, &VALUE, of_a_value),
 );
-pub static BOUND: Rule = Rule::revision(
+pub static BOUND: Rule = Rule::pass(
     "CL0326",
     "bound-beyond-instance-types",
     Warning,
     "Gt, Lt, Gte, Lte and DoesNotExist leave some instance type.",
-    |revision| faults(revision, &BOUND, |fault, operator| fault.matches_nothing && !is_list(operator)),
 );
-pub static UNIT: Rule = Rule::revision(
+pub static UNIT: Rule = Rule::pass(
     "CL0327",
     "bound-in-another-unit",
     Warning,
     "Bounds are in the unit of the label, and leave out some instance type.",
-    |revision| faults(revision, &UNIT, |fault, operator| !fault.matches_nothing && !is_list(operator)),
 );
-pub static TOGETHER: Rule = Rule::revision(
-    "CL0328",
-    "no-instance-type-for-all",
-    Warning,
-    "Some instance type matches all requirements together.",
-    together,
-);
+pub static TOGETHER: Rule =
+    Rule::pass("CL0328", "no-instance-type-for-all", Warning, "Some instance type matches all requirements together.");
 pub static ZONE: Rule = Rule::revision(
     "CL0329",
     "zone-of-another-region",
@@ -59,12 +52,11 @@ pub static ZONE: Rule = Rule::revision(
     "Zones are in the region that is planned for.",
     zone_of_another_region,
 );
-pub static PRICE: Rule = Rule::revision(
+pub static PRICE: Rule = Rule::pass(
     "CL0330",
     "instance-types-without-price",
     Note,
     "Some instance type that matches the requirements of a pool has a price in the catalog.",
-    without_price,
 );
 
 pub static RULES: &[&Rule] = &[&VALUE, &BOUND, &UNIT, &TOGETHER, &ZONE, &PRICE];
@@ -90,13 +82,6 @@ fn matching_of(catalog: &Catalog) -> Matching<'_> {
 fn is_list(operator: Operator) -> bool {
     matches!(operator, Operator::In | Operator::NotIn)
 }
-
-fn of_a_value(fault: &Fault, operator: Operator) -> bool {
-    is_list(operator) && fault.value.is_some()
-}
-
-/// Whether a fault, under an operator, is what a rule is about.
-type Concerns = fn(&Fault, Operator) -> bool;
 
 /// One requirement, or one label of a selector, and where it stands.
 pub(super) struct Written {
@@ -124,26 +109,26 @@ pub(super) struct List {
 }
 
 /// Lists of requirements of one object: of a pool and an overlay one, of a pod its selector with each term of its affinity.
-pub(super) fn lists(object: &Object) -> Vec<List> {
-    match object.kind {
+pub(super) fn lists(kind: Kind, document: &Document) -> Vec<List> {
+    match kind {
         Kind::NodePool => {
             // What is sold there, and labels of its nodes, nobody knows here.
-            if is_of_another_provider(&object.document) {
+            if is_of_another_provider(document) {
                 return Vec::new();
             }
             let pointer = "/spec/template/spec/requirements";
-            let mut written = labels(&object.document, "/spec/template/metadata/labels");
-            written.extend(requirements(&object.document, pointer));
-            if is_of_auto_mode(&object.document) {
+            let mut written = labels(document, "/spec/template/metadata/labels");
+            written.extend(requirements(document, pointer));
+            if is_of_auto_mode(document) {
                 written.iter_mut().for_each(as_of_karpenter);
             }
             vec![List { pointer: pointer.to_owned(), written }]
         }
         Kind::NodeOverlay => {
             let pointer = "/spec/requirements";
-            vec![List { pointer: pointer.to_owned(), written: requirements(&object.document, pointer) }]
+            vec![List { pointer: pointer.to_owned(), written: requirements(document, pointer) }]
         }
-        Kind::PodTemplate => lists_of_pod(&object.document, "/template/spec"),
+        Kind::PodTemplate => lists_of_pod(document, "/template/spec"),
         _ => Vec::new(),
     }
 }
@@ -191,48 +176,62 @@ fn labels(document: &Document, pointer: &str) -> Vec<Written> {
     document.members(pointer).filter_map(read).collect()
 }
 
+const KINDS: [Kind; 3] = [Kind::NodePool, Kind::NodeOverlay, Kind::PodTemplate];
+
 pub(super) fn objects<'r>(revision: &'r Revision<'_>) -> impl Iterator<Item = &'r Object> {
-    [Kind::NodePool, Kind::NodeOverlay, Kind::PodTemplate].into_iter().flat_map(|kind| revision.of(kind))
+    KINDS.into_iter().flat_map(|kind| revision.of(kind))
 }
 
-/// What single requirements get wrong, as far as `concerns` the rule.
-fn faults(revision: &Revision<'_>, rule: &'static Rule, concerns: Concerns) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for object in objects(revision) {
-        for list in lists(object) {
-            for written in &list.written {
-                findings.extend(faults_of(&object.document, object.kind, written, rule, concerns));
-            }
+/// What one object asks of instance types, held against the catalog. Its requirements are read once for all rules about them.
+/// O(requirements x instance types).
+pub fn check(kind: Kind, document: &Document) -> Vec<Finding> {
+    let Some(matching) = MATCHING.as_ref().filter(|_| KINDS.contains(&kind)) else { return Vec::new() };
+    let lists = lists(kind, document);
+    let written = lists.iter().flat_map(|list| &list.written);
+    let mut findings: Vec<Finding> = written.flat_map(|written| faults(document, kind, written, matching)).collect();
+    let types: Vec<TypesLeft<'_>> = lists.iter().map(|list| TypesLeft { list, entries: entries(list) }).collect();
+    findings.extend(types.iter().filter_map(|types| together(document, kind, types, matching)));
+    if kind == Kind::NodePool {
+        for types in &types {
+            findings.extend(without_price(document, types, matching));
+            findings.extend(min_values::too_few(document, types, matching));
+            findings.extend(limits::below_all(document, types, matching));
         }
     }
     findings
 }
 
-fn faults_of(
-    document: &Document,
-    kind: Kind,
-    written: &Written,
-    rule: &'static Rule,
-    concerns: Concerns,
-) -> Vec<Finding> {
+/// What counts of a list for types alone: places depend on the region, and what a class decides is not of the type.
+pub(super) struct TypesLeft<'l> {
+    pub(super) list: &'l List,
+    pub(super) entries: Vec<Entry>,
+}
+
+/// What a single requirement gets wrong.
+fn faults(document: &Document, kind: Kind, written: &Written, matching: &Matching<'_>) -> Vec<Finding> {
     let key = normalized(&written.entry.key);
     let said_elsewhere = OF_CLASS.contains(&key)
         || PLACES.contains(&key)
         || (kind == Kind::NodePool && !written.is_label && SAID_OF_POOLS.contains(&key));
+    if said_elsewhere {
+        return Vec::new();
+    }
     // A capacity type that is reserved is in no catalog, but in the account.
     let is_reserved = |fault: &Fault| {
         let value = fault.value.and_then(|index| written.entry.values.get(index));
         key == keys::CAPACITY_TYPE && value.is_some_and(|value| value == keys::RESERVED)
     };
-    let Some(matching) = MATCHING.as_ref().filter(|_| !said_elsewhere) else { return Vec::new() };
     let faults = matching.values.faults(key, written.entry.operator, &written.entry.values);
-    let faults = faults.into_iter().filter(|fault| concerns(fault, written.entry.operator) && !is_reserved(fault));
-    faults
-        .map(|fault| {
-            let finding = Finding::at(rule, document, &written.place(fault.value), Place::Value, fault.message.clone());
-            finding.maybe_hint(fault.hint)
-        })
-        .collect()
+    let finding = |fault: Fault| {
+        let rule: &'static Rule = match (is_list(written.entry.operator), fault.matches_nothing) {
+            (true, _) => fault.value.map(|_| &VALUE)?,
+            (false, true) => &BOUND,
+            (false, false) => &UNIT,
+        };
+        let place = written.place(fault.value);
+        Some(Finding::at(rule, document, &place, Place::Value, fault.message).maybe_hint(fault.hint))
+    };
+    faults.into_iter().filter(|fault| !is_reserved(fault)).filter_map(finding).collect()
 }
 
 /// Of a workload beside the definitions: what its pods ask for on labels that only nodes of EC2 have.
@@ -240,52 +239,37 @@ pub fn of_workload(document: &Document) -> Vec<Finding> {
     let spec = ["/spec/template/spec", "/spec/jobTemplate/spec/template/spec", "/template/spec", "/spec"];
     let is_pods =
         |spec: &&'static str| document.value.pointer(&format!("{spec}/containers")).is_some_and(Value::is_array);
-    let Some(spec) = spec.into_iter().find(is_pods) else { return Vec::new() };
+    let Some((spec, matching)) = spec.into_iter().find(is_pods).zip(MATCHING.as_ref()) else { return Vec::new() };
     let is_of_ec2 = |written: &&Written| {
         let key = normalized(&written.entry.key);
         key.starts_with(AWS_PREFIX) || matches!(key, keys::INSTANCE_TYPE | keys::CAPACITY_TYPE)
     };
     let lists = lists_of_pod(document, spec);
     let written = lists.iter().flat_map(|list| &list.written).filter(is_of_ec2);
-    let rules: [(&'static Rule, Concerns); 2] =
-        [(&VALUE, of_a_value), (&BOUND, |fault, operator| fault.matches_nothing && !is_list(operator))];
-    let findings = written.flat_map(|written| {
-        rules.into_iter().flat_map(|(rule, concerns)| faults_of(document, Kind::PodTemplate, written, rule, concerns))
-    });
-    findings.collect()
+    let mut findings: Vec<Finding> =
+        written.flat_map(|written| faults(document, Kind::PodTemplate, written, matching)).collect();
+    findings.retain(|finding| finding.rule.code != UNIT.code);
+    findings
 }
 
-/// What counts of a list for types alone: places depend on the region, and faults have been said.
-fn together(revision: &Revision<'_>) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for object in objects(revision) {
-        for list in lists(object).iter().filter(|list| !list.written.is_empty()) {
-            let Some(matching) = MATCHING.as_ref() else { return Vec::new() };
-            let entries = entries(list, |key| !OF_CLASS.contains(&key) && !PLACES.contains(&key));
-            let Some(unmatched) = matching.unmatched(&entries).filter(|it| it.match_nothing.is_empty()) else {
-                continue;
-            };
-            let keys: Vec<&str> = unmatched.exclude_each_other.iter().map(|it| it.key.as_str()).collect();
-            // That requirements on one key exclude each other is an error of its own.
-            let is_error = || keys.windows(2).all(|pair| pair[0] == pair[1]) && excludes_all(list, keys[0]);
-            let Some(last) = list.written.iter().rfind(|it| keys.contains(&normalized(&it.entry.key))) else {
-                continue;
-            };
-            if object.kind == Kind::NodePool && is_error() {
-                continue;
-            }
-            let place = if last.is_label { last.pointer.clone() } else { format!("{}/key", last.pointer) };
-            let finding = Finding::at(&TOGETHER, &object.document, &place, Place::Value, unmatched.together_text());
-            findings.push(finding.hint(match object.kind {
-                Kind::NodePool => "the pool makes no node, unless the catalog is older than the type that is meant",
-                Kind::NodeOverlay => {
-                    "the overlay changes nothing, unless the catalog is older than the type that is meant"
-                }
-                _ => "no new node takes the pod, unless the catalog is older than the type that is meant",
-            }));
-        }
+/// Requirements that no type meets together, where each alone some type meets: the others have been said.
+fn together(document: &Document, kind: Kind, types: &TypesLeft<'_>, matching: &Matching<'_>) -> Option<Finding> {
+    let TypesLeft { list, entries } = types;
+    let unmatched = matching.unmatched(entries).filter(|it| it.match_nothing.is_empty())?;
+    let keys: Vec<&str> = unmatched.exclude_each_other.iter().map(|it| it.key.as_str()).collect();
+    let last = list.written.iter().rfind(|it| keys.contains(&normalized(&it.entry.key)))?;
+    // That requirements on one key exclude each other is an error of its own.
+    let is_error = || keys.windows(2).all(|pair| pair[0] == pair[1]) && excludes_all(list, keys[0]);
+    if kind == Kind::NodePool && is_error() {
+        return None;
     }
-    findings
+    let place = if last.is_label { last.pointer.clone() } else { format!("{}/key", last.pointer) };
+    let finding = Finding::at(&TOGETHER, document, &place, Place::Value, unmatched.together_text());
+    Some(finding.hint(match kind {
+        Kind::NodePool => "the pool makes no node, unless the catalog is older than the type that is meant",
+        Kind::NodeOverlay => "the overlay changes nothing, unless the catalog is older than the type that is meant",
+        _ => "no new node takes the pod, unless the catalog is older than the type that is meant",
+    }))
 }
 
 /// Whether what a list says of one key leaves no value, whichever types there are.
@@ -295,33 +279,25 @@ fn excludes_all(list: &List, key: &str) -> bool {
     allowed.reduce(|one, other| one.intersection(&other)).is_some_and(|allowed| allowed.is_contradiction())
 }
 
-pub(super) fn entries(list: &List, counts: impl Fn(&str) -> bool) -> Vec<Entry> {
+fn entries(list: &List) -> Vec<Entry> {
     let entries = list.written.iter().map(|written| Entry::new(&written.entry));
-    entries.filter(|entry| counts(&entry.key)).collect()
+    entries.filter(|entry| !OF_CLASS.contains(&entry.key.as_str()) && !PLACES.contains(&entry.key.as_str())).collect()
 }
 
-/// Pools that only types without a price would serve.
-fn without_price(revision: &Revision<'_>) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for pool in revision.of(Kind::NodePool) {
-        for list in lists(pool).iter().filter(|list| !list.written.is_empty()) {
-            let Some((catalog, matching)) = CATALOG.as_ref().zip(MATCHING.as_ref()) else { return Vec::new() };
-            let entries = entries(list, |key| !OF_CLASS.contains(&key) && !PLACES.contains(&key));
-            let relevant = matching.relevant(&entries);
-            let mut found = matching.types(&relevant).peekable();
-            let Some(first) = found.peek().map(|it| it.name.clone()) else { continue };
-            if found.all(|it| it.offerings.iter().all(|offering| !offering.available)) {
-                let message = format!(
-                    "only instance types without a price in the catalog of {} match, such as `{first}`",
-                    catalog.date
-                );
-                let finding = Finding::at(&PRICE, &pool.document, &list.pointer, Place::Key, message);
-                findings
-                    .push(finding.hint("no plan chooses them: give a catalog that has their prices with --catalog"));
-            }
-        }
+/// A pool that only types without a price would serve.
+fn without_price(document: &Document, types: &TypesLeft<'_>, matching: &Matching<'_>) -> Option<Finding> {
+    let TypesLeft { list, entries } = types;
+    let catalog = CATALOG.as_ref().filter(|_| !list.written.is_empty())?;
+    let relevant = matching.relevant(entries);
+    let mut found = matching.types(&relevant).peekable();
+    let first = found.peek()?.name.clone();
+    if !found.all(|it| it.offerings.iter().all(|offering| !offering.available)) {
+        return None;
     }
-    findings
+    let message =
+        format!("only instance types without a price in the catalog of {} match, such as `{first}`", catalog.date);
+    let finding = Finding::at(&PRICE, document, &list.pointer, Place::Key, message);
+    Some(finding.hint("no plan chooses them: give a catalog that has their prices with --catalog"))
 }
 
 /// The region that definitions are for, by what they say themselves.
@@ -353,7 +329,7 @@ fn zone_of_another_region(revision: &Revision<'_>) -> Vec<Finding> {
     let region = region(revision);
     let mut findings = Vec::new();
     for object in objects(revision) {
-        for list in lists(object) {
+        for list in lists(object.kind, &object.document) {
             let places = list
                 .written
                 .iter()

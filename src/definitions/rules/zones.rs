@@ -25,7 +25,7 @@ fn no_place(revision: &Revision<'_>) -> Vec<Finding> {
     let region = region(revision).name;
     let mut findings = Vec::new();
     for object in objects(revision) {
-        for list in lists(object) {
+        for list in lists(object.kind, &object.document) {
             let of_values = |operator| matches!(operator, Operator::In | Operator::NotIn);
             for written in list.written.iter().filter(|written| of_values(written.entry.operator)) {
                 let Some(wanted) = meant_by(normalized(&written.entry.key)) else { continue };
