@@ -70,6 +70,8 @@ pub struct OpenNode {
     pub room_most: Vector,
     /// By key of the template's `minValues`, what is asked for instead; empty while that is what the pool says.
     pub min_values: Vec<usize>,
+    /// Whether the set is less than the node could be: somebody settled on what to buy.
+    pub is_cut: bool,
     /// What it takes of limits.
     pub limit_capacity: LimitedCapacity,
 }

@@ -9,6 +9,7 @@ mod devices;
 mod division;
 mod existing;
 mod meetings;
+mod min_values;
 mod opening;
 mod refused;
 mod table;
@@ -459,7 +460,8 @@ impl<'p, 'a> Engine<'p, 'a> {
         let Some(open) = self.hosts[host].open.as_deref() else { return };
         let (template, before) = (open.template, Rc::clone(&open.limit_capacity));
         let room_most = self.problem.templates[template].rooms.most(set.types());
-        let fixed = OpenNode { set, room_most, limit_capacity: Rc::clone(&capacity), ..open.clone() };
+        let limit_capacity = Rc::clone(&capacity);
+        let fixed = OpenNode { set, room_most, limit_capacity, is_cut: true, ..open.clone() };
         let before_state = self.settle(host, fixed);
         self.changes.push(Change::Settled { host, before: before_state });
         self.plan_capacity(template, before, -1);

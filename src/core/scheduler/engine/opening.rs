@@ -142,14 +142,11 @@ impl<'p> Engine<'p, '_> {
             room_most: compiled.room_most.clone(),
             limit_capacity: self.problem.limited.nothing(),
             min_values: Vec::new(),
+            is_cut: wanted.is_some(),
         };
         let mut open = self.narrow(open, allowed, arrival)?;
         if self.lowers_min_values {
-            // Of a set that the caller cut down nobody knows whether the pool could do better.
-            match wanted {
-                None => open.min_values = self.attainable_min_values(&open),
-                Some(_) => self.check_min_values(&open)?,
-            }
+            open.min_values = self.attainable_min_values(&open);
         }
         if compiled.is_limited() {
             open.set = self.within_limits(template, &open.set)?;
@@ -175,6 +172,7 @@ impl<'p> Engine<'p, '_> {
             custom: Requirements::new(),
             requested: vec![0; self.problem.dimensions.count()].into(),
             min_values: Vec::new(),
+            is_cut: false,
             limit_capacity: self.problem.limited.nothing(),
         })
     }
@@ -592,28 +590,6 @@ impl<'p> Engine<'p, '_> {
         let mut requirements = Requirements::new();
         requirements.add(self.problem.domains.name(key), requirement);
         self.narrow_to(open, &requirements).map_err(|_| Refused::Constraint(group))
-    }
-
-    /// The types that are left must still offer as many different values as the pool asks for, or as was lowered to.
-    fn check_min_values(&self, open: &OpenNode) -> Result<(), Refused<'p>> {
-        let template = &self.problem.templates[open.template];
-        for (position, (key, least)) in template.min_values.iter().enumerate() {
-            let least = open.min_values.get(position).unwrap_or(least);
-            if template.offerings.values_of(&open.set, key).len() < *least {
-                return Err(Refused::MinValues(key));
-            }
-        }
-        Ok(())
-    }
-
-    /// By key of the template's `minValues`, what is asked for or, if that is less, what there is; empty if all is there.
-    fn attainable_min_values(&self, open: &OpenNode) -> Vec<usize> {
-        let template = &self.problem.templates[open.template];
-        let attainable =
-            |(key, least): &(String, usize)| template.offerings.values_of(&open.set, key).len().min(*least);
-        let values: Vec<usize> = template.min_values.iter().map(attainable).collect();
-        let is_lower = values.iter().zip(&template.min_values).any(|(value, (_, least))| value < least);
-        if is_lower { values } else { Vec::new() }
     }
 }
 
