@@ -10,6 +10,7 @@ use crate::api::settings::Packing;
 use crate::core::inputs::Inputs;
 use crate::core::model::{HourlyPrice, IndexVec};
 use crate::core::provision::cheapest::greedy::Markets;
+use crate::core::provision::cheapest::improve::Pools;
 use crate::core::provision::cheapest::{WorkBudget, improve};
 use crate::core::provision::choice::LaunchLists;
 use crate::core::provision::explain::explain;
@@ -359,13 +360,13 @@ fn buy(engine: &mut Engine<'_, '_>, since: Mark, mut demand: Demand, packing: Pa
     demand
 }
 
-/// One new node for everything that is left, of a pool of at least this weight, if one costs less than `most` with what it costs beside
+/// One new node for everything that is left, of these pools, if one costs less than `most` with what it costs beside
 /// its instance; says what it costs. Pods give up only what
 /// no new node would have.
 pub fn one_cheaper_node(
     engine: &mut Engine<'_, '_>,
     demand: &Demand,
-    least_weight: i32,
+    pools: Pools,
     most: HourlyPrice,
 ) -> Option<HourlyPrice> {
     let since = engine.mark();
@@ -375,7 +376,7 @@ pub fn one_cheaper_node(
         let variants: Option<Vec<(ClassIndex, VariantIndex)>> =
             demand.keys().map(|class| Some((*class, variant_to_buy_for(engine, *class, level)?))).collect();
         let mut left = demand.clone();
-        improve::in_one_node(engine, &variants?, &mut left, least_weight, most);
+        improve::in_one_node(engine, &variants?, &mut left, pools, most);
         let cost = improve::cost_since(engine, since);
         if left.is_empty() && cost < most {
             return Some(cost);

@@ -26,6 +26,7 @@ use crate::core::model::HourlyPrice;
 use crate::core::programs::number;
 use crate::core::provision::cheapest::WorkBudget;
 use crate::core::provision::cheapest::greedy::Markets;
+use crate::core::provision::cheapest::improve::Pools;
 use crate::core::provision::cheapest::market::EXACT_PRICE_WORK;
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
 
@@ -575,7 +576,7 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
             let pays = bound.is_some_and(|bound| self.could_pay(&[source], bound));
             let refused = if pays {
                 budget.spend_on_pods(candidate.pods.len());
-                let buying = Buying::OneNode { least_weight: candidate.weight, most: cost };
+                let buying = Buying::OneNode { pools: Pools::OfWeight(candidate.weight), most: cost };
                 let refused = self.try_set(engine, &[self.sources[source]], buying).err();
                 refused.map(|not_kept| self.or_limit(engine, source, not_kept, budget))
             } else {
