@@ -82,15 +82,15 @@ pub fn targets(
     targets
 }
 
-/// Takes the candidate's pods off and puts them on other nodes that allow it. What is left by class: pods that fit nowhere, and those
+/// Takes the candidates' pods off and puts them on other nodes that allow it. What is left by class: pods that fit nowhere, and those
 /// that prefer what only a new node has.
 pub fn move_to_existing(
     engine: &mut Engine<'_, '_>,
-    candidate: &Candidate,
+    candidates: &[&Candidate],
     allowed: &dyn Fn(HostIndex) -> bool,
 ) -> Demand {
     let filling: FixedBitSet = engine.existing_hosts().filter(|host| allowed(*host)).map(usize::from).collect();
-    let mut demand = take_off(engine, &[candidate]);
+    let mut demand = take_off(engine, candidates);
     place_on(engine, &mut demand, &mut Rooms { filling, ..Rooms::default() });
     demand
 }
@@ -321,21 +321,21 @@ fn place_anywhere(
 /// Other nodes first, then as many new ones as it takes.
 pub fn rehome(
     engine: &mut Engine<'_, '_>,
-    candidate: &Candidate,
+    candidates: &[&Candidate],
     targets: &IndexVec<HostIndex, Target>,
     inputs: &Inputs<'_>,
 ) -> Result<Rehoming, NodeObstacle> {
     let mark = engine.mark();
-    let demand = move_to_existing(engine, candidate, &|host| targets[host].is_open());
+    let demand = move_to_existing(engine, candidates, &|host| targets[host].is_open());
     let mut left = buy(engine, mark, demand, inputs.policy.packing);
     if !left.is_empty() {
         move_without_preferences(engine, &mut left, &|host| targets[host].is_open());
     }
     match left.keys().next() {
-        None => Ok(outcome(engine, &[candidate], mark)),
+        None => Ok(outcome(engine, candidates, mark)),
         Some(class) => Err(NodeObstacle::NoPlace {
             pods: left.values().sum(),
-            of: candidate.displaced().count(),
+            of: candidates.iter().map(|candidate| candidate.displaced().count()).sum(),
             nearest: explain(engine, *class, inputs.places).into_iter().next().map(Box::new),
         }),
     }
