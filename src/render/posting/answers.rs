@@ -13,6 +13,9 @@ use crate::render::terminal::clean_lines;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApprovedPlans {
     pub by: String,
+    /// The commit that they were shown for; empty in answers of older versions, which count for none.
+    #[serde(default)]
+    pub head: String,
     /// Whole ([`crate::core::preview::digest`]).
     pub digests: Vec<String>,
 }
@@ -58,7 +61,8 @@ mod tests {
 
     #[test]
     fn an_approval_is_read_as_it_was_written_and_by_its_own_program() {
-        let approved = ApprovedPlans { by: "--> ada".to_owned(), digests: vec!["ab".repeat(32)] };
+        let approved =
+            ApprovedPlans { by: "--> ada".to_owned(), head: "cd".repeat(20), digests: vec!["ab".repeat(32)] };
         let body = answer(7, "cutlist", "Approved", "", Some(&approved));
         assert_eq!(body.matches("-->").count(), 2, "{body}");
         assert_eq!(approved_in(&body.replace('\n', "\r\n"), "cutlist"), Some(approved));
