@@ -344,6 +344,11 @@ impl Reading<'_> {
         }
         self.files_read += 1;
         self.paths_read.push(source.path.clone());
+        if source.path.contains(char::REPLACEMENT_CHARACTER) {
+            let message = "the name is no UTF-8 text: it is shown with `\u{fffd}` in the place of what is none";
+            let finding = Finding::at_span(&reading::NAME_NOT_TEXT, index, Span::start(), message);
+            self.findings.push(finding.hint("rename it"));
+        }
         if let Ok(text) = str::from_utf8(&source.content) {
             self.ignores.comments(index, text);
         }
@@ -398,6 +403,11 @@ impl Reading<'_> {
                 class => self.document(class, document, Origin::Written(number), source, found),
             }
         }
+        // What stands for objects that are elsewhere, or encrypted, takes none away. A file without a document does.
+        let is_no_object = |it: &Document| matches!(classify(&it.value), Class::NoObject);
+        if parsed.documents.iter().any(|it| !it.value.is_null()) && parsed.documents.iter().all(is_no_object) {
+            self.not_read.push(NotRead::new(source.path.clone(), not_read::WITHOUT_OBJECTS));
+        }
         // One note for a file, and none where a file has objects as well, or findings anyway.
         let unread = parsed.aside.first().filter(|_| parsed.has_unread).map(unread::no_definition);
         if let Some(note) = no_object.or(unread)
@@ -405,7 +415,7 @@ impl Reading<'_> {
             && found.is_empty()
             && !files::is_of_another_tool(&source.path)
         {
-            found.push(note);
+            found.push(unread::stand_in(note, &source.content));
         }
     }
 
