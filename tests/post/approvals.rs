@@ -178,6 +178,9 @@ fn who_made_a_commit_or_pushed_one_does_not_approve_it() {
             desk.look(ASKS);
             assert_eq!(waiting(&desk), digest, "{}: {commits:?} {pushers:?}", forge.name);
             assert!(answers(&desk)[0].contains(why), "{}: {:?}", forge.name, answers(&desk));
+            if forge.name == "github" {
+                assert_eq!(super::described::complaints_of(&desk.server), Vec::<String>::new());
+            }
 
             // One who made nothing of it, whoever else did.
             desk.server.world().commits = vec![[author; 2]];
