@@ -13,6 +13,7 @@ mod before;
 mod beside;
 pub mod changes;
 mod context;
+mod counted;
 pub mod diagnostic;
 mod document;
 pub mod editing;

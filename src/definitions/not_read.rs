@@ -22,6 +22,7 @@ use crate::core::snapshot::{Objects, Snapshot};
 
 pub const OF_A_CHART: &str = "is a template of a Helm chart now";
 pub const UNREADABLE: &str = "can not be read now";
+pub const WITHOUT_OBJECTS: &str = "holds no objects now";
 const LINK: &str = "is a symbolic link that leads out of the repository, or nowhere, now";
 const SUBMODULE: &str = "is a submodule now";
 const TOO_LARGE: &str = "is too large to be read now";

@@ -5,6 +5,7 @@ use super::findings::{Finding, Place};
 use super::kinds::{Kind, OldKind};
 use super::rules::image_lock as image_lock_rules;
 use super::rules::kinds as rules;
+use super::rules::reading;
 use super::rules::schema::UNKNOWN_FIELD;
 use super::suggest;
 use crate::api::{cluster_fields, image_lock, scenario, settings};
@@ -59,6 +60,40 @@ pub fn no_object(document: &Document) -> Finding {
     };
     let message = format!("no Kubernetes object ({lacks}): skipped");
     Finding::at(&rules::NO_OBJECT, document, "", Place::Key, message)
+}
+
+/// A pointer of Git LFS, which Git keeps in the place of the file.
+fn is_lfs_pointer(content: &[u8]) -> bool {
+    let versions = ["version https://git-lfs.github.com/spec/", "version https://hawser.github.com/spec/"];
+    versions.iter().any(|version| content.starts_with(version.as_bytes()))
+}
+
+/// By what a file is encrypted, if it is as a whole.
+fn encrypted_by(content: &[u8]) -> Option<&'static str> {
+    let beginnings = [
+        ("$ANSIBLE_VAULT;", "ansible-vault"),
+        ("-----BEGIN PGP MESSAGE-----", "OpenPGP"),
+        ("-----BEGIN AGE ENCRYPTED FILE-----", "age"),
+    ];
+    beginnings.into_iter().find(|(beginning, _)| content.starts_with(beginning.as_bytes())).map(|(_, by)| by)
+}
+
+/// A file that stands for another text, which is not in it. `note`: what is said of one that holds no object.
+pub fn stand_in(note: Finding, content: &[u8]) -> Finding {
+    if is_lfs_pointer(content) {
+        let message = "the file is a pointer of Git LFS: what it stands for is not in Git, and is not read";
+        let finding = Finding::at_span(&reading::LFS_POINTER, note.file, note.span, message);
+        return finding.hint(
+            "take definitions out of Git LFS: they are small, and neither Argo CD nor Flux reads them there by itself",
+        );
+    }
+    match encrypted_by(content) {
+        Some(by) => {
+            let message = format!("no Kubernetes object (encrypted by {by}): skipped");
+            Finding::at_span(&rules::NO_OBJECT, note.file, note.span, message)
+        }
+        None => note,
+    }
 }
 
 /// A file that can not be read, with what was found in it, and in which nothing looks like a definition.

@@ -87,6 +87,10 @@ pub struct World {
     /// Comments that were changed after they were written.
     pub edited: std::collections::BTreeSet<u64>,
     pub last_id: u64,
+    /// Author and committer of each commit of pull request 7, `None` for an address that is nobody's; none listed: one by its author.
+    pub commits: Vec<[Option<&'static str>; 2]>,
+    /// Who pushed to it beside its author.
+    pub pushers: Vec<&'static str>,
     /// The commit that pull request 7 is at, where none is in the list above; a test may hold it.
     pub head: String,
     pub is_head_held: bool,
@@ -118,6 +122,11 @@ impl World {
 
     pub fn comments_by(&self, author: &str) -> Vec<&Comment> {
         self.comments.iter().filter(|it| it.author == author && !it.is_hidden).collect()
+    }
+
+    /// Author and committer of each commit of pull request 7.
+    pub fn makers(&self) -> Vec<[Option<&'static str>; 2]> {
+        if self.commits.is_empty() { vec![[Some("author"); 2]] } else { self.commits.clone() }
     }
 
     /// When it was written and changed.
@@ -291,6 +300,17 @@ pub fn pull_request(world: &World) -> Option<Answer> {
     shown["comments"] = json!(world.comments.len());
     shown["user_notes_count"] = json!(world.comments.len());
     Some(Answer::of(200, shown))
+}
+
+/// The commits of pull request 7 as GitHub and Gitea list them.
+pub fn commits(world: &World) -> Vec<Value> {
+    let person = |name: Option<&str>| name.map_or(Value::Null, |name| json!({ "login": name }));
+    let address = |name: Option<&str>| json!({ "email": format!("{}@example.com", name.unwrap_or("stranger")) });
+    let commit = |[author, committer]: [Option<&str>; 2]| {
+        json!({ "sha": "c0ffee0000", "author": person(author), "committer": person(committer),
+                "commit": { "author": address(author), "committer": address(committer) } })
+    };
+    world.makers().into_iter().map(commit).collect()
 }
 
 /// The newest status of each context of a commit.

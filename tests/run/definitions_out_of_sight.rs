@@ -110,6 +110,28 @@ async fn a_pool_whose_file_becomes_a_link_stays_with_its_nodes() {
     }
 }
 
+/// A pointer of Git LFS, and what is encrypted, stand for the file.
+#[tokio::test(start_paused = true)]
+async fn a_pool_whose_file_holds_no_object_any_more_stays_with_its_nodes() {
+    let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 12345\n";
+    for text in [
+        pointer,
+        "$ANSIBLE_VAULT;1.1;AES256\n62313365396662343061\n",
+        "-----BEGIN PGP MESSAGE-----\n\nhQEM\n",
+        "a: b\n",
+    ] {
+        let mut stage = with_two_pools(EXTRA).await;
+        let rest = POOL.replacen("name: default", "name: other", 1);
+        stage.script.commit("stands in", &[("pool.yaml", &rest), (EXTRA, text), ("cutlist.yaml", SETTINGS)]);
+        stage.run_for(1500).await;
+        assert_eq!((pools(&stage), stage.snapshot().nodes.len(), removals(&stage)), (2, 4, 0), "{text}");
+        // Without a document nothing stands for anything.
+        stage.script.commit("gone", &[("pool.yaml", &rest), (EXTRA, "# nothing\n"), ("cutlist.yaml", SETTINGS)]);
+        stage.run_for(1500).await;
+        assert_eq!(pools(&stage), 1, "{text}");
+    }
+}
+
 /// A link that leads nowhere for years is no reason to keep what was defined elsewhere.
 #[tokio::test(start_paused = true)]
 async fn what_was_defined_elsewhere_goes() {

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::http::{Credential, HttpError, Request, Secret, SecretError, SecretSource};
+use super::makers::MadeCommit;
 
 /// A repository on a forge. Names as they are, not encoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -258,6 +259,16 @@ pub trait Dialect: Send + Sync {
 
     /// Where Git finds the head, also of a fork.
     fn head_reference(&self, number: u64) -> String;
+
+    /// The commits of a pull request, with who made each.
+    fn commits(&self, number: u64, page: u32) -> Request;
+    fn read_commits(&self, answer: &Value) -> Option<Vec<MadeCommit>>;
+    /// As many are listed at most.
+    fn commits_max(&self) -> usize;
+    /// What was pushed to it, and by whom; `None`: there are no more pages.
+    fn pushes(&self, pull_request: &PullRequest, page: u32) -> Option<Request>;
+    /// Of one item of that list, if it is a push.
+    fn read_pusher(&self, item: &Value) -> Option<String>;
 
     fn comments(&self, number: u64, page: u32) -> Request;
     fn read_comment(&self, answer: &Value) -> Option<Comment>;

@@ -16,7 +16,7 @@ use super::dialect::{
 use super::http::{Answer, Client, Credential, HttpError, Request, tag};
 
 /// Pages of a list; behind them nothing is looked for. A pull request with 5,000 comments is no longer read by anybody.
-const PAGES_MAX: u32 = 50;
+pub(super) const PAGES_MAX: u32 = 50;
 /// A forge hears of a push up to some seconds later than those it tells of it.
 const UNKNOWN_FOR: [Duration; 5] = [
     Duration::from_millis(500),
@@ -84,7 +84,7 @@ pub struct Looks {
 
 pub struct HostedRepository {
     client: Client,
-    dialect: Box<dyn Dialect>,
+    pub(super) dialect: Box<dyn Dialect>,
     access: Access,
     token: tokio::sync::Mutex<Option<Token>>,
     account: OnceCell<String>,
@@ -362,7 +362,7 @@ impl HostedRepository {
         self.ask(request).await
     }
 
-    async fn ask(&self, request: &Request) -> Result<Answer, ForgeError> {
+    pub(super) async fn ask(&self, request: &Request) -> Result<Answer, ForgeError> {
         let credential = self.credential().await?;
         match self.client.ask(request, Some(&credential)).await {
             // Taken back before its time, or the clocks differ.
@@ -414,7 +414,7 @@ fn list(body: Value) -> Result<Vec<Value>, ForgeError> {
 }
 
 /// `Link: <…>; rel="next"`, which all forges send.
-fn has_next(answer: &Answer) -> bool {
+pub(super) fn has_next(answer: &Answer) -> bool {
     let links = answer.headers.get_all(LINK).iter().filter_map(|it| it.to_str().ok());
     links.flat_map(|line| line.split(',')).any(|link| link.contains("rel=\"next\""))
 }

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::commands::approved_digits;
 use super::rights::{self, Wish};
 use super::rounds::Rounds;
-use crate::adapters::forge::{Comment, ForgeError, Posting, State, Status, TargetPosting};
+use super::two_people::TwoPeople;
+use crate::adapters::forge::{Comment, ForgeError, Posting, PullRequest, State, Status, TargetPosting};
 use crate::api::preview::{Preview, PreviewTarget, PreviewVerdict};
 use crate::render::posting::{ApprovedPlans, answer_marker, approved_in, fitted_line};
 
@@ -62,11 +63,11 @@ fn may_hold_any(comments: &[Comment], name: &str) -> bool {
 pub struct Approvals(BTreeMap<String, String>);
 
 impl Approvals {
-    /// Those of the plans of this preview, by people who still may, and where two people are asked for not by the author. `made`: comments
-    /// that were written a moment ago, which the forge's list may lack.
+    /// Those of the plans of this preview, given for this very head by people who still may, and where two people are asked for by none who
+    /// made it. `made`: comments that were written a moment ago, which the forge's list may lack.
     pub async fn read(
         rounds: &Rounds,
-        (number, author): (u64, &str),
+        pull_request: &PullRequest,
         preview: &Preview,
         made: &[Comment],
     ) -> Result<Self, ForgeError> {
@@ -75,7 +76,7 @@ impl Approvals {
         if wanted.is_empty() {
             return Ok(approvals);
         }
-        let mut comments = rounds.forge().comments(number).await?;
+        let mut comments = rounds.forge().comments(pull_request.number).await?;
         let missing =
             made.iter().filter(|made| comments.iter().all(|it| it.id != made.id)).cloned().collect::<Vec<_>>();
         comments.extend(missing);
@@ -83,11 +84,16 @@ impl Approvals {
             return Ok(approvals);
         }
         let account = rounds.forge().account().await?;
+        let mut two_people = TwoPeople::new(rounds.manner().require_two_people);
         for given in given(&comments, rounds.name(), |comment| rounds.forge().is_by(comment, account)) {
             let by = given.plans.by;
             let news = given.plans.digests.into_iter().filter(|digest| wanted.contains(digest.as_str()));
             let news: Vec<String> = news.filter(|digest| !approvals.0.contains_key(digest)).collect();
-            if news.is_empty() || (rounds.manner().require_two_people && by == author) {
+            // Who looked at one head did not look at what was pushed after it.
+            if news.is_empty() || given.plans.head != pull_request.head {
+                continue;
+            }
+            if two_people.refusal(rounds.forge(), pull_request, &by).await?.is_some() {
                 continue;
             }
             let may = rights::refusal(rounds.forge(), rounds.manner(), (&by, given.author_id), Wish::Approve).await?;
@@ -141,7 +147,7 @@ mod tests {
     }
 
     fn approval(of: u64, by: &str, digest: &str) -> String {
-        let plans = ApprovedPlans { by: by.to_owned(), digests: vec![digest.to_owned()] };
+        let plans = ApprovedPlans { by: by.to_owned(), head: "ef".repeat(20), digests: vec![digest.to_owned()] };
         answer(of, "cutlist", "Approved", "", Some(&plans))
     }
 

@@ -58,7 +58,7 @@ pub struct Rounds {
 
 /// What is known of a pull request.
 pub(super) struct Seen {
-    head: String,
+    pub head: String,
     base: String,
     planned: Instant,
     pub preview: Preview,
@@ -255,8 +255,7 @@ impl Rounds {
         posting.begun = begun.into_iter().map(|status| status.context).collect();
         let mut approvals = Vec::new();
         if self.manner.require_approval {
-            let of = (number, pull_request.author.as_str());
-            match Approvals::read(self, of, &preview, answers).await {
+            match Approvals::read(self, pull_request, &preview, answers).await {
                 Ok(read) => approvals = read.statuses(&preview, &posting, self.forge.table().status_characters),
                 Err(error) => {
                     complain(&format!("the approvals of pull request {number} can not be read"), &error);

@@ -4,7 +4,9 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
-use super::super::server::{Answer, Comment, Request, Status, World, listed, newest, pull_request, pull_requests};
+use super::super::server::{
+    Answer, Comment, Request, Status, World, commits, listed, newest, pull_request, pull_requests,
+};
 use super::{GITHUB, account, change, found, may_write};
 
 pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
@@ -38,6 +40,12 @@ pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
     match (request.method.as_str(), parts.as_slice()) {
         ("GET", ["pulls"]) => Some(pull_requests(world, request)),
         ("GET", ["pulls", "7"]) => pull_request(world),
+        ("GET", ["pulls", "7", "commits"]) => Some(listed(commits(world), request, "per_page", 100)),
+        ("GET", ["activity"]) => {
+            let item = |kind: &str, name: &str| json!({ "activity_type": kind, "actor": { "login": name } });
+            let pushes = world.pushers.iter().map(|name| item("push", name));
+            Some(Answer::of(200, pushes.chain([item("branch_deletion", "writer")]).collect()))
+        }
         ("GET", ["collaborators", user, "permission"]) => {
             Some(Answer::of(200, json!({ "permission": if may_write(user) { "write" } else { "read" } })))
         }

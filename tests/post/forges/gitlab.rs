@@ -10,6 +10,9 @@ pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
     let Some(account) = account(token, GITLAB.bot) else {
         return Some(Answer::of(401, json!({ "message": "401 Unauthorized" })));
     };
+    if request.path == "/api/graphql" {
+        return commits(world, request);
+    }
     let path = request.path.strip_prefix("/api/v4")?;
     if path == "/user" {
         return Some(Answer::of(200, json!({ "id": 5, "username": account })));
@@ -37,7 +40,11 @@ pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
             Some(Answer::of(200, json!({ "access_level": level, "state": "active" })))
         }
         ("GET", ["merge_requests", "7", "notes"]) => {
-            Some(listed(world.comments.iter().map(|it| comment(world, it)).collect(), request, "per_page", 100))
+            let pushes = world.pushers.iter().map(|name| {
+                json!({ "id": 1, "system": true, "body": "added 1 commit", "author": { "username": name, "id": 1 } })
+            });
+            let notes = pushes.chain(world.comments.iter().map(|it| comment(world, it)));
+            Some(listed(notes.collect(), request, "per_page", 100))
         }
         ("POST", ["merge_requests", "7", "notes"]) => {
             let body = request.body["body"].as_str()?;
@@ -63,6 +70,20 @@ pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
         ("POST", ["statuses", commit]) => set_status(world, request, commit, &account),
         _ => None,
     }
+}
+
+fn commits(world: &World, request: &Request) -> Option<Answer> {
+    if request.body["variables"] != json!({ "path": "acme/nodes", "number": "7" }) {
+        return None;
+    }
+    let address = |name: Option<&str>| format!("{}@example.com", name.unwrap_or("stranger"));
+    let commit = |[author, committer]: [Option<&str>; 2]| {
+        json!({ "sha": "c0ffee0000", "author": author.map(|name| json!({ "username": name })),
+                "authorEmail": address(author), "committerEmail": address(committer).to_uppercase() })
+    };
+    let nodes: Vec<Value> = world.makers().into_iter().map(commit).collect();
+    let commits = json!({ "commits": { "nodes": nodes } });
+    Some(Answer::of(200, json!({ "data": { "project": { "mergeRequest": commits } } })))
 }
 
 fn set_status(world: &mut World, request: &Request, commit: &str, account: &str) -> Option<Answer> {

@@ -10,8 +10,10 @@ use super::dialect::{
     Variables, text,
 };
 use super::github;
+use super::hosted::PAGES_MAX;
 use super::http::{Address, Credential, Request, Secret, segment};
 use super::issues::{self, Paths};
+use super::makers::{MadeCommit, read_commits};
 
 const TABLE: Table = Table {
     // Comments of 5 MB were taken; people read no more than this, and its page renders no more in reasonable time.
@@ -73,6 +75,28 @@ impl Dialect for Gitea {
 
     fn head_reference(&self, number: u64) -> String {
         issues::head_reference(number)
+    }
+
+    fn commits(&self, number: u64, page: u32) -> Request {
+        self.paths.commits(number, &format!("verification=false&files=false&limit=50&page={page}"))
+    }
+
+    fn read_commits(&self, answer: &Value) -> Option<Vec<MadeCommit>> {
+        // What people edit on its pages it commits in their names.
+        read_commits(answer, "")
+    }
+
+    fn commits_max(&self) -> usize {
+        50 * PAGES_MAX as usize
+    }
+
+    fn pushes(&self, pull_request: &PullRequest, page: u32) -> Option<Request> {
+        let number = pull_request.number;
+        Some(Request::get(format!("{}/issues/{number}/timeline?limit=50&page={page}", self.paths.root())))
+    }
+
+    fn read_pusher(&self, item: &Value) -> Option<String> {
+        (item["type"] == "pull_push").then(|| text(&item["user"]["login"]))
     }
 
     fn comments(&self, number: u64, page: u32) -> Request {

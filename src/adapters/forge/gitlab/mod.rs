@@ -3,6 +3,8 @@
 //!
 //! Source: `https://docs.gitlab.com/api/rest`.
 
+use std::collections::BTreeMap;
+
 use hyper::Method;
 use hyper::StatusCode;
 use hyper::header::HeaderName;
@@ -13,6 +15,7 @@ use super::dialect::{
     TeamStep, Variables, moment, text,
 };
 use super::http::{Address, Credential, HttpError, Request, Secret, segment};
+use super::makers::{MadeCommit, Maker};
 
 const TABLE: Table = Table {
     // `Note is too long (maximum is 1000000 characters)`.
@@ -32,13 +35,23 @@ const MAINTAINER: u64 = 40;
 pub struct GitLab {
     /// `/projects/GROUP%2FNAME`
     project: String,
+    /// `GROUP/NAME`
+    path: String,
+    graphql: String,
 }
+
+/// REST has no accounts of commits.
+const COMMITS: &str = "query($path: ID!, $number: String!) { project(fullPath: $path) { mergeRequest(iid: $number) { \
+                       commits(first: 100) { nodes { sha author { username } authorEmail committerEmail } } } } }";
 
 impl GitLab {
     pub const URL: &str = "https://gitlab.com";
 
-    pub fn new(repository: &RepositoryName) -> Self {
-        Self { project: format!("/projects/{}", segment(&repository.to_string())) }
+    /// `api`: the address of the API.
+    pub fn new(repository: &RepositoryName, api: &Address) -> Self {
+        let path = repository.to_string();
+        let root = api.path().strip_suffix("/api/v4").unwrap_or_default();
+        Self { project: format!("/projects/{}", segment(&path)), path, graphql: format!("{root}/api/graphql") }
     }
 
     pub fn api(address: &Address) -> Address {
@@ -101,6 +114,44 @@ impl Dialect for GitLab {
 
     fn head_reference(&self, number: u64) -> String {
         format!("refs/merge-requests/{number}/head")
+    }
+
+    fn commits(&self, number: u64, _page: u32) -> Request {
+        let body = json!({ "query": COMMITS, "variables": { "path": self.path, "number": number.to_string() } });
+        // It changes nothing.
+        Request { from_root: true, ..Request::change(Method::POST, &self.graphql, Some(body)) }
+    }
+
+    /// Who committed is an account where the address is that of an author.
+    fn read_commits(&self, answer: &Value) -> Option<Vec<MadeCommit>> {
+        let commits = answer["data"]["project"]["mergeRequest"]["commits"]["nodes"].as_array()?;
+        let authors: BTreeMap<String, &str> = commits
+            .iter()
+            .filter_map(|commit| Some((address(&commit["authorEmail"]), commit["author"]["username"].as_str()?)))
+            .collect();
+        let maker = |address: String| match authors.get(&address) {
+            Some(account) => Maker::Account((*account).to_owned()),
+            None => Maker::Stranger(address),
+        };
+        let made = |commit: &Value| {
+            let makers = ["authorEmail", "committerEmail"].map(|role| maker(address(&commit[role]))).to_vec();
+            Some(MadeCommit { commit: commit["sha"].as_str()?.to_owned(), makers })
+        };
+        commits.iter().map(made).collect()
+    }
+
+    fn commits_max(&self) -> usize {
+        100
+    }
+
+    /// GitLab notes each push beside what people say.
+    fn pushes(&self, pull_request: &PullRequest, page: u32) -> Option<Request> {
+        Some(self.comments(pull_request.number, page))
+    }
+
+    fn read_pusher(&self, item: &Value) -> Option<String> {
+        let is_push = item["system"] == true && item["body"].as_str().is_some_and(|body| body.starts_with("added "));
+        is_push.then(|| text(&item["author"]["username"]))
     }
 
     fn comments(&self, number: u64, page: u32) -> Request {
@@ -224,6 +275,11 @@ impl Dialect for GitLab {
             is_about_changes: ["Push Hook", "Merge Request Hook", "Note Hook"].contains(&event),
         }
     }
+}
+
+/// Capitals make no other address.
+fn address(value: &Value) -> String {
+    text(value).to_lowercase()
 }
 
 /// What GitLab CI says of its job.
