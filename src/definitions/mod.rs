@@ -11,6 +11,7 @@ mod amounts;
 pub mod baseline;
 mod before;
 mod beside;
+mod broken;
 pub mod changes;
 mod context;
 pub mod diagnostic;
@@ -62,6 +63,7 @@ use crate::core::plan::{DefinitionPlace, Note};
 use reader::Aside;
 
 pub use before::Before;
+pub use broken::BrokenDefinition;
 pub use diagnostic::{Diagnostic, Fix, Related, RuleDescription, Severity, Suppressed, SuppressedBy};
 pub use files::is_candidate;
 pub use fixes::apply as apply_fixes;
@@ -111,6 +113,8 @@ pub struct Definitions {
     pub notes: Vec<Note>,
     /// Definitions with variables that have no value. Those whose value can be read are among the others, too.
     pub open: Vec<OpenDefinition>,
+    /// Objects in which an error was found, or whose names others have: they are in no other list, and were not taken away.
+    pub broken: Vec<BrokenDefinition>,
     /// Files that are among the others and are not read: what was defined in them is not gone.
     pub not_read: Vec<NotRead>,
     /// Hides the values that came from the environment.
