@@ -9,6 +9,7 @@
 #[path = "../program/at_once.rs"]
 mod at_once;
 mod canaries;
+mod doubtful;
 mod drift;
 mod fleet;
 mod kept;

@@ -5,6 +5,9 @@
 
 mod causes;
 mod inputs;
+mod unplanned;
+
+use std::collections::BTreeSet;
 
 use crate::api::preview::{
     PreviewCause, PreviewMarkdown, PreviewSeverity, PreviewSnapshot, PreviewTarget, PreviewVerdict,
@@ -66,8 +69,8 @@ pub fn without_plan(proposal: &Proposal<'_>, cluster: &str, environment: &str) -
         short(PreviewTarget { cluster, environment, verdict, headline, causes, ..PreviewTarget::default() })
     };
     let (base, merged) = (proposal.base.definitions, proposal.merged.definitions);
-    let changed = differing(proposal);
-    if merged.has_errors() && !(changed.is_empty() && errors(base) == errors(merged)) {
+    let is_same = differing(proposal).is_empty() && errors(base) == errors(merged) && !broken_files_differ(proposal);
+    if merged.has_errors() && !is_same {
         let found = found_in(merged);
         // The author of the change reads it, who may have nothing to do with it.
         let is_as_before = errors(merged).iter().all(|error| errors(base).contains(error));
@@ -79,7 +82,8 @@ pub fn without_plan(proposal: &Proposal<'_>, cluster: &str, environment: &str) -
             found.into_iter().map(|it| of_finding(it, proposal)).collect(),
         ));
     }
-    if changed.is_empty() {
+    // Where the base can not be used and the merge can, what was in force last is not what stands in the base.
+    if is_same {
         return Some(target(PreviewVerdict::Untouched, NOTHING_CHANGED.to_owned(), Vec::new()));
     }
     None
@@ -117,14 +121,12 @@ pub fn failed(why: String, cluster: &str, environment: &str) -> PreviewTarget {
 }
 
 /// Plans the merge and the base on the same cluster at the same moment, and says what is different. Where the base can not be used, the
-/// merge stands alone. Two plans, each as [`decide()`] takes.
+/// merge stands alone, and what the base has taken over all the same is what it takes away. Two plans, each as [`decide()`] takes.
 pub fn planned(proposal: &Proposal<'_>, subject: Subject, on: &Surroundings<'_>) -> Previewed {
     let base_definitions = proposal.base.definitions;
     let base = (!base_definitions.has_errors())
         .then(|| with_inputs(&proposal.base, None, on, |inputs| judged(decide(inputs), inputs)));
-    let mut plan = with_inputs(&proposal.merged, base.as_ref().map(|_| base_definitions), on, |inputs| {
-        judged(decide(inputs), inputs)
-    });
+    let mut plan = with_inputs(&proposal.merged, Some(base_definitions), on, |inputs| judged(decide(inputs), inputs));
     if let Some(base) = &base {
         plan = compare(plan, base);
     }
@@ -145,9 +147,12 @@ pub fn planned(proposal: &Proposal<'_>, subject: Subject, on: &Surroundings<'_>)
         _ => PreviewVerdict::Changes,
     };
     let mut headline = render::headline(&plan, base.as_ref());
+    if let Some(sentence) = unplanned::sentence(&changed, &plan) {
+        headline = format!("{sentence}; {headline}");
+    }
     if base.is_none() {
         let why = invalid(&found_in(base_definitions));
-        headline.push_str(&format!("; the base can not be used ({why}), so nothing is compared"));
+        headline.push_str(&format!("; the base can not be used ({why}): this mends it, and nothing is compared"));
     }
     let mut target = PreviewTarget {
         cluster: subject.cluster,
@@ -192,6 +197,17 @@ fn differing(proposal: &Proposal<'_>) -> Vec<Change> {
         Side { definitions: base.definitions, files: base.files },
         Side { definitions: merged.definitions, files: merged.files },
     )
+}
+
+/// Whether a file in which there are errors is another one: what it defines may not be known at all.
+fn broken_files_differ(proposal: &Proposal<'_>) -> bool {
+    let Proposal { base, merged } = proposal;
+    let content = |reading: &Reading<'_>, path: &str| {
+        reading.files.iter().find(|file| file.path == path).map(|file| file.content.clone())
+    };
+    let found = [base, merged].into_iter().flat_map(|reading| found_in(reading.definitions));
+    let paths: BTreeSet<&str> = found.map(|it| it.file.as_str()).collect();
+    paths.into_iter().any(|path| content(base, path) != content(merged, path))
 }
 
 fn errors(definitions: &Definitions) -> Vec<(&str, &str, &str)> {
