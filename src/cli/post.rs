@@ -43,7 +43,7 @@ pub fn run(arguments: &PostArguments) -> Result<Outcome, Failure> {
             .map_err(|error| Failure::usage(FAILURE, error))?;
     }
     if arguments.dry_run {
-        output::text(&assemble::described(&posting, &resolved));
+        output::document(&assemble::described(&posting, &resolved));
         return Ok(Outcome::Clean);
     }
     if arguments.allow_no_token && !resolved.has_token() {
@@ -115,6 +115,9 @@ pub(super) fn tell(posted: &Posted) {
         let what = match done {
             Done::StatusSet => "status set",
             Done::StatusStands => "the status stands already",
+            Done::NoStatus => {
+                "no status: the forge takes none for a commit that is in none of its branches, as that of a fork, before a job ran for it"
+            }
             Done::CommentCreated => "commented",
             Done::CommentEdited => "comment edited",
             Done::CommentStands => "the comment stands already",

@@ -294,3 +294,43 @@ fn annotations_go_fifty_at_a_time() {
     let most = world.requests.iter().filter_map(|it| it.body["output"]["annotations"].as_array()).map(Vec::len).max();
     assert_eq!(most, Some(50));
 }
+
+/// Whoever may write on a forge may edit what stands there in our name.
+#[test]
+fn what_somebody_wrote_in_our_comment_does_not_stay() {
+    for forge in FORGES {
+        let (server, desk) = stage(forge);
+        assert_posted(&desk.post(&preview(1, 2)), forge);
+        let written = server.world().comments[0].body.clone();
+        for edited in [
+            written.replace("**2 created**", "### All fine, approved"),
+            written.lines().take(2).chain(["### All fine, approved"]).collect::<Vec<_>>().join("\n"),
+        ] {
+            assert_ne!(edited, written);
+            server.world().comments[0].body = edited;
+            assert_posted(&desk.post(&preview(1, 2)), forge);
+            assert_eq!(server.world().comments[0].body, written, "{}", forge.name);
+        }
+        let writes = server.world().writes().len();
+        server.world().comments[0].body = written.replace('\n', "\r\n");
+        assert_posted(&desk.post(&preview(1, 2)), forge);
+        assert_eq!(server.world().writes().len(), writes, "{}: it is as it was", forge.name);
+    }
+}
+
+/// A status says in other characters what a forge does not take.
+#[test]
+fn names_with_emoji_have_a_status() {
+    for forge in FORGES {
+        let (server, desk) = stage(forge);
+        let mut preview = preview(1, 1);
+        preview["targets"][0]["environment"] = "\u{1f7e2} eu".into();
+        preview["targets"][0]["headline"] = "pools/\u{1f389}.yaml is wrong".into();
+        assert_posted(&desk.post(&preview), forge);
+        assert_posted(&desk.post(&preview), forge);
+        let world = server.world();
+        assert_eq!(world.statuses.len(), 1, "{}: it stands already", forge.name);
+        let expected = if forge.name == "github" { "cutlist/prod/U+1F7E2 eu" } else { "cutlist/prod/\u{1f7e2} eu" };
+        assert_eq!(world.statuses[0].context, expected);
+    }
+}

@@ -86,6 +86,8 @@ pub struct World {
     pub pull_requests: Vec<Value>,
     /// Comments that were changed after they were written.
     pub edited: std::collections::BTreeSet<u64>,
+    /// Comments to which somebody reacted; of one forge that looks like a change of the comment.
+    pub reacted: std::collections::BTreeSet<u64>,
     pub last_id: u64,
     /// The commit that pull request 7 is at, where none is in the list above; a test may hold it.
     pub head: String,
@@ -120,10 +122,13 @@ impl World {
         self.comments.iter().filter(|it| it.author == author && !it.is_hidden).collect()
     }
 
+    pub fn is_edited(&self, comment: &Comment) -> bool {
+        comment.edits > 0 || self.edited.contains(&comment.id)
+    }
+
     /// When it was written and changed.
     pub fn moments(&self, comment: &Comment) -> [Value; 2] {
-        let is_edited = comment.edits > 0 || self.edited.contains(&comment.id);
-        [json!("t0"), json!(if is_edited { "t1" } else { "t0" })]
+        [json!("t0"), json!(if self.is_edited(comment) { "t1" } else { "t0" })]
     }
 
     /// The newest of a commit.

@@ -17,6 +17,7 @@ mod hosted;
 mod http;
 mod issues;
 mod posting;
+mod seal;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,6 +32,7 @@ pub use hooks::{HookError, HookReceiver, HookSettings};
 pub use hosted::{ForgeError, HostedRepository};
 pub use http::{Address, AddressError, HttpError, Secret, SecretError, SecretSource};
 pub use posting::{ANNOTATIONS_MAX, CommentPosting, Done, Manner, Posted, Posting, TargetPosting, announce, post};
+pub use seal::{SEAL_CHARACTERS, Seal, seal_of, sealed, unsealed};
 
 /// The forges that are spoken with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +56,7 @@ impl ForgeKind {
         match self {
             Self::GitHub => Box::new(github::GitHub::new(repository, address)),
             Self::Gitea => Box::new(gitea::Gitea::new(repository)),
-            Self::GitLab => Box::new(gitlab::GitLab::new(repository)),
+            Self::GitLab => Box::new(gitlab::GitLab::new(repository, address)),
         }
     }
 

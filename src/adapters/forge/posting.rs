@@ -2,12 +2,13 @@
 //!
 //! Nothing is recorded anywhere but on the forge, so a crash between any two requests, or a second process that does the same, is met
 //! by looking again. A comment is found by its first line *and* its author, is created before another one goes, and is edited only when
-//! its second line, the data, differs. Of several the oldest stays: all who look agree on which one that is.
+//! its second line, the data, differs, or somebody else has edited it. Of several the oldest stays: all who look agree on which one that is.
 
 use std::time::Duration;
 
 use super::dialect::{Check, Comment, PullRequest, Status};
 use super::hosted::{ForgeError, HostedRepository, Looks};
+use super::seal::{Seal, seal_of, sealed};
 
 /// A forge knows a head up to some seconds later than those it tells of a push: so long a pull request is believed to be at another one.
 const HEAD_PAUSES: [Duration; 4] =
@@ -60,6 +61,8 @@ pub enum Manner {
 pub enum Done {
     StatusSet,
     StatusStands,
+    /// The forge takes none: no branch has the commit, as that of a fork, and no job ran for it.
+    NoStatus,
     CommentCreated,
     CommentEdited,
     CommentStands,
@@ -113,13 +116,15 @@ pub async fn announce(
 pub async fn post(forge: &HostedRepository, posting: &Posting) -> Posted {
     let mut posted = Posted::default();
     let mut were_there = Vec::new();
+    // What can not be read now is read again where it is needed, and said there.
+    let standing = if forge.lacks_place(&posting.head) { at_head(forge, posting).await.ok() } else { None };
     for target in &posting.targets {
         let is_begun = posting.begun.contains(&target.status.context);
         let outcome = set_status(forge, &posting.head, &target.status, is_begun).await;
         were_there.push(matches!(outcome, Ok(Done::StatusStands)));
         posted.note(target, "set the status", outcome);
     }
-    set_comments(forge, posting, &mut posted).await;
+    set_comments(forge, posting, standing, &mut posted).await;
     for (target, was_there) in posting.targets.iter().zip(were_there) {
         if let Some(check) = &target.check {
             let outcome = set_check(forge, &posting.head, check, was_there).await;
@@ -140,12 +145,20 @@ impl Posted {
 }
 
 /// There is one comment for all revisions: that of the newest stays, whoever ends last.
-async fn set_comments(forge: &HostedRepository, posting: &Posting, posted: &mut Posted) {
+async fn set_comments(
+    forge: &HostedRepository,
+    posting: &Posting,
+    known: Option<Option<PullRequest>>,
+    posted: &mut Posted,
+) {
     let wanted = || posting.targets.iter().filter_map(|target| Some((target, target.comment.as_ref()?)));
     if wanted().next().is_none() {
         return;
     }
-    let standing = at_head(forge, posting).await;
+    let standing = match known {
+        Some(known) => Ok(known),
+        None => at_head(forge, posting).await,
+    };
     let mut listed = match &standing {
         // Nobody wrote anything yet.
         Ok(Some(PullRequest { comments: Some(0), .. })) => Some(Vec::new()),
@@ -188,6 +201,7 @@ async fn set_status(forge: &HostedRepository, head: &str, status: &Status, is_be
         }
         match forge.set_status(head, status).await {
             Err(error) if forge.pause(&mut looks, &error).await => {}
+            Err(error) if forge.has_no_place(&error) => return Ok(Done::NoStatus),
             outcome => return outcome.map(|()| Done::StatusSet),
         }
     }
@@ -238,7 +252,7 @@ async fn set_comment(
         let outcome = match (found.as_slice(), posting.manner) {
             ([], _) if !posting.is_worth_beginning => Ok(Done::NoComment),
             ([], _) => begin(forge, number, posting).await,
-            ([.., newest], Manner::Anew) if lines_of(newest).1 == posting.data => Ok(Done::CommentStands),
+            ([.., newest], Manner::Anew) if stands(newest, posting) => Ok(Done::CommentStands),
             (old, Manner::Anew) => anew(forge, number, posting, old).await,
             ([first, others @ ..], Manner::Edit) => {
                 for other in others {
@@ -259,7 +273,7 @@ async fn set_comment(
 
 /// A new comment, and a look whether somebody else began one at the same time.
 async fn begin(forge: &HostedRepository, number: u64, posting: &CommentPosting) -> Result<Done, ForgeError> {
-    let created = forge.create_comment(number, &posting.body).await?;
+    let created = forge.create_comment(number, &sealed(&posting.body)).await?;
     forge.is_known_as(&created.author);
     if posting.manner == Manner::Anew {
         return Ok(Done::CommentCreated);
@@ -286,11 +300,16 @@ async fn edit(
     posting: &CommentPosting,
     comment: &Comment,
 ) -> Result<Done, ForgeError> {
-    if lines_of(comment).1 == posting.data {
+    if stands(comment, posting) {
         return Ok(Done::CommentStands);
     }
-    forge.edit_comment(number, comment.id, &posting.body).await?;
+    forge.edit_comment(number, comment.id, &sealed(&posting.body)).await?;
     Ok(Done::CommentEdited)
+}
+
+/// Whether it says the same, in the words of this program.
+fn stands(comment: &Comment, posting: &CommentPosting) -> bool {
+    lines_of(comment).1 == posting.data && seal_of(&comment.body) == Seal::Whole
 }
 
 async fn anew(
@@ -299,7 +318,7 @@ async fn anew(
     posting: &CommentPosting,
     old: &[&Comment],
 ) -> Result<Done, ForgeError> {
-    let created = forge.create_comment(number, &posting.body).await?;
+    let created = forge.create_comment(number, &sealed(&posting.body)).await?;
     forge.is_known_as(&created.author);
     for comment in old {
         forge.hide_comment(number, comment).await?;

@@ -27,7 +27,8 @@ pub struct PostArguments {
     /// Set statuses only, and no checks with annotations
     #[arg(long)]
     pub no_checks: bool,
-    /// The preview comes from a job that the author of the change can change, as on a fork: show its data, and nothing of its text
+    /// The preview comes from a job that the author of the change can change, as on a fork: show its data, and nothing of its text; the
+    /// status stays pending, whatever it claims
     #[arg(long, requires = "head")]
     pub untrusted: bool,
     /// Address of the job, for those who click on the status; default: that of the CI job
