@@ -34,6 +34,7 @@ mod own_baseline;
 pub mod patterns;
 mod places;
 mod reader;
+pub mod renderers;
 mod revision;
 pub mod rules;
 mod schema;
@@ -151,6 +152,20 @@ impl Definitions {
         regions::find(self.settings.region.as_deref(), [], &pools)
     }
 
+    /// The files of pools, classes and what goes with them, of those that can not be used as well; some more than once.
+    pub fn files_of_objects(&self) -> impl Iterator<Item = &str> {
+        fn files<T>(definitions: &[Definition<T>]) -> impl Iterator<Item = &str> {
+            definitions.iter().map(|it| it.file.as_str())
+        }
+        files(&self.node_pools)
+            .chain(files(&self.node_classes))
+            .chain(files(&self.node_overlays))
+            .chain(files(&self.capacity_buffers))
+            .chain(files(&self.disruption_budgets))
+            .chain(self.open.iter().map(|it| it.file.as_str()))
+            .chain(self.broken.iter().map(|it| it.file.as_str()))
+    }
+
     pub fn count(&self, severity: Severity) -> usize {
         self.diagnostics.iter().filter(|diagnostic| diagnostic.severity == severity).count()
     }
@@ -159,7 +174,10 @@ impl Definitions {
 /// Reads every `*.yaml`, `*.yml` and `*.json` among `files` that the settings let in. Never stops at the first mistake.
 /// Variables that are given override those of `cutlist.yaml`.
 pub fn read(files: &[SourceFile], given: &GivenVariables) -> Definitions {
-    reader::read(files, given, reader::Purpose::Use, Aside::default())
+    let mut definitions = reader::read(files, given, reader::Purpose::Use, Aside::default());
+    let notes = renderers::notes(files, &definitions);
+    definitions.notes.extend(notes);
+    definitions
 }
 
 /// The same to judge every file, and not to use them together: kustomizations that define the same stand side by side,

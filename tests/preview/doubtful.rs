@@ -165,3 +165,28 @@ fn a_pool_that_is_left_out_is_named_first() {
     let expected = "NodePool a is left out: there is no value for cpu_limit in spec.limits.cpu; ";
     assert!(headline(&target).starts_with(expected), "{target:#}");
 }
+
+/// What other programs make of files is not known here, and is no reason to say that nothing changes.
+#[test]
+fn what_others_patch_is_not_said_to_be_as_before() {
+    let flux = |value: &str| {
+        let patches = format!("patches: [{{ target: {{ kind: NodePool }}, patch: \"{value}\" }}]");
+        let head = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: { name: pools }\n";
+        ("clusters/pools.yaml", format!("{head}spec:\n  path: ./\n  {patches}\n"))
+    };
+    let with = |value: &str| {
+        let mut files = with_class(&[("a.yaml", good("a")), ("b.yaml", good("b"))]);
+        files.push(flux(value));
+        files
+    };
+    let (code, target) = previewed(&with("one"), &with("two"));
+    assert_eq!((code, &target["verdict"]), (0, &json!("noEffect")), "{target:#}");
+    let expected = "not known: what Flux makes by spec.patches of Kustomization pools";
+    assert_eq!(headline(&target), expected, "{target:#}");
+    assert_eq!(
+        (&target["causes"][0]["path"], &target["causes"][0]["line"]),
+        (&json!("clusters/pools.yaml"), &json!(6))
+    );
+    let (_, same) = previewed(&with("one"), &with("one"));
+    assert_eq!(same["verdict"], "untouched", "{same:#}");
+}

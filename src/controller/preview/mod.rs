@@ -19,6 +19,7 @@ use crate::core::plan::{Plan, Revision, compare};
 use crate::core::planner::decide;
 use crate::core::preview as figures;
 use crate::definitions::changes::{Change, Side, changes};
+use crate::definitions::renderers::{self, Unseen};
 use crate::definitions::{Definitions, Diagnostic, Masks, Severity};
 use crate::render::preview as render;
 
@@ -34,6 +35,12 @@ pub struct Reading<'a> {
     pub notes: &'a [crate::core::plan::Note],
     /// Where the paths of the files begin, from the root of the repository: empty, or with `/` at its end.
     pub prefix: &'a str,
+}
+
+impl<'a> Reading<'a> {
+    fn side(&self) -> Side<'a> {
+        Side { definitions: self.definitions, files: self.files }
+    }
 }
 
 /// A change: what it goes into, and what would be there with it.
@@ -83,6 +90,12 @@ pub fn without_plan(proposal: &Proposal<'_>, cluster: &str, environment: &str) -
         ));
     }
     // Where the base can not be used and the merge can, what was in force last is not what stands in the base.
+    let unseen = unseen(proposal);
+    if is_same && let Some(first) = unseen.first() {
+        let headline = not_known(first);
+        let causes = unseen.iter().map(|it| of_unseen(it, proposal)).collect();
+        return Some(target(PreviewVerdict::NoEffect, headline, causes));
+    }
     if is_same {
         return Some(target(PreviewVerdict::Untouched, NOTHING_CHANGED.to_owned(), Vec::new()));
     }
@@ -154,6 +167,12 @@ pub fn planned(proposal: &Proposal<'_>, subject: Subject, on: &Surroundings<'_>)
         let why = invalid(&found_in(base_definitions));
         headline.push_str(&format!("; the base can not be used ({why}): this mends it, and nothing is compared"));
     }
+    let unseen = unseen(proposal);
+    if let Some(first) = unseen.first() {
+        headline.push_str(&format!("; {}", not_known(first)));
+    }
+    let mut causes = causes::of(&changed, proposal, &plan, base.as_ref());
+    causes.extend(unseen.iter().map(|it| of_unseen(it, proposal)));
     let mut target = PreviewTarget {
         cluster: subject.cluster,
         environment: subject.environment,
@@ -166,7 +185,7 @@ pub fn planned(proposal: &Proposal<'_>, subject: Subject, on: &Surroundings<'_>)
         held_back,
         pending,
         next_24_hours,
-        causes: causes::of(&changed, proposal, &plan, base.as_ref()),
+        causes,
         markdown: PreviewMarkdown::default(),
     };
     target.markdown = render::pieces(&target, &plan, base.as_ref());
@@ -193,10 +212,7 @@ fn short(mut target: PreviewTarget) -> PreviewTarget {
 
 fn differing(proposal: &Proposal<'_>) -> Vec<Change> {
     let Proposal { base, merged } = proposal;
-    changes(
-        Side { definitions: base.definitions, files: base.files },
-        Side { definitions: merged.definitions, files: merged.files },
-    )
+    changes(base.side(), merged.side())
 }
 
 /// Whether a file in which there are errors is another one: what it defines may not be known at all.
@@ -208,6 +224,24 @@ fn broken_files_differ(proposal: &Proposal<'_>) -> bool {
     let found = [base, merged].into_iter().flat_map(|reading| found_in(reading.definitions));
     let paths: BTreeSet<&str> = found.map(|it| it.file.as_str()).collect();
     paths.into_iter().any(|path| content(base, path) != content(merged, path))
+}
+
+/// What differs and is read by others than this program: what comes of it is not known.
+fn unseen(proposal: &Proposal<'_>) -> Vec<Unseen> {
+    renderers::unseen(proposal.base.side(), proposal.merged.side())
+}
+
+fn not_known(first: &Unseen) -> String {
+    format!("not known: {}", first.what)
+}
+
+fn of_unseen(found: &Unseen, proposal: &Proposal<'_>) -> PreviewCause {
+    PreviewCause {
+        path: from_root(proposal.merged.prefix, &found.file),
+        line: u32::try_from(found.line).unwrap_or(u32::MAX),
+        severity: PreviewSeverity::Notice,
+        text: format!("{} is not known here", found.what),
+    }
 }
 
 fn errors(definitions: &Definitions) -> Vec<(&str, &str, &str)> {
