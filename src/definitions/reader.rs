@@ -17,7 +17,7 @@ use super::findings::{self, Finding, Place};
 use super::given::GivenVariables;
 use super::judging::{self, Judged};
 use super::kinds::{self, Class, Kind, classify};
-use super::kustomize::{self, Build, Elsewhere, Layout, Role};
+use super::kustomize::{self, Build, Layout, Role};
 use super::memory::{JudgedOfFile, KnownJudged, Memory};
 use super::misses::Misses;
 use super::not_read::{self, NotRead};
@@ -85,8 +85,7 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
         reading.file(index, source, parsed, (how, is_named));
     }
     for build in builds {
-        let elsewhere = kustomize::elsewhere(&layout, build.top);
-        reading.build(build, &sources, &elsewhere);
+        reading.build(build, &sources, &layout);
     }
     reading.findings.extend(reading.context.unused_paths(&sources));
     reading.findings.extend(reading.misses.findings(given));
@@ -435,8 +434,8 @@ impl Reading<'_> {
     }
 
     /// Objects as a kustomization built them.
-    fn build(&mut self, build: Build, sources: &[&SourceFile], elsewhere: &[Elsewhere]) {
-        let place = path_of(sources, build.top);
+    fn build(&mut self, build: Build, sources: &[&SourceFile], layout: &Layout<'_>) {
+        let (top, place) = (build.top, path_of(sources, build.top));
         let mut found = Vec::new();
         let objects_before = self.objects.len();
         for (number, document) in build.documents.into_iter().enumerate() {
@@ -456,8 +455,10 @@ impl Reading<'_> {
         }
         self.findings.extend(found);
         let builds_definitions = self.objects.iter().skip(objects_before).any(|object| object.kind.is_object());
-        let not_read = |it: &Elsewhere| NotRead::elsewhere(it, path_of(sources, it.file), place, builds_definitions);
-        self.not_read.extend(elsewhere.iter().map(not_read));
+        for found in kustomize::elsewhere(layout, top) {
+            let path = path_of(sources, found.file);
+            self.not_read.push(NotRead::elsewhere(&found, path, place, builds_definitions));
+        }
     }
 
     fn document(
