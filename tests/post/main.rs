@@ -22,7 +22,7 @@ mod slack;
 
 use forges::{FORGES, Forge, GITHUB};
 use previews::{Desk, commit, ended, preview, target};
-use server::{Server, World};
+use server::{Answer, Harm, Server, World};
 
 fn stage(forge: Forge) -> (Server, Desk) {
     let server = Server::start(forge.router);
@@ -332,5 +332,52 @@ fn names_with_emoji_have_a_status() {
         assert_eq!(world.statuses.len(), 1, "{}: it stands already", forge.name);
         let expected = if forge.name == "github" { "cutlist/prod/U+1F7E2 eu" } else { "cutlist/prod/\u{1f7e2} eu" };
         assert_eq!(world.statuses[0].context, expected);
+    }
+}
+
+/// What a change would do is of no use below one that was merged.
+#[test]
+fn a_late_job_says_nothing_below_what_is_closed() {
+    for forge in FORGES {
+        let (server, desk) = stage(forge);
+        server.world().is_closed = true;
+        let ran = desk.post(&preview(1, 1));
+        assert_posted(&ran, forge);
+        assert!(ran.stderr.contains("the pull request is closed"), "{}: {}", forge.name, ran.stderr);
+        let world = server.world();
+        assert!(world.comments.is_empty() && world.statuses.len() == 1, "{}: the commit has its status", forge.name);
+    }
+}
+
+/// Somebody removes our comment between the list and the change of it.
+#[test]
+fn a_comment_that_is_gone_is_begun_again() {
+    for forge in FORGES {
+        let (server, desk) = stage(forge);
+        assert_posted(&desk.post(&preview(1, 1)), forge);
+        for method in ["PATCH", "PUT"] {
+            let gone = Answer::of(404, serde_json::json!({ "message": "Not Found" }));
+            server.harm(method, "", 1, Harm::Answer(gone));
+        }
+        assert_posted(&desk.post(&preview(2, 2)), forge);
+        assert_once(&server.world(), forge, 2, &commit(2));
+    }
+}
+
+#[test]
+fn statuses_of_many_clusters_are_listed_once() {
+    for forge in FORGES {
+        let (server, desk) = stage(forge);
+        let mut preview = preview(1, 1);
+        let clusters = ["a", "b", "c", "d", "e"];
+        preview["targets"].as_array_mut().unwrap().extend(clusters.map(|cluster| target(cluster, 1)));
+        for _ in 0..2 {
+            let before = server.world().requests.len();
+            assert_posted(&desk.post(&preview), forge);
+            let world = server.world();
+            let is_list = |it: &&server::Request| it.method == "GET" && it.path.contains("/commits/");
+            let lists = world.requests[before..].iter().filter(is_list).filter(|it| !it.path.contains("check-runs"));
+            assert_eq!((lists.count(), world.statuses.len()), (1, 6), "{}", forge.name);
+        }
     }
 }

@@ -92,6 +92,8 @@ pub struct World {
     /// The commit that pull request 7 is at, where none is in the list above; a test may hold it.
     pub head: String,
     pub is_head_held: bool,
+    /// And whether it was closed.
+    pub is_closed: bool,
     /// Who is in the team acme/platform, which may be one that this account does not see.
     pub team: std::collections::BTreeSet<String>,
     pub hides_team: bool,
@@ -286,7 +288,7 @@ pub fn pull_requests(world: &World, request: &Request) -> Answer {
 /// Pull request 7, with as many comments as there are.
 pub fn pull_request(world: &World) -> Option<Answer> {
     let of_both = json!({
-        "number": 7, "iid": 7, "state": "open", "user": { "login": "author" }, "author": { "username": "author" },
+        "number": 7, "iid": 7, "state": if world.is_closed { "closed" } else { "open" }, "user": { "login": "author" }, "author": { "username": "author" },
         "updated_at": "t1", "head": { "sha": world.head, "ref": "change", "repo": { "id": 2 }, "repo_id": 2 },
         "base": { "ref": "main", "sha": "x", "repo": { "id": 1 }, "repo_id": 1 }, "merged_at": null,
         "merge_commit_sha": null, "sha": world.head, "source_branch": "change", "target_branch": "main",

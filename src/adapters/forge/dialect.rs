@@ -26,7 +26,8 @@ impl std::str::FromStr for RepositoryName {
                 && part != ".."
                 && !part.contains(|it: char| it.is_whitespace() || it.is_control() || "?#%\\".contains(it))
         };
-        match text.trim_matches('/').rsplit_once('/') {
+        let text = text.trim_matches('/');
+        match text.strip_suffix(".git").unwrap_or(text).rsplit_once('/') {
             Some((owner, name)) if is_name(name) && owner.split('/').all(is_name) => {
                 Ok(Self { owner: owner.to_owned(), name: name.to_owned() })
             }
@@ -404,6 +405,8 @@ pub struct Found {
     pub url: Option<String>,
     pub repository: Option<String>,
     pub pull_request: Option<u64>,
+    /// The commit is that of a merge queue: it is of no pull request, and must have the statuses that pull requests must have.
+    pub is_merge_queue: bool,
     /// Where the job can be read.
     pub link: Option<String>,
 }

@@ -46,6 +46,11 @@ pub enum ForgeError {
     Http(#[from] HttpError),
     #[error("the forge's answer to {0} is not what its documentation says")]
     Answer(&'static str),
+    /// GraphQL says what is wrong in an answer that looks like any other.
+    #[error("the forge refused {what}: {message}")]
+    Refused { what: &'static str, message: String, may_pass: bool },
+    #[error("there is no pull request {0} here that this account sees")]
+    NoPullRequest(u64),
     #[error("no token can be made: {0}")]
     NoToken(&'static str),
     #[error("who is in {team} is not told to this account: {needs}")]
@@ -58,13 +63,22 @@ impl ForgeError {
     pub fn status(&self) -> Option<StatusCode> {
         match self {
             Self::Http(error) => error.status(),
-            Self::Answer(_) | Self::NoToken(_) | Self::TeamNotTold { .. } | Self::NoTeamName { .. } => None,
+            Self::Answer(_)
+            | Self::Refused { .. }
+            | Self::NoPullRequest(_)
+            | Self::NoToken(_)
+            | Self::TeamNotTold { .. }
+            | Self::NoTeamName { .. } => None,
         }
     }
 
     /// Whether it may get better by itself, with time.
     pub fn may_pass(&self) -> bool {
-        matches!(self, Self::Http(error) if error.may_pass())
+        match self {
+            Self::Http(error) => error.may_pass(),
+            Self::Refused { may_pass, .. } => *may_pass,
+            _ => false,
+        }
     }
 
     /// Whether it will not get better without somebody who changes a permission. A rate limit looks alike and passes, and a token that
@@ -116,6 +130,7 @@ impl HostedRepository {
     pub async fn account(&self) -> Result<&str, ForgeError> {
         let ask = || async {
             let answer = self.ask(&self.dialect.account()).await?;
+            refused_in(&answer, "to say who we are")?;
             self.dialect.read_account(&answer.body).ok_or(ForgeError::Answer("who we are"))
         };
         self.account.get_or_try_init(ask).await.map(String::as_str)
@@ -132,7 +147,12 @@ impl HostedRepository {
     }
 
     pub async fn pull_request(&self, number: u64) -> Result<PullRequest, ForgeError> {
-        let answer = self.ask_for_what_is_new(&self.dialect.pull_request(number)).await?;
+        let answer = match self.ask_for_what_is_new(&self.dialect.pull_request(number)).await {
+            Err(error) if error.status() == Some(StatusCode::NOT_FOUND) => {
+                return Err(ForgeError::NoPullRequest(number));
+            }
+            answer => answer?,
+        };
         let read = self.dialect.read_pull_request(&answer.body).ok_or(ForgeError::Answer("a pull request"))?;
         if let Some(place) = self.dialect.read_status_place(&answer.body) {
             let mut places = self.places();
@@ -229,7 +249,7 @@ impl HostedRepository {
     /// Folds it away; where a forge can not, removes it.
     pub async fn hide_comment(&self, number: u64, comment: &Comment) -> Result<(), ForgeError> {
         match self.dialect.hide_comment(comment) {
-            Some(request) => self.ask(&request).await.map(drop),
+            Some(request) => refused_in(&self.ask(&request).await?, "to hide a comment"),
             None => self.remove_comment(number, comment.id).await,
         }
     }
@@ -456,6 +476,13 @@ impl HostedRepository {
             }
         }
     }
+}
+
+/// What GraphQL refused, which REST says by its status.
+fn refused_in(answer: &Answer, what: &'static str) -> Result<(), ForgeError> {
+    let Some(first) = answer.body["errors"].as_array().and_then(|errors| errors.first()) else { return Ok(()) };
+    let message = first["message"].as_str().unwrap_or("it does not say why").to_owned();
+    Err(ForgeError::Refused { what, message, may_pass: first["type"] == "RATE_LIMITED" })
 }
 
 fn list(body: Value) -> Result<Vec<Value>, ForgeError> {

@@ -6,6 +6,8 @@
 
 use std::time::Duration;
 
+use hyper::StatusCode;
+
 use super::dialect::{Check, Comment, PullRequest, Status};
 use super::hosted::{ForgeError, HostedRepository, Looks};
 use super::seal::{Seal, seal_of, sealed};
@@ -13,13 +15,16 @@ use super::seal::{Seal, seal_of, sealed};
 /// A forge knows a head up to some seconds later than those it tells of a push: so long a pull request is believed to be at another one.
 const HEAD_PAUSES: [Duration; 4] =
     [Duration::from_millis(500), Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(4)];
+/// Looks after which a comment that was listed, and can not be found, is no longer taken for one that somebody has just removed.
+const GONE_MAX: u32 = 3;
 /// More annotations than this are counted in the check's summary: nobody looks at them one by one.
 pub const ANNOTATIONS_MAX: usize = 200;
 
 /// What to post for one revision of a pull request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Posting {
-    pub number: u64,
+    /// `None`: the commit is of none, as that of a merge queue, and has statuses and checks only.
+    pub number: Option<u64>,
     /// The commit that statuses and checks are of.
     pub head: String,
     pub targets: Vec<TargetPosting>,
@@ -68,6 +73,8 @@ pub enum Done {
     CommentStands,
     /// The pull request is at another commit: its comment is left to whoever posts for that one.
     CommentIsOfAnother,
+    /// The pull request was merged or closed meanwhile: what it would do is of no use any more.
+    IsClosed,
     /// Nothing of ours changed, and nothing was said before.
     NoComment,
     CheckCreated,
@@ -115,12 +122,15 @@ pub async fn announce(
 /// Posts all of it, and goes on after what fails.
 pub async fn post(forge: &HostedRepository, posting: &Posting) -> Posted {
     let mut posted = Posted::default();
-    let mut were_there = Vec::new();
+    let (mut were_there, mut statuses) = (Vec::new(), None);
     // What can not be read now is read again where it is needed, and said there.
-    let standing = if forge.lacks_place(&posting.head) { at_head(forge, posting).await.ok() } else { None };
+    let standing = match posting.number.filter(|_| forge.lacks_place(&posting.head)) {
+        Some(number) => at_head(forge, number, &posting.head).await.ok(),
+        None => None,
+    };
     for target in &posting.targets {
         let is_begun = posting.begun.contains(&target.status.context);
-        let outcome = set_status(forge, &posting.head, &target.status, is_begun).await;
+        let outcome = set_status(forge, &posting.head, &target.status, is_begun, &mut statuses).await;
         were_there.push(matches!(outcome, Ok(Done::StatusStands)));
         posted.note(target, "set the status", outcome);
     }
@@ -152,12 +162,10 @@ async fn set_comments(
     posted: &mut Posted,
 ) {
     let wanted = || posting.targets.iter().filter_map(|target| Some((target, target.comment.as_ref()?)));
-    if wanted().next().is_none() {
-        return;
-    }
+    let Some(number) = posting.number.filter(|_| wanted().next().is_some()) else { return };
     let standing = match known {
         Some(known) => Ok(known),
-        None => at_head(forge, posting).await,
+        None => at_head(forge, number, &posting.head).await,
     };
     let mut listed = match &standing {
         // Nobody wrote anything yet.
@@ -166,7 +174,8 @@ async fn set_comments(
     };
     for (target, comment) in wanted() {
         let outcome = match &standing {
-            Ok(Some(_)) => set_comment(forge, posting.number, comment, &mut listed).await,
+            Ok(Some(PullRequest { is_open: false, .. })) => Ok(Done::IsClosed),
+            Ok(Some(_)) => set_comment(forge, number, comment, &mut listed).await,
             Ok(None) => Ok(Done::CommentIsOfAnother),
             Err(_) => break,
         };
@@ -178,11 +187,11 @@ async fn set_comments(
 }
 
 /// The pull request, if it is at the commit of the posting.
-async fn at_head(forge: &HostedRepository, posting: &Posting) -> Result<Option<PullRequest>, ForgeError> {
+async fn at_head(forge: &HostedRepository, number: u64, head: &str) -> Result<Option<PullRequest>, ForgeError> {
     let mut pauses = HEAD_PAUSES.into_iter();
     loop {
-        let pull_request = forge.pull_request(posting.number).await?;
-        if pull_request.head == posting.head {
+        let pull_request = forge.pull_request(number).await?;
+        if pull_request.head == head {
             return Ok(Some(pull_request));
         }
         match pauses.next() {
@@ -192,12 +201,27 @@ async fn at_head(forge: &HostedRepository, posting: &Posting) -> Result<Option<P
     }
 }
 
-async fn set_status(forge: &HostedRepository, head: &str, status: &Status, is_begun: bool) -> Result<Done, ForgeError> {
+/// `listed`: the statuses of the commit, once they were asked for. One list does for all targets, until something was done that nobody knows
+/// the end of.
+async fn set_status(
+    forge: &HostedRepository,
+    head: &str,
+    status: &Status,
+    is_begun: bool,
+    listed: &mut Option<Vec<Status>>,
+) -> Result<Done, ForgeError> {
     let mut looks = Looks::default();
     loop {
-        let may_stand = !is_begun || looks.number > 0;
-        if may_stand && forge.statuses(head).await?.iter().any(|known| says_the_same(known, status)) {
-            return Ok(if looks.number == 0 { Done::StatusStands } else { Done::StatusSet });
+        if !is_begun || looks.number > 0 {
+            let known = match listed.take().filter(|_| looks.number == 0) {
+                Some(known) => known,
+                None => forge.statuses(head).await?,
+            };
+            let stands = known.iter().any(|known| says_the_same(known, status));
+            *listed = Some(known);
+            if stands {
+                return Ok(if looks.number == 0 { Done::StatusStands } else { Done::StatusSet });
+            }
         }
         match forge.set_status(head, status).await {
             Err(error) if forge.pause(&mut looks, &error).await => {}
@@ -249,6 +273,7 @@ async fn set_comment(
             _ => forge.comments(number).await?,
         };
         let found = ours(forge, &comments, &posting.marker).await?;
+        let may_be_gone = !found.is_empty() && looks.number < GONE_MAX;
         let outcome = match (found.as_slice(), posting.manner) {
             ([], _) if !posting.is_worth_beginning => Ok(Done::NoComment),
             ([], _) => begin(forge, number, posting).await,
@@ -263,6 +288,8 @@ async fn set_comment(
         };
         match outcome {
             Err(error) if forge.pause(&mut looks, &error).await => {}
+            // Somebody removed it between the list and the change.
+            Err(error) if may_be_gone && error.status() == Some(StatusCode::NOT_FOUND) => looks.number += 1,
             outcome => {
                 *listed = Some(comments);
                 return outcome;
@@ -320,8 +347,9 @@ async fn anew(
 ) -> Result<Done, ForgeError> {
     let created = forge.create_comment(number, &sealed(&posting.body)).await?;
     forge.is_known_as(&created.author);
-    for comment in old {
-        forge.hide_comment(number, comment).await?;
+    // Those before the last were hidden when it came, or removed.
+    if let Some(last) = old.last() {
+        forge.hide_comment(number, last).await?;
     }
     Ok(Done::CommentCreated)
 }

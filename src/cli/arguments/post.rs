@@ -24,6 +24,10 @@ pub struct PostArguments {
     /// What becomes of the comment: edited where something changed, a new one with the old hidden, or none
     #[arg(long, value_enum, default_value_t = CommentArgument::Edit, value_name = "MANNER")]
     pub comment: CommentArgument,
+    /// Set the status and the check of the commit, and write no comment: for the commit of a merge queue, where a job of GitHub says by
+    /// itself that it is one
+    #[arg(long)]
+    pub commit_only: bool,
     /// Set statuses only, and no checks with annotations
     #[arg(long)]
     pub no_checks: bool,
@@ -98,6 +102,7 @@ fn name(text: &str) -> Result<String, String> {
 pub enum ForgeArgument {
     Github,
     /// Forgejo as well
+    #[value(alias = "forgejo")]
     Gitea,
     Gitlab,
 }

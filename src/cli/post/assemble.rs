@@ -42,7 +42,7 @@ impl Shown {
     }
 }
 
-pub fn posting(preview: &Preview, number: u64, shown: &Shown, table: &Table) -> Posting {
+pub fn posting(preview: &Preview, number: Option<u64>, shown: &Shown, table: &Table) -> Posting {
     let targets = preview.targets.iter().map(|target| of_target(preview, target, shown, table));
     let targets = targets.chain(of_signatures(preview, shown, table)).collect();
     Posting { number, head: preview.head.id.clone(), targets, begun: Vec::new() }
@@ -170,7 +170,8 @@ fn annotations(causes: &[PreviewCause], bytes: usize) -> Vec<Annotation> {
 
 /// What would be posted, for people.
 pub fn described(posting: &Posting, resolved: &Resolved) -> String {
-    let mut text = format!("pull request {} of {} at {}\n", posting.number, resolved.repository, resolved.address);
+    let of = posting.number.map_or_else(|| "no pull request".to_owned(), |number| format!("pull request {number}"));
+    let mut text = format!("{of} of {} at {}\n", resolved.repository, resolved.address);
     for target in &posting.targets {
         let status = &target.status;
         // Writing to a string does not fail.
@@ -179,7 +180,7 @@ pub fn described(posting: &Posting, resolved: &Resolved) -> String {
             "\nstatus {} of {}: {:?}\n  {}",
             status.context, posting.head, status.state, status.description
         );
-        match &target.comment {
+        match target.comment.as_ref().filter(|_| posting.number.is_some()) {
             Some(comment) => {
                 let begun = if comment.is_worth_beginning { "" } else { ", if there is one already" };
                 let _written = writeln!(text, "\ncomment{begun}:\n\n{}", comment.body);

@@ -251,7 +251,7 @@ impl Rounds {
                 return false;
             }
         };
-        let mut posting = assembled(&preview, number, &self.shown, self.resolved.table());
+        let mut posting = assembled(&preview, Some(number), &self.shown, self.resolved.table());
         posting.begun = begun.into_iter().map(|status| status.context).collect();
         let mut approvals = Vec::new();
         if self.manner.require_approval {

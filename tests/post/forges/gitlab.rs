@@ -31,7 +31,13 @@ pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
     let parts: Vec<&str> = path.split('/').collect();
     match (request.method.as_str(), parts.as_slice()) {
         ("GET", ["merge_requests"]) => Some(pull_requests(world, request)),
-        ("GET", ["merge_requests", "7"]) => pull_request(world),
+        ("GET", ["merge_requests", "7"]) => {
+            let mut answer = pull_request(world)?;
+            if answer.body["state"] == "open" {
+                answer.body["state"] = json!("opened");
+            }
+            Some(answer)
+        }
         // Users are known by numbers.
         ("GET", ["members", "all", id]) => {
             let name =

@@ -289,6 +289,8 @@ pub fn found(variable: Variables<'_>) -> Option<Found> {
         // Of a fork's pipeline, the project that it goes into.
         repository: variable("CI_MERGE_REQUEST_PROJECT_PATH").or_else(|| variable("CI_PROJECT_PATH")),
         pull_request: variable("CI_MERGE_REQUEST_IID").and_then(|it| it.parse().ok()),
+        // A job of a merge train is one of the merge request.
+        is_merge_queue: false,
         link: variable("CI_JOB_URL"),
     })
 }
