@@ -1,5 +1,6 @@
 //! The one place where outcomes become exit codes and errors become text with a hint.
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use super::output;
@@ -8,7 +9,11 @@ use crate::adapters::git::ReadError;
 /// What commands end with: command, code, meaning. Whatever was asked for.
 pub const EXIT_CODES: &[(&str, u8, &str)] = &[
     ("all", 0, "It did what it was asked for."),
-    ("all", 2, "It was called wrongly: an option, or what it names, does not exist."),
+    (
+        "all",
+        2,
+        "It was called wrongly: an option, or what it names, does not exist. With --detailed-exitcode that is 1.",
+    ),
     ("all", 3, "It has a mistake of its own, which is worth a report."),
     ("all", 130, "It was interrupted."),
     ("plan", 1, "No plan could be made: definitions, snapshot or cluster could not be read."),
@@ -91,17 +96,29 @@ pub fn guarded(run: impl FnOnce() -> ExitCode + std::panic::UnwindSafe) -> ExitC
     std::panic::catch_unwind(run).unwrap_or(ExitCode::from(INTERNAL))
 }
 
-pub fn usage(error: &clap::Error) -> ExitCode {
+/// Whoever asks for details takes 2 for changes: no mistake may look like them.
+const DETAILED: &str = "--detailed-exitcode";
+
+fn of_failure(code: u8, asks_for_details: bool) -> ExitCode {
+    ExitCode::from(if asks_for_details && code == Outcome::Changes.code() { 1 } else { code })
+}
+
+/// Whether the command line asks for [`Outcome::Changes`] to be told apart.
+pub fn asks_for_details(mut arguments: impl Iterator<Item = OsString>) -> bool {
+    arguments.any(|argument| argument == DETAILED)
+}
+
+pub fn usage(error: &clap::Error, asks_for_details: bool) -> ExitCode {
     let text = error.render().ansi().to_string();
     if !error.use_stderr() {
         output::text(&text);
         return ExitCode::SUCCESS;
     }
     output::complain(&text);
-    ExitCode::from(2)
+    of_failure(2, asks_for_details)
 }
 
-pub fn report(outcome: Result<Outcome, Failure>) -> ExitCode {
+pub fn report(outcome: Result<Outcome, Failure>, asks_for_details: bool) -> ExitCode {
     match outcome {
         Ok(outcome) => ExitCode::from(outcome.code()),
         Err(failure) => {
@@ -109,7 +126,7 @@ pub fn report(outcome: Result<Outcome, Failure>) -> ExitCode {
             if let Some(hint) = failure.hint {
                 output::say(&format!("\nhint: {hint}"));
             }
-            ExitCode::from(failure.code)
+            of_failure(failure.code, asks_for_details)
         }
     }
 }

@@ -61,9 +61,10 @@ fn without_empty(command: clap::Command, heard: &dyn Fn(Arg) -> Arg) -> clap::Co
 fn parse_and_run() -> ExitCode {
     // Fails only where a pool is there already, which then does it.
     let _pool = rayon::ThreadPoolBuilder::new().stack_size(STACK_BYTES).build_global();
+    let asks_for_details = exit::asks_for_details(std::env::args_os());
     let arguments = match parsed() {
         Ok(arguments) => arguments,
-        Err(error) => return exit::usage(&error),
+        Err(error) => return exit::usage(&error, asks_for_details),
     };
     if let Some(definitions) = arguments.command.definitions() {
         output::hide(settings::masks(definitions));
@@ -88,5 +89,5 @@ fn parse_and_run() -> ExitCode {
         Command::Schema(arguments) => schema::run(&arguments),
         Command::FetchForController => run::fetch_for_controller(),
     };
-    exit::report(outcome)
+    exit::report(outcome, asks_for_details)
 }

@@ -95,6 +95,12 @@ pub fn text(text: &str) {
     let _closed = out.write_all(terminal::page(shown(text)).as_bytes()).and_then(|()| out.flush());
 }
 
+/// Markdown, which is read where others have put it.
+pub fn document(text: &str) {
+    let mut out = io::stdout().lock();
+    let _closed = out.write_all(terminal::document(&shown(text)).as_bytes()).and_then(|()| out.flush());
+}
+
 /// For programs. It is JSON or YAML, which have a way to write everything that a terminal would obey.
 pub fn data(text: &str) {
     let mut out = io::stdout().lock();
@@ -111,6 +117,8 @@ pub fn data(text: &str) {
 pub enum Form {
     /// For people, or in a form in which a mark may stand for any character.
     Page,
+    /// Markdown.
+    Document,
     /// JSON.
     Data,
     /// JSON on each line.
@@ -123,6 +131,7 @@ pub enum Form {
 pub fn print(shown: &str, form: Form) {
     match form {
         Form::Page => text(shown),
+        Form::Document => document(shown),
         Form::Data => data(shown),
         Form::Lines | Form::Commands(_) => {
             let mut out = io::stdout().lock();
@@ -143,6 +152,7 @@ fn safe(text: &str, form: Form) -> String {
     };
     match form {
         Form::Page => terminal::page(shown(text)),
+        Form::Document => terminal::document(&shown(text)),
         Form::Data => data(text),
         Form::Lines => text.split_inclusive('\n').map(data).collect(),
         Form::Commands(commands) => text.split_inclusive('\n').map(|line| command(line, commands)).collect(),

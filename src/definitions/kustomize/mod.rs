@@ -7,6 +7,7 @@
 //! |---|---|
 //! | which files are kustomizations, and what the others are to them | `layout.rs` |
 //! | one kustomization: its resources, and what is done with them | `build.rs` |
+//! | what is taken from where nothing is read | `elsewhere.rs` |
 //! | which objects a patch is for | `select.rs` |
 //! | patches | `patch.rs`: where they are; `merge.rs`: strategic merge; `operations.rs`: JSON 6902 |
 //! | names, labels, annotations, namespaces | `transform.rs` |
@@ -14,6 +15,7 @@
 //! | how large an object gets | `weight.rs` |
 
 mod build;
+mod elsewhere;
 mod layout;
 mod merge;
 mod operations;
@@ -24,6 +26,7 @@ mod transform;
 mod weight;
 
 pub use build::{Build, build};
+pub use elsewhere::{Elsewhere, elsewhere};
 pub use layout::{Layout, Role};
 
 use super::document::{Document, Origin};
