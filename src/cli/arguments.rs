@@ -9,6 +9,7 @@ mod post;
 mod preview;
 mod review;
 mod signing;
+mod typed;
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -33,6 +34,7 @@ pub use notifications::NotificationArguments;
 pub use post::{CommentArgument, ForgeArgument, ForgeArguments, PostArguments};
 pub use review::{ReviewArguments, ReviewManner};
 pub use signing::SigningArguments;
+pub use typed::{Typed, parse};
 
 /// `terraform plan` for Kubernetes nodes.
 ///
@@ -360,6 +362,8 @@ pub struct RunArguments {
     pub reviews: ReviewManner,
     #[command(flatten, next_help_heading = "Notifications")]
     pub notifications: NotificationArguments,
+    #[arg(skip)]
+    pub typed: Vec<Typed>,
 }
 
 /// On a real cluster.
@@ -584,9 +588,9 @@ pub struct SnapshotArguments {
     #[arg(long, value_name = "FILE")]
     pub from: Vec<PathBuf>,
     /// Stop the scenario after this step (from 1)
-    #[arg(long, value_name = "STEP")]
+    #[arg(long, value_name = "STEP", requires = "embedded")]
     pub after_step: Option<usize>,
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, requires = "embedded")]
     pub seed: u64,
     /// Keep it, compressed, as `NAME/TIME.json.gz` in this folder, with `git:BRANCH` on a branch of --repository, or with
     /// `oci://HOST/REPOSITORY:TAG` as an artifact of a registry, where the newest has the tag

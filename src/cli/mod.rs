@@ -30,7 +30,7 @@ use std::ffi::OsStr;
 use std::process::ExitCode;
 
 use clap::builder::Resettable;
-use clap::{Arg, CommandFactory, FromArgMatches};
+use clap::{Arg, CommandFactory};
 
 use arguments::{Arguments, Command};
 
@@ -49,9 +49,7 @@ fn parsed() -> Result<Arguments, clap::Error> {
         Some(name) if says_nothing(name) => argument.env(Resettable::Reset),
         _ => argument,
     };
-    let mut command = without_empty(Arguments::command(), &heard);
-    let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
-    Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+    arguments::parse(without_empty(Arguments::command(), &heard), std::env::args_os())
 }
 
 fn without_empty(command: clap::Command, heard: &dyn Fn(Arg) -> Arg) -> clap::Command {

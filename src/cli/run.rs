@@ -17,12 +17,12 @@ mod scenario;
 pub(super) mod screen;
 mod source;
 mod tally;
+mod usage;
 pub(super) mod world;
 
 use std::io::Write;
 use std::path::Path;
 
-use anyhow::anyhow;
 use jiff::Timestamp;
 
 use crate::adapters::embedded::EmbeddedForge;
@@ -38,7 +38,7 @@ use super::exit::{Failure, Outcome};
 use super::{output, settings};
 
 use screen::{Screen, Times};
-use source::Source;
+use source::Place;
 
 /// Exit code of what can not be run.
 const FAILURE: u8 = 1;
@@ -55,18 +55,13 @@ pub fn run(arguments: &RunArguments) -> Result<Outcome, Failure> {
     if !arguments.embedded {
         return live::run(arguments);
     }
-    if arguments.controller.cluster.are_given() || arguments.controller.cloud.is_some() {
-        let error =
-            anyhow!("--embedded is a cluster of its own: --kubeconfig, --context and --cloud do not go with it");
-        return Err(Failure::usage(2, error).with_hint("leave --embedded out to run on the cluster of the kubeconfig"));
+    let place = source::place(arguments)?;
+    usage::check(arguments, Some(&place))?;
+    if let Place::Scenario(folder) = &place {
+        return run_scenario(folder, arguments);
     }
-    match source::find(arguments, None)? {
-        Source::Scenario(folder) => run_scenario(&folder, arguments),
-        Source::Follow(follow) => {
-            let runtime = runtime(false)?;
-            runtime.block_on(follow_until_stopped(follow, arguments))
-        }
-    }
+    let follow = source::follow(place, arguments, None)?;
+    runtime(false)?.block_on(follow_until_stopped(follow, arguments))
 }
 
 fn run_scenario(folder: &Path, arguments: &RunArguments) -> Result<Outcome, Failure> {

@@ -37,10 +37,10 @@ use super::boot;
 use super::notifications::{Around, Notifications, Teller};
 use super::refusals::Refusals;
 use super::screen::{Screen, Times};
-use super::source::{self, Followed, Source};
+use super::source::{self, Followed};
 use super::{
     FAILURE, abort, event_metrics, flux, kubernetes_events, log, notifications, now, outcome, reviews,
-    shutdown_on_signal, standard_output,
+    shutdown_on_signal, standard_output, usage,
 };
 
 /// How long a call that is under way when a stop is requested may take. With the lease given back after it, less than the 30
@@ -109,10 +109,13 @@ async fn control(arguments: &RunArguments, shutdown: &Shutdown, standing: &Stand
             ));
         }
     }
+    let place = match controller.source {
+        SourceArgument::Repository => Some(source::place(arguments)?),
+        SourceArgument::Cluster | SourceArgument::Flux => None,
+    };
+    usage::check(arguments, place.as_ref())?;
+    refuse_address_beside_cluster(arguments)?;
     notifications::check(&arguments.notifications)?;
-    if controller.source_ref.is_some() && controller.source != SourceArgument::Flux {
-        return Err(Failure::usage(2, anyhow!("--source-ref is for --source flux")).with_hint("add --source flux"));
-    }
     let connection = connected(&controller.cluster).await?;
     let failed = |error| unreadable(error, &connection.address);
     let watched = Watched::default();
@@ -422,7 +425,6 @@ async fn definitions(
     installation: &str,
 ) -> Result<(DefinitionsFrom, Region), Failure> {
     if arguments.controller.source == SourceArgument::Flux {
-        source::refuse_signatures(arguments, "an artifact of Flux")?;
         let (followed, region) = source::first_look(flux::follow(arguments, connection)?, arguments).await?;
         return Ok((DefinitionsFrom::Followed(Box::new(followed)), region));
     }
@@ -430,14 +432,10 @@ async fn definitions(
         let earlier = applied_last(&connection.client, installation).await;
         let earlier = earlier.map_err(|error| unreadable(error, &connection.address))?;
         let earlier = earlier.map(|(id, at)| Earlier { id, committed_seconds: at.as_second() });
-        let follow = match source::find(arguments, earlier)? {
-            Source::Follow(follow) => follow,
-            Source::Scenario(folder) => source::watched_folder(&folder)?,
-        };
+        let follow = source::follow(source::place(arguments)?, arguments, earlier)?;
         let (followed, region) = source::first_look(follow, arguments).await?;
         return Ok((DefinitionsFrom::Followed(Box::new(followed)), region));
     }
-    source::refuse_signatures(arguments, "what is in the cluster")?;
     let settings = match &arguments.repository {
         Some(folder) => settings_file(Path::new(folder))?,
         None => Vec::new(),
@@ -453,6 +451,18 @@ async fn region_of_nodes(connection: &Connection) -> Result<Option<Region>, Fail
     let labels = node_labels(&connection.client).await.map_err(|error| unreadable(error, &connection.address))?;
     let region = regions::find(None, &labels, &[]);
     Ok((region.said_by == SaidBy::Nodes).then_some(region))
+}
+
+/// Settings are a file, which is not fetched.
+fn refuse_address_beside_cluster(arguments: &RunArguments) -> Result<(), Failure> {
+    let is_of_cluster = arguments.controller.source == SourceArgument::Cluster;
+    match &arguments.repository {
+        Some(text) if is_of_cluster && source::is_address(text) && !Path::new(text).is_dir() => {
+            let error = anyhow!("with --source cluster REPOSITORY is a folder with cutlist.yaml, and no address");
+            Err(Failure::usage(2, error).with_hint("name a folder that holds cutlist.yaml, or leave it out"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// With `--source cluster`, a folder gives settings and nothing else.
