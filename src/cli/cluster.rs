@@ -11,9 +11,6 @@ use crate::ports::{PortError, PortErrorKind};
 
 use super::exit::Failure;
 
-/// Exit code of what could not be read.
-const FAILURE: u8 = 1;
-
 #[derive(Clone, Debug, Default, Args)]
 pub struct ClusterArguments {
     /// Read the cluster that this kubeconfig names; default with --context: KUBECONFIG, then ~/.kube/config
@@ -47,7 +44,7 @@ fn asked<T>(
     question: impl AsyncFnOnce(&Connection) -> Result<T, PortError>,
 ) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::usage(FAILURE, error))?;
+    let runtime = runtime.map_err(Failure::failed)?;
     runtime.block_on(async {
         let connection = connected(arguments).await?;
         question(&connection).await.map_err(|error| unreadable(error, &connection.address))
@@ -64,7 +61,7 @@ pub async fn connected(arguments: &ClusterArguments) -> Result<Connection, Failu
             ConnectError::Context { .. } => "`kubectl config get-contexts` lists the contexts there are",
             ConnectError::Client { .. } => "check certificates and credentials in the kubeconfig",
         };
-        Failure::usage(FAILURE, error).with_hint(hint)
+        Failure::failed(error).with_hint(hint)
     })
 }
 
@@ -81,5 +78,5 @@ pub fn unreadable(error: PortError, address: &str) -> Failure {
         }
         _ => format!("the API server at {address} said so"),
     };
-    Failure::usage(FAILURE, error).with_hint(hint)
+    Failure::failed(error).with_hint(hint)
 }

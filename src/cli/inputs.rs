@@ -24,9 +24,6 @@ use crate::definitions::{Definitions, Diagnostic};
 use crate::ports::RevisionContent;
 use crate::render::diagnostics::{self, LintReport};
 
-/// Exit code of a plan that could not be made.
-pub const ERROR: u8 = 1;
-
 /// Everything that was read for one revision.
 pub struct ReadInputs {
     pub head: ReadRevision,
@@ -95,21 +92,21 @@ pub fn read_revision(arguments: &InputArguments, reference: Option<&str>) -> Res
     if is_stdin(path) && reference.is_none() {
         if arguments.snapshot.iter().any(|path| is_stdin(path)) {
             let error = anyhow::anyhow!("definitions and snapshot can not both come from standard input");
-            return Err(Failure::usage(2, error));
+            return Err(Failure::usage(error));
         }
-        return with_definitions(arguments, definitions_of_stdin(ERROR)?);
+        return with_definitions(arguments, definitions_of_stdin()?);
     }
     let content = match reference {
         Some(reference) => git::read_revision(path, reference),
         None => git::read_folder(path),
     };
-    let content = content.map_err(|error| Failure::of_repository(ERROR, error))?;
+    let content = content.map_err(Failure::of_repository)?;
     with_definitions(arguments, content)
 }
 
 /// The same of a folder without one of its files, whose content is given apart.
 pub fn read_without(arguments: &InputArguments, name: &str) -> Result<(ReadRevision, Option<Vec<u8>>), Failure> {
-    let mut content = git::read_folder(&arguments.path).map_err(|error| Failure::of_repository(ERROR, error))?;
+    let mut content = git::read_folder(&arguments.path).map_err(Failure::of_repository)?;
     let position = content.files.iter().position(|file| file.path == name && file.has_content());
     let file = position.map(|position| content.files.remove(position).content);
     Ok((with_definitions(arguments, content)?, file))
@@ -159,8 +156,8 @@ pub fn is_stdin(path: &Path) -> bool {
 }
 
 /// A stream of definitions from standard input.
-pub fn definitions_of_stdin(code: u8) -> Result<RevisionContent, Failure> {
-    let bytes = read_file(Path::new("-")).context("standard input").map_err(|error| Failure::usage(code, error))?;
+pub fn definitions_of_stdin() -> Result<RevisionContent, Failure> {
+    let bytes = read_file(Path::new("-")).context("standard input").map_err(Failure::failed)?;
     Ok(git::of_text(STDIN_FILE, bytes, "standard input"))
 }
 
@@ -176,7 +173,7 @@ fn unusable(content: &RevisionContent, definitions: &Definitions, path: &Path) -
     let error = anyhow::anyhow!("no plan is made from definitions with errors");
     let path = path.display();
     let several = definitions.diagnostics.iter().any(|it| it.code == rules::kustomize::SEVERAL.code);
-    Failure::usage(ERROR, error).with_hint(if several {
+    Failure::failed(error).with_hint(if several {
         format!("`cutlist plan {path}/FOLDER` plans one of the kustomizations")
     } else {
         format!("`cutlist lint {path}` shows them again")
@@ -189,7 +186,7 @@ pub fn read_snapshots(arguments: &InputArguments) -> Result<(Snapshot, Vec<Note>
     if arguments.cluster.are_given() {
         if !paths.is_empty() {
             let error = anyhow::anyhow!("--snapshot and a live cluster (--kubeconfig, --context) exclude each other");
-            return Err(Failure::usage(2, error));
+            return Err(Failure::usage(error));
         }
         let (snapshot, notes) = super::cluster::read(&arguments.cluster)?;
         let notes = notes.into_iter().map(|text| Note::new(NoteCode::Cluster, text)).collect();
@@ -202,9 +199,9 @@ pub fn read_snapshots(arguments: &InputArguments) -> Result<(Snapshot, Vec<Note>
     }
     for path in paths {
         let place = || format!("snapshot {}", path.display());
-        let bytes = read_file(path).with_context(place).map_err(|error| Failure::usage(ERROR, error))?;
+        let bytes = read_file(path).map_err(|error| Failure::of_file(place(), error))?;
         let report = read::read(&bytes, &mut snapshot).with_context(place).map_err(|error| {
-            Failure::usage(ERROR, error)
+            Failure::failed(error)
                 .with_hint("write it with `kubectl get nodes,nodeclaims,nodepools,pods,... -A -o json`")
         })?;
         notes.extend(report.notes.into_iter().map(|text| Note::new(NoteCode::Snapshot, text)));
@@ -238,12 +235,13 @@ fn catalog(
 ) -> Result<(Catalog, SaidBy, Vec<Note>), Failure> {
     if let Some(path) = &arguments.planning.catalog {
         let place = || format!("catalog {}", path.display());
-        let catalog = read_file(path).with_context(place).and_then(|bytes| Catalog::parse(bytes).with_context(place));
-        return Ok((catalog.map_err(|error| Failure::usage(ERROR, error))?, SaidBy::Settings, Vec::new()));
+        let bytes = read_file(path).map_err(|error| Failure::of_file(place(), error))?;
+        let catalog = Catalog::parse(bytes).with_context(place).map_err(Failure::failed)?;
+        return Ok((catalog, SaidBy::Settings, Vec::new()));
     }
     let (region, note) = region(definitions, snapshot);
     let catalog = Catalog::built_in(&region.name).map_err(|error| {
-        Failure::usage(ERROR, error).with_hint("set spec.region in cutlist.yaml, or give a catalog with --catalog")
+        Failure::failed(error).with_hint("set spec.region in cutlist.yaml, or give a catalog with --catalog")
     })?;
     let assumptions = catalog::assumptions(&region.name).into_iter();
     let assumptions = assumptions.map(|assumed| Note::new(code_of(assumed.subject), assumed.text));

@@ -33,6 +33,7 @@ use clap::builder::Resettable;
 use clap::{Arg, CommandFactory};
 
 use arguments::{Arguments, Command};
+use exit::Codes;
 
 /// Parses the arguments, runs the command, reports an error once, and gives the exit code.
 pub fn main() -> ExitCode {
@@ -61,11 +62,12 @@ fn parse_and_run() -> ExitCode {
     let _pool = rayon::ThreadPoolBuilder::new().stack_size(STACK_BYTES).build_global();
     let arguments = match parsed() {
         Ok(arguments) => arguments,
-        Err(error) => return exit::usage(&error),
+        Err(error) => return exit::unparsed(&error, std::env::args_os()),
     };
     if let Some(definitions) = arguments.command.definitions() {
         output::hide(settings::masks(definitions));
     }
+    let codes = Codes::of(&arguments.command);
     let outcome = match arguments.command {
         Command::Plan(arguments) => plan::run(&arguments),
         Command::Preview(arguments) => preview::run(&arguments),
@@ -86,5 +88,5 @@ fn parse_and_run() -> ExitCode {
         Command::Schema(arguments) => schema::run(&arguments),
         Command::FetchForController => run::fetch_for_controller(),
     };
-    exit::report(outcome)
+    exit::report(outcome, codes)
 }

@@ -40,12 +40,9 @@ use super::{output, settings};
 use screen::{Screen, Times};
 use source::Place;
 
-/// Exit code of what can not be run.
-const FAILURE: u8 = 1;
-
 /// The other process of [`run`].
 pub fn fetch_for_controller() -> Result<Outcome, Failure> {
-    serve_fetch().map(|()| Outcome::Clean).map_err(|error| Failure::usage(FAILURE, error))
+    serve_fetch().map(|()| Outcome::Clean).map_err(Failure::failed)
 }
 
 pub fn run(arguments: &RunArguments) -> Result<Outcome, Failure> {
@@ -75,7 +72,7 @@ fn run_scenario(folder: &Path, arguments: &RunArguments) -> Result<Outcome, Fail
         let seed = arguments.seed;
         scenario::play(&script, &arguments.definitions, world, seed, None, &screen, &shutdown).await?;
         screen.summary(clock.now());
-        Ok(outcome(&shutdown))
+        screen.written(outcome(&shutdown))
     })
 }
 
@@ -102,7 +99,7 @@ async fn follow_until_stopped(follow: source::Follow, arguments: &RunArguments) 
     let mut controller = Controller::new(ports, options, world::journal(&screen), shutdown.clone());
     controller.run().await;
     screen.summary(clock.now());
-    Ok(outcome(&shutdown))
+    screen.written(outcome(&shutdown))
 }
 
 /// The embedded cluster after the scenario of a folder was played, for `cutlist snapshot`.
@@ -120,12 +117,12 @@ pub fn snapshot_after(folder: &Path, arguments: &SnapshotArguments) -> Result<Sn
 }
 
 fn epoch() -> Result<Timestamp, Failure> {
-    Timestamp::from_second(world::EPOCH_SECONDS).map_err(|error| Failure::usage(FAILURE, error))
+    Timestamp::from_second(world::EPOCH_SECONDS).map_err(Failure::failed)
 }
 
 pub(super) fn runtime(is_paused: bool) -> Result<tokio::runtime::Runtime, Failure> {
     let mut builder = tokio::runtime::Builder::new_current_thread();
-    builder.enable_all().start_paused(is_paused).build().map_err(|error| Failure::usage(FAILURE, error))
+    builder.enable_all().start_paused(is_paused).build().map_err(Failure::failed)
 }
 
 fn outcome(shutdown: &Shutdown) -> Outcome {

@@ -19,7 +19,6 @@ use crate::core::catalog::regions::Region;
 use crate::core::plan::Revision;
 use crate::ports::{PortError, PortErrorKind, Repository, RevisionContent, Unsigned};
 
-use super::FAILURE;
 use super::flux::{self, FluxRepository};
 use super::guard::Guard;
 
@@ -46,7 +45,7 @@ pub fn place(arguments: &RunArguments) -> Result<Place, Failure> {
         return Ok(Place::Folder(folder.clone()));
     }
     let Some(text) = &arguments.repository else {
-        return Err(Failure::usage(2, anyhow!("nothing to run")).with_hint(
+        return Err(Failure::usage(anyhow!("nothing to run")).with_hint(
             "name a folder, a repository URL, or --watch DIR: `cutlist run --embedded examples/quickstart`",
         ));
     };
@@ -61,7 +60,7 @@ pub fn place(arguments: &RunArguments) -> Result<Place, Failure> {
     }
     if !is_address(text) {
         let error = anyhow!("{} is not there, or is no folder", redacted(text));
-        return Err(Failure::usage(FAILURE, error).with_hint(
+        return Err(Failure::usage(error).with_hint(
             "name a folder with definitions, a clone, a bare repository, or a URL such as https://host/repository.git",
         ));
     }
@@ -82,16 +81,16 @@ pub fn follow(place: Place, arguments: &RunArguments, earlier: Option<Earlier>) 
 
 fn watched(folder: &Path, arguments: &RunArguments) -> Result<Follow, Failure> {
     let folder = match &arguments.sub_path {
-        Some(below) => folder_below(folder, below).map_err(|error| Failure::usage(2, error))?,
+        Some(below) => folder_below(folder, below).map_err(Failure::usage)?,
         None => folder.to_owned(),
     };
-    let watched = WatchedFolder::open(&folder).map_err(|error| Failure::of_repository(FAILURE, error))?;
+    let watched = WatchedFolder::open(&folder).map_err(Failure::of_repository)?;
     Ok(Follow::Watched(Box::new(watched)))
 }
 
 fn remote(url: &str, arguments: &RunArguments, earlier: Option<Earlier>) -> Result<Follow, Failure> {
     let Some(seconds) = arguments.interval.seconds() else {
-        return Err(Failure::usage(2, anyhow!("--interval must be a duration, not Never")));
+        return Err(Failure::usage(anyhow!("--interval must be a duration, not Never")));
     };
     let signing = Signing::of(&arguments.signing, &arguments.definitions)?;
     let used_last = earlier.as_ref().map(|earlier| earlier.id.clone());
@@ -102,12 +101,12 @@ fn remote(url: &str, arguments: &RunArguments, earlier: Option<Earlier>) -> Resu
         interval: Duration::from_secs(seconds),
         credentials_file: arguments.credentials_file.clone(),
         clone_folder: None,
-        program: std::env::current_exe().map_err(|error| Failure::usage(FAILURE, error))?,
+        program: std::env::current_exe().map_err(Failure::failed)?,
         limits: FetchLimits::default(),
         earlier,
         with_history: signing.is_some(),
     };
-    let repository = GitRepository::open(&settings).map_err(|error| Failure::usage(FAILURE, error))?;
+    let repository = GitRepository::open(&settings).map_err(Failure::failed)?;
     let guard = signing.map(|signing| Box::new(Guard::new(signing, &repository, &settings.sub_path, used_last)));
     Ok(Follow::Remote(Box::new(repository), guard))
 }
@@ -131,7 +130,7 @@ pub async fn first_look(follow: Follow, arguments: &RunArguments) -> Result<(Fol
         Follow::Flux(mut repository) => {
             let first = repository.next().await.map_err(|error| {
                 let hint = flux::hint(&error);
-                Failure::usage(FAILURE, error).with_hint(hint)
+                Failure::failed(error).with_hint(hint)
             })?;
             (first, Beside::start(*repository))
         }
@@ -154,7 +153,7 @@ fn unreadable(error: PortError) -> Failure {
             "check the address: it must be a Git repository, or a folder with definitions"
         }
     };
-    Failure::usage(FAILURE, error).with_hint(hint)
+    Failure::failed(error).with_hint(hint)
 }
 
 impl Repository for Followed {
@@ -186,6 +185,7 @@ impl Repository for Followed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::exit::FailureKind;
     use crate::cli::run::usage::tests::parsed;
 
     /// Definitions of other clusters beside it are not read.
@@ -209,7 +209,8 @@ mod tests {
             assert_eq!(texts, [b"name: blue\n"]);
         }
         assert_eq!(read(&[path]).unwrap().len(), 2);
-        assert_eq!(read(&[path, "--sub-path", "../up"]).unwrap_err().code, 2);
-        assert_eq!(read(&[path, "--sub-path", "red"]).unwrap_err().code, 1);
+        for no_folder_of_it in ["../up", "red"] {
+            assert_eq!(read(&[path, "--sub-path", no_folder_of_it]).unwrap_err().kind, FailureKind::Usage);
+        }
     }
 }

@@ -229,7 +229,7 @@ pub fn check(arguments: &RunArguments, place: Option<&Place>) -> Result<(), Fail
         }
         let verb = if shown.len() == 1 { "is" } else { "are" };
         let error = anyhow!("{} {verb} for {}", shown.join(", "), row.are_for);
-        return Err(Failure::usage(2, error).with_hint(row.hint));
+        return Err(Failure::usage(error).with_hint(row.hint));
     }
     Ok(())
 }
@@ -243,6 +243,7 @@ pub mod tests {
 
     use super::*;
     use crate::cli::arguments::{Arguments, Command, parse};
+    use crate::cli::exit::FailureKind;
 
     /// What `cutlist run` makes of these arguments.
     pub fn parsed(arguments: &[&str]) -> RunArguments {
@@ -288,7 +289,7 @@ pub mod tests {
             (vec![url, "--source=flux", "--source-ref=Bucket/a.b"], "REPOSITORY is for"),
         ] {
             let failure = checked(&arguments).unwrap_err();
-            assert_eq!(failure.code, 2);
+            assert_eq!(failure.kind, FailureKind::Usage);
             assert!(failure.error.to_string().contains(refused), "{arguments:?}: {}", failure.error);
             assert!(failure.hint.is_some());
         }
