@@ -23,6 +23,7 @@ use crate::definitions::rules::{self, Rule};
 use crate::definitions::{Definitions, Diagnostic};
 use crate::ports::RevisionContent;
 use crate::render::diagnostics::{self, LintReport};
+use crate::render::plan::count;
 
 /// Everything that was read for one revision.
 pub struct ReadInputs {
@@ -117,6 +118,11 @@ fn with_definitions(arguments: &InputArguments, content: RevisionContent) -> Res
     if read.definitions.has_errors() {
         return Err(unusable(&read.content, &read.definitions, &arguments.path));
     }
+    if arguments.path.is_file() && holds_no_object(&read.definitions) {
+        let path = arguments.path.display();
+        let failure = Failure::failed(anyhow::anyhow!("{path} holds no definition"));
+        return Err(failure.with_hint(format!("`cutlist lint {path}` says what is in it")));
+    }
     Ok(read)
 }
 
@@ -130,7 +136,23 @@ pub fn read_content(mut content: RevisionContent, arguments: &DefinitionArgument
         let text = format!("{}:{}: {message}", shown(file), span.line);
         content.notes.push(Note::new(NoteCode::LeftOut, text));
     }
+    content.notes.extend(without_definitions(&definitions));
     ReadRevision { content, definitions }
+}
+
+/// Of a file that was named this is a mistake; of a folder it is one of many.
+fn holds_no_object(definitions: &Definitions) -> bool {
+    let is_said = definitions.diagnostics.iter().any(|it| it.code == rules::kinds::NO_OBJECT.code);
+    definitions.definitions_found == 0 && is_said
+}
+
+/// A pipe whose first program failed, or a folder next to the right one: the plan would only say that there is nothing to do.
+fn without_definitions(definitions: &Definitions) -> Option<Note> {
+    let text = match definitions.files_read {
+        0 => "no definitions were found, so there is nothing to plan: there is no file to read".to_owned(),
+        files => format!("no definitions were found, so there is nothing to plan: {} read", count(files, "file")),
+    };
+    (definitions.definitions_found == 0).then(|| Note::new(NoteCode::NoDefinitions, text))
 }
 
 /// Findings that say that something is not in the definitions, or is not as another program would build it.
