@@ -18,6 +18,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::adapters::flux::SourceName;
 use crate::api::approval_rules::ApprovalRules;
+use crate::api::duration::NillableDuration;
 use crate::api::settings::ApprovalMode;
 
 pub use super::cluster::ClusterArguments;
@@ -120,6 +121,16 @@ impl Command {
     }
 }
 
+fn moment(text: &str) -> Result<jiff::Timestamp, String> {
+    text.parse().map_err(|_| "write a time as RFC 3339 has it, such as 2026-11-20T09:00:00Z".to_owned())
+}
+
+/// What is asked again and again can not be asked never.
+fn interval(text: &str) -> Result<NillableDuration, String> {
+    let interval = text.parse::<NillableDuration>().ok().filter(|interval| interval.seconds().is_some());
+    interval.ok_or_else(|| "write a duration, such as 30s or 5m".to_owned())
+}
+
 /// What a plan is made from.
 #[derive(Debug, Args)]
 pub struct InputArguments {
@@ -149,7 +160,7 @@ pub struct PlanningArguments {
     #[arg(long, value_enum)]
     pub packing: Option<PackingArgument>,
     /// The moment to plan for, RFC 3339
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = moment)]
     pub now: Option<jiff::Timestamp>,
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
@@ -339,8 +350,8 @@ pub struct RunArguments {
     #[arg(long, value_name = "PATH")]
     pub sub_path: Option<String>,
     /// How often a remote repository is asked
-    #[arg(long, value_name = "DURATION", default_value = "30s")]
-    pub interval: crate::api::duration::NillableDuration,
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = interval)]
+    pub interval: NillableDuration,
     /// File that holds the token (or `user:password`) for the repository
     #[arg(long, value_name = "FILE")]
     pub credentials_file: Option<PathBuf>,

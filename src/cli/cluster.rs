@@ -54,7 +54,10 @@ fn asked<T>(
 pub async fn connected(arguments: &ClusterArguments) -> Result<Connection, Failure> {
     connect(arguments.kubeconfig.as_deref(), arguments.context.as_deref()).await.map_err(|error| {
         let hint = match &error {
-            ConnectError::Kubeconfig { .. } => {
+            ConnectError::Kubeconfig { path: None, .. } => {
+                "check KUBECONFIG, else ~/.kube/config; or name a file with --kubeconfig"
+            }
+            ConnectError::Kubeconfig { path: Some(_), .. } => {
                 "check --kubeconfig: it must be a file that `kubectl --kubeconfig` can read"
             }
             ConnectError::NoCluster { .. } => "name a kubeconfig with --kubeconfig, or set KUBECONFIG",

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use super::arguments::Command;
 use super::output;
 use crate::adapters::git::ReadError;
+use crate::ports::chain;
 
 /// What commands end with: command, code, meaning. Whatever was asked for.
 pub const EXIT_CODES: &[(&str, u8, &str)] = &[
@@ -183,18 +184,13 @@ pub fn report(outcome: Result<Outcome, Failure>, codes: Codes) -> ExitCode {
     match outcome {
         Ok(outcome) => ExitCode::from(outcome.code()),
         Err(failure) => {
-            output::say(&format!("error: {}", chain(&failure.error)));
+            output::say(&format!("error: {}", chain(&*failure.error)));
             if let Some(hint) = failure.hint {
                 output::say(&format!("\nhint: {hint}"));
             }
             ExitCode::from(codes.code(failure.kind))
         }
     }
-}
-
-/// The error and its causes in one line; each says only its own part.
-fn chain(error: &anyhow::Error) -> String {
-    error.chain().map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 #[cfg(test)]

@@ -90,7 +90,11 @@ pub struct ReadRevision {
 
 pub fn read_revision(arguments: &InputArguments, reference: Option<&str>) -> Result<ReadRevision, Failure> {
     let path = arguments.path.as_path();
-    if is_stdin(path) && reference.is_none() {
+    if is_stdin(path) && reference.is_some() {
+        let error = anyhow::anyhow!("what comes from standard input has no revisions");
+        return Err(Failure::usage(error).with_hint("name the folder of a clone"));
+    }
+    if is_stdin(path) {
         if arguments.snapshot.iter().any(|path| is_stdin(path)) {
             let error = anyhow::anyhow!("definitions and snapshot can not both come from standard input");
             return Err(Failure::usage(error));

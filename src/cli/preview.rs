@@ -20,6 +20,7 @@ use crate::api::preview::{FORMAT_VERSION, KIND, Preview, PreviewRevision, Previe
 use crate::controller::preview::{Previewed, Proposal, Reading, Subject, conflicting, failed, planned, without_plan};
 use crate::core::plan::{Plan, Revision};
 use crate::core::snapshot::Snapshot;
+use crate::ports::chain;
 use crate::render::preview as render;
 use crate::render::terminal::Style;
 
@@ -253,9 +254,8 @@ fn inputs_of(arguments: &PreviewArguments, now: Timestamp) -> InputArguments {
 }
 
 fn sentence(failure: &Failure) -> String {
-    let causes: Vec<String> = failure.error.chain().map(ToString::to_string).collect();
     // It goes to where others read it, not through the door of this program's own errors.
-    output::shown(&causes.join(": "))
+    output::shown(&chain(&*failure.error))
 }
 
 fn outcome(arguments: &PreviewArguments, preview: &Preview, plans: &[Option<Plan>]) -> Result<Outcome, Failure> {
