@@ -99,7 +99,7 @@ fn clusters_are_named() {
     let unknown = preview(folder.path(), &["--definitions", "bleu=."]);
     assert!(unknown.code == 2 && unknown.stderr.contains("did you mean blue?"), "{}", unknown.transcript());
     let outside = preview(folder.path(), &["--definitions", "blue=../.."]);
-    assert!(outside.code == 1 && outside.stderr.contains("is not in revision"), "{}", outside.transcript());
+    assert!(outside.code == 2 && outside.stderr.contains("is not in revision"), "{}", outside.transcript());
 }
 
 /// A clone without its history can not say what both sides changed.

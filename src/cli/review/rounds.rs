@@ -339,7 +339,7 @@ impl Rounds {
                 }
             },
         };
-        let planned = made.map_err(|error| Failure::usage(super::FAILURE, error)).and_then(|made| made);
+        let planned = made.map_err(Failure::failed).and_then(|made| made);
         (planned, begun)
     }
 
@@ -375,7 +375,7 @@ impl Rounds {
     pub(super) async fn node_plans(&self) -> Result<Vec<(String, Vec<NodePlan>)>, Failure> {
         let arguments = PreviewArguments { path: self.histories.folder().to_owned(), ..self.preview.clone() };
         let read = tokio::task::spawn_blocking(move || preview::node_plans(&arguments));
-        read.await.map_err(|error| Failure::usage(super::FAILURE, error))?
+        read.await.map_err(Failure::failed)?
     }
 
     /// The answer for each cluster, as if the pull request were merged.
@@ -386,7 +386,7 @@ impl Rounds {
     ) -> Result<Vec<(String, String)>, Failure> {
         let arguments = self.preview_of(pull_request);
         let answered = tokio::task::spawn_blocking(move || preview::answered(&arguments, &question));
-        answered.await.map_err(|error| Failure::usage(super::FAILURE, error))?
+        answered.await.map_err(Failure::failed)?
     }
 
     fn preview_of(&self, pull_request: &PullRequest) -> PreviewArguments {
@@ -406,9 +406,7 @@ impl Rounds {
         match approve(&connection.client, plan, &by, Some(on)).await.map_err(refused)? {
             // One that does not wait any more was approved by somebody else, or another took its place.
             Approval::Given { .. } | Approval::NotWaiting { .. } | Approval::NoSuchPlan => Ok(()),
-            Approval::Ambiguous { names } => {
-                Err(Failure::usage(super::FAILURE, anyhow!("{plan} may be any of {}", names.join(", "))))
-            }
+            Approval::Ambiguous { names } => Err(Failure::failed(anyhow!("{plan} may be any of {}", names.join(", ")))),
         }
     }
 

@@ -115,6 +115,8 @@ pub enum NoteCode {
     MinValuesLowered,
     /// Pods select namespaces by labels that are not in the snapshot.
     NamespaceUnknown,
+    /// There are no definitions, so there is nothing to plan for.
+    NoDefinitions,
     /// No snapshot was given: the plan is for an empty cluster.
     NoSnapshot,
     /// A NodeClaim names an instance that EC2 does not know.
