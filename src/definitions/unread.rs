@@ -2,6 +2,7 @@
 
 use super::document::{self, Document};
 use super::findings::{Finding, Place};
+use super::fixes::Instead;
 use super::kinds::{Kind, OldKind};
 use super::rules::image_lock as image_lock_rules;
 use super::rules::kinds as rules;
@@ -86,9 +87,17 @@ pub fn unknown(document: &Document, meant: Option<Kind>) -> Finding {
     match meant {
         Some(meant) => {
             let pointer = if meant.name() == kind { "/apiVersion" } else { "/kind" };
-            let word = if pointer == "/kind" { meant.name() } else { meant.api_version() };
             let hint = format!("did you mean `kind: {}` in `apiVersion: {}`?", meant.name(), meant.api_version());
-            Finding::at(&rules::MISSPELT_KIND, document, pointer, Place::Value, message).hint(hint).meaning(word)
+            let finding = Finding::at(&rules::MISSPELT_KIND, document, pointer, Place::Value, message).hint(hint);
+            match pointer {
+                "/kind" => finding.meaning(meant.name()),
+                // The kind is there. Of another version nobody knows whether it is one to come.
+                _ => {
+                    let digits = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>();
+                    let is_same = digits(api_version) == digits(meant.api_version());
+                    finding.instead(is_same.then(|| Instead::Text(meant.api_version().to_owned())))
+                }
+            }
         }
         None => {
             let group = api_version.split('/').next().unwrap_or_default();
@@ -155,8 +164,8 @@ pub fn outdated(old: &'static OldKind, document: &Document) -> Vec<Finding> {
             let message = format!("unknown field `{key}`");
             let known = || names.iter().copied();
             let under_spec = old.fields.iter().any(|(at, names)| *at == "/spec" && names.contains(&key));
-            let hint = match suggest::nearest(key, known()) {
-                Some(nearest) => Some(format!("did you mean `{nearest}`?")),
+            let hint = match suggest::did_you_mean(key, known()) {
+                Some(question) => Some(question),
                 None if parent.is_empty() && under_spec => Some("it belongs under `spec`".to_owned()),
                 None => None,
             };

@@ -123,10 +123,12 @@ impl Document {
         }
     }
 
-    /// A scalar as it stands in the file.
+    /// A scalar as it stands in the file. `None` for one that a kustomization made: then something else stands at its place.
     pub fn written(&self, pointer: &str) -> Option<String> {
         let span = self.place(pointer, Place::Value);
-        self.origin(pointer).text.get(span.start_byte..span.end_byte).map(str::to_owned)
+        let text = self.origin(pointer).text.get(span.start_byte..span.end_byte).map(str::to_owned)?;
+        let is_it = text.contains("${") || self.value.pointer(pointer).is_none_or(|value| may_be_written(value, &text));
+        is_it.then_some(text)
     }
 
     /// Where `form`, a substitution, first stands in the key or value at `pointer`, whose text may go over many lines.
@@ -159,6 +161,17 @@ impl Document {
     pub fn members(&self, pointer: &str) -> impl Iterator<Item = (String, &str, &Value)> {
         let members = self.value.pointer(pointer).and_then(Value::as_object).into_iter().flatten();
         members.map(move |(key, value)| (spans::join(pointer, key), key.as_str(), value))
+    }
+}
+
+/// Whether a number or a boolean may stand in a file as this: it is a word of another form where something else stands at its place. Text may
+/// be written in any way.
+pub fn may_be_written(value: &Value, text: &str) -> bool {
+    let words = ["true", "false", "yes", "no", "on", "off", "y", "n"];
+    match value {
+        Value::Number(_) => text.starts_with(|first: char| first.is_ascii_digit() || "+-.".contains(first)),
+        Value::Bool(_) => words.iter().any(|word| text.eq_ignore_ascii_case(word)),
+        _ => true,
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{Rule, no_hint};
+use super::{Rule, near_labels, no_hint};
 use crate::api::duration::NillableDuration;
 use crate::api::keys;
 use crate::api::node_pool::NodeSelectorRequirement;
@@ -32,11 +32,7 @@ pub static RESTRICTED_KEY: Rule = Rule::cel(
     "restricted-key",
     "A requirement is on a key that instance types have, or on a label of your own.",
     &[&cel::KEY_NODE_POOL, &cel::KEY_HOSTNAME, &cel::KEY_CORE_DOMAIN, &cel::KEY_AWS_DOMAIN],
-    |key| {
-        let (domain, name) = key.split_once('/')?;
-        let nearest = suggest::nearest(name, requirements::AWS_LABELS.into_iter())?;
-        Some(format!("did you mean `{domain}/{nearest}`?"))
-    },
+    near_labels::key_meant,
 );
 pub static IN_WITHOUT_VALUES: Rule =
     Rule::cel("CL0303", "in-without-values", "The operator In has values.", &[&cel::IN_WITHOUT_VALUES], no_hint);
@@ -237,8 +233,7 @@ fn capacity_type(document: &Document) -> Vec<Finding> {
         let given = values(requirement);
         let valid = given.iter().filter(|value| CAPACITY_TYPES.contains(value)).count();
         let asked = requirement.get("minValues").and_then(Value::as_u64).and_then(|asked| usize::try_from(asked).ok());
-        let hint = given.iter().find_map(|value| suggest::nearest(value, CAPACITY_TYPES.into_iter()));
-        let hint = hint.map(|nearest| format!("did you mean `{nearest}`?"));
+        let hint = given.iter().find_map(|value| suggest::did_you_mean(value, CAPACITY_TYPES.into_iter()));
         let at = format!("{pointer}/values");
         if valid == 0 && !given.is_empty() {
             let message = format!("no capacity type is {}", given.join(" or "));
@@ -281,9 +276,10 @@ fn unknown_value(document: &Document) -> Vec<Finding> {
             let name = key.rsplit('/').next().unwrap_or(key);
             let at = format!("{pointer}/values/{index}");
             let synonym = synonyms.iter().find(|(other, _)| other == value).map(|(_, meant)| *meant);
-            let nearest = synonym.or_else(|| suggest::nearest(value, known.iter().copied()));
-            let hint =
-                nearest.map_or_else(|| format!("there are {}", known.join(", ")), |n| format!("did you mean `{n}`?"));
+            let hint = synonym
+                .map(|meant| format!("did you mean `{meant}`?"))
+                .or_else(|| suggest::did_you_mean(value, known.iter().copied()))
+                .unwrap_or_else(|| format!("there are {}", known.join(", ")));
             let message = format!("no node has the {name} `{value}`");
             let finding = Finding::at(&UNKNOWN_VALUE, document, &at, Place::Value, message).hint(hint);
             findings.push(finding.instead(synonym.map(|meant| Instead::Text(meant.to_owned()))));

@@ -131,9 +131,9 @@ fn unknown_field(document: &Document, pointer: &str, field: &str, parent: &Value
     let known = parent.get("properties").and_then(Value::as_object);
     let names = || known.into_iter().flat_map(|known| known.keys().map(String::as_str));
     let where_to = elsewhere(root, field);
-    let hint = match suggest::nearest(field, names()) {
+    let hint = match suggest::did_you_mean(field, names()) {
         _ if let Some(now) = moved(document, &at) => Some(now.to_owned()),
-        Some(nearest) => Some(format!("did you mean `{nearest}`?")),
+        Some(question) => Some(question),
         None if !where_to.is_empty() => Some(format!("it belongs under {}", where_to.join(" or "))),
         None => {
             let names: Vec<&str> = names().collect();
@@ -330,11 +330,14 @@ fn value_words(value: &Value) -> &'static str {
 fn not_one_of(document: &Document, pointer: &str, value: &Value, options: &Value) -> Finding {
     let options: Vec<&str> = options.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let message = format!("{} is {}, and must be one of {}", name(pointer), shown(value), options.join(", "));
-    let renamed = |text: &str| RENAMED_VALUES.iter().find(|(old, _)| *old == text).map(|(_, new)| *new);
-    let nearest =
-        value.as_str().and_then(|text| renamed(text).or_else(|| suggest::nearest(text, options.iter().copied())));
-    Finding::at(&rules::NOT_ONE_OF, document, pointer, Place::Value, message)
-        .maybe_hint(nearest.map(|nearest| format!("did you mean `{nearest}`?")))
+    let finding = Finding::at(&rules::NOT_ONE_OF, document, pointer, Place::Value, message);
+    let Some(text) = value.as_str() else { return finding };
+    match RENAMED_VALUES.iter().find(|(old, _)| *old == text) {
+        Some((_, new)) => {
+            finding.hint(format!("did you mean `{new}`?")).instead(Some(Instead::Text((*new).to_owned())))
+        }
+        None => finding.maybe_hint(suggest::did_you_mean(text, options.into_iter())),
+    }
 }
 
 /// Words and fields of Karpenter before version 1, as people still write them.
@@ -363,7 +366,7 @@ pub fn drop_consequences(document: &Document, findings: &mut Vec<Finding>) {
         .filter(|finding| std::ptr::eq(finding.rule, &rules::UNKNOWN_FIELD))
         .filter_map(|finding| {
             let pointer = finding.pointer.as_deref()?;
-            let nearest = suggest::meant(finding.hint.as_deref()?)?;
+            let nearest = suggest::likeliest(finding.hint.as_deref()?)?;
             Some(spans::join(spans::parent(pointer), nearest))
         })
         .chain(renamed)
