@@ -421,7 +421,10 @@ impl Reading<'_> {
             substitution::apply(kind, &mut document, &self.context.variables);
             found.extend(judging::ambiguous(kind, &document));
             let mut checked = schema::check(kind, &mut document, None, &mut false);
-            checked.extend(self.context.karpenter.iter().flat_map(|it| versions::check(kind, &document, None, *it)));
+            checked.extend(match self.context.karpenter {
+                Some(installed) => versions::check(kind, &document, None, installed),
+                None => versions::unreleased(kind, &document, None),
+            });
             open::drop_hidden(&document, &mut checked);
             found.extend(checked.into_iter().filter(|finding| finding.rule.is_of_one_field()));
         }

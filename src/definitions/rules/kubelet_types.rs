@@ -195,7 +195,7 @@ const SETTINGS: &[(&str, Type)] = &[
 ];
 
 /// Names of all settings.
-pub(super) fn names() -> impl Iterator<Item = &'static str> {
+pub(in crate::definitions) fn names() -> impl Iterator<Item = &'static str> {
     SETTINGS.iter().map(|(name, _)| *name)
 }
 

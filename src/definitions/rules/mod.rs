@@ -91,7 +91,8 @@ impl Rule {
     pub(super) fn is_of_one_field(&self) -> bool {
         use schema::{NOT_ONE_OF, OUT_OF_RANGE, PATTERN, UNKNOWN_FIELD, UNQUOTED, WRONG_TYPE};
         let codes = [&UNKNOWN_FIELD, &WRONG_TYPE, &UNQUOTED, &NOT_ONE_OF, &PATTERN, &OUT_OF_RANGE].map(|it| it.code);
-        codes.contains(&self.code) || [versions::FIELD.code, versions::VALUE.code].contains(&self.code)
+        let of_versions = [&versions::FIELD, &versions::VALUE, &versions::UNRELEASED].map(|it| it.code);
+        codes.contains(&self.code) || of_versions.contains(&self.code)
     }
 
     pub(super) const fn pass(
