@@ -216,6 +216,8 @@ fn controllers_taint(document: &Document) -> Vec<Finding> {
                     at(format!("`{key}` says that a node goes: no pod is to be put on the pool's nodes"))
                         .hint("remove it")
                 }
+                // Under `taints` it stays, as it should.
+                _ if list.ends_with("/taints") => continue,
                 _ => at(format!("Karpenter knows no taint `{key}`, and removes none of this name"))
                     .hint("remove it, or use a domain of your own"),
             });
