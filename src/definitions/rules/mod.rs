@@ -210,6 +210,7 @@ pub fn all() -> &'static [&'static Rule] {
             versions::RULES,
             node_pool::RULES,
             limits::RULES,
+            schema::MORE_RULES,
             near_labels::RULES,
             requirements::RULES,
             zones::RULES,

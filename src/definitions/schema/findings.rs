@@ -9,6 +9,7 @@ use crate::api::validation::forms;
 use crate::definitions::document::{Document, spans};
 use crate::definitions::findings::{Finding, Place};
 use crate::definitions::fixes::Instead;
+use crate::definitions::kinds::Kind;
 use crate::definitions::rules::schema as rules;
 use crate::definitions::suggest;
 
@@ -43,6 +44,11 @@ pub fn from_error(
         ValidationErrorKind::Pattern { pattern } => {
             let text = shown(value);
             match forms::ALL.iter().find(|form| form.pattern == pattern) {
+                // A folded or literal block.
+                Some(form) if *form == forms::SCHEDULE && value.as_str().is_some_and(|text| text.ends_with('\n')) => {
+                    at_value(&rules::PATTERN, format!("{name} is {text}, which is not {}", form.words))
+                        .hint("write it behind the key: `>` and `|` end it with a newline")
+                }
                 Some(form) => {
                     let meant = value.as_str().and_then(|text| canonical::meant(form, text));
                     at_value(&rules::PATTERN, format!("{name} is {text}, which is not {}", form.words))
@@ -221,6 +227,40 @@ fn missing_field(document: &Document, pointer: &str, field: &str, empty_members:
         Finding::at(&rules::MISSING_FIELD, document, pointer, Place::Key, format!("{holder} lacks `{field}`"));
     finding.pointer = Some(at);
     finding
+}
+
+/// What is written and null, where a text, a number or a boolean belongs.
+pub fn without_value(kind: Kind, document: &Document, empty_members: &[String], found: &[Finding]) -> Vec<Finding> {
+    /// Whose definitions take no null.
+    const KINDS: [Kind; 4] = [Kind::NodePool, Kind::EC2NodeClass, Kind::NodeOverlay, Kind::CapacityBuffer];
+    const SCALARS: [&str; 4] = ["string", "integer", "number", "boolean"];
+    // `creationTimestamp: null` is what many programs write.
+    let is_of_author = |pointer: &str| {
+        let of_metadata = pointer.strip_prefix("/metadata/");
+        of_metadata.is_none_or(|rest| rest.starts_with("labels/") || rest.starts_with("annotations/"))
+    };
+    let is_said = |pointer: &str| found.iter().any(|finding| finding.pointer.as_deref() == Some(pointer));
+    let is_scalar = |pointer: &str| super::type_at(kind, pointer).is_some_and(|name| SCALARS.contains(&name));
+    let pointers = empty_members.iter().filter(|_| KINDS.contains(&kind));
+    let pointers = pointers.filter(|pointer| is_of_author(pointer) && !is_said(pointer) && is_scalar(pointer));
+    let finding = |pointer: &String| {
+        let message = format!("{} has no value: kubectl drops it, and server-side apply can refuse it", name(pointer));
+        let hint = match value_in_comment(document, pointer) {
+            Some(value) => format!("`#` begins a comment: write \"{value}\""),
+            None => "write a value, or remove it".to_owned(),
+        };
+        Finding::at(&rules::NO_VALUE, document, pointer, Place::Key, message).hint(hint)
+    };
+    pointers.map(finding).collect()
+}
+
+/// One word behind the key that is a comment, and was meant to be its value.
+fn value_in_comment(document: &Document, pointer: &str) -> Option<String> {
+    let key = document.place(pointer, Place::Key);
+    let text = document.origin(pointer).text;
+    let line = text.get(key.end_byte..)?.lines().next()?;
+    let word = line.trim_start().strip_prefix(':')?.trim();
+    (word.len() > 1 && word.starts_with('#') && !word.contains([' ', '\t', '"', '\\'])).then(|| word.to_owned())
 }
 
 /// `field` is the schema of the value.
