@@ -216,7 +216,13 @@ fn parser<'c>(sources: &[&SourceFile], context: &'c Context) -> impl Fn(usize, &
             return Parsed::default();
         }
         match text_of(index, source) {
-            Ok(text) => document::parse(index, &text),
+            Ok(text) => {
+                let mut parsed = document::parse(index, &text);
+                if source.path.ends_with(".json") {
+                    parsed.hold_to_json(index, &text);
+                }
+                parsed
+            }
             Err(finding) => Parsed::of_no_text(*finding, &source.content),
         }
     }

@@ -1,9 +1,11 @@
 //! What is said of documents that are not read: whose kind is not ours, not there, or of another time.
 
+use serde_json::Value;
+
 use super::document::{self, Document};
 use super::findings::{Finding, Place};
 use super::fixes::Instead;
-use super::kinds::{Kind, OldKind};
+use super::kinds::{Class, Kind, OldKind, classify};
 use super::rules::image_lock as image_lock_rules;
 use super::rules::kinds as rules;
 use super::rules::schema::UNKNOWN_FIELD;
@@ -37,8 +39,15 @@ pub fn no_settings(document: &Document, path: &str) -> Option<Finding> {
     Some(Finding::at(rule, document, "/kind", Place::Value, message).hint(hint))
 }
 
-/// A document without apiVersion and kind: a slip in these words, or another tool's file.
+/// A document without apiVersion and kind: a slip in these words, objects that nothing holds together, or another tool's file.
 pub fn no_object(document: &Document) -> Finding {
+    let is_definition = |item: &Value| matches!(classify(item), Class::Read(kind) if kind.is_object());
+    if document.value.as_array().is_some_and(|items| items.iter().any(is_definition)) {
+        let message = "a list of objects is no object: kubectl refuses it, and nothing in it is read";
+        let finding = Finding::at(&rules::INCOMPLETE, document, "", Place::Key, message);
+        return finding
+            .hint("write `apiVersion: v1` and `kind: List` with the objects under `items`, or a document for each");
+    }
     let map = document.value.as_object();
     let keys = || map.into_iter().flat_map(|map| map.keys().map(String::as_str));
     for field in ["apiVersion", "kind"] {

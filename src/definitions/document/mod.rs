@@ -205,6 +205,29 @@ impl Parsed {
         self.findings.iter().chain(&self.aside)
     }
 
+    /// Of a file called so, whose first sign is a brace: kubectl takes nothing but JSON then.
+    pub fn hold_to_json(&mut self, file: usize, file_text: &str) {
+        let text = file_text.strip_prefix('\u{feff}').unwrap_or(file_text);
+        let is_broken = self.all().any(|finding| std::ptr::eq(finding.rule, &reading::SYNTAX));
+        if is_broken || !text.trim_start().starts_with('{') {
+            return;
+        }
+        let mut values = serde_json::Deserializer::from_str(text).into_iter::<serde::de::IgnoredAny>();
+        let Some(error) = values.find_map(Result::err) else { return };
+        // Its column counts bytes, from 1.
+        let before: usize = text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
+        let offset = (before + error.column().saturating_sub(1)).min(text.len());
+        let of_line = text.get(before..offset).unwrap_or_default();
+        let start_byte = offset + file_text.len() - text.len();
+        let span = Span { line: error.line(), column: of_line.chars().count() + 1, start_byte, end_byte: start_byte };
+        let message = error.to_string();
+        let message = message.split(" at line ").next().unwrap_or_default();
+        let finding = Finding::at_span(&reading::SYNTAX, file, span, format!("this is YAML, and no JSON: {message}"));
+        let hint = "kubectl takes nothing but JSON from a file that begins with a brace: mend it";
+        let is_ours = self.documents.iter().any(|document| ours::may_be(&document.value));
+        self.add(vec![finding.hint(hint)], is_ours);
+    }
+
     /// What is wrong with a document.
     fn add(&mut self, found: Vec<Finding>, is_ours: bool) {
         let findings = if is_ours { &mut self.findings } else { &mut self.aside };
