@@ -1,4 +1,3 @@
-//! What the pages beside the rules say: a paragraph, an example that breaks the rule, one that does not, and the source.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -6,7 +5,6 @@ use std::sync::LazyLock;
 use super::Rule;
 use crate::definitions::diagnostic::RuleDescription;
 
-/// The pages, one for each file of rules.
 const PAGES: &[&str] = &[
     include_str!("auto_mode.md"),
     include_str!("budgets.md"),
@@ -25,6 +23,7 @@ const PAGES: &[&str] = &[
     include_str!("near_labels.md"),
     include_str!("node_overlay.md"),
     include_str!("node_pool.md"),
+    include_str!("of_class.md"),
     include_str!("reading.md"),
     include_str!("references.md"),
     include_str!("requirements.md"),

@@ -22,6 +22,7 @@ pub mod min_values;
 pub mod near_labels;
 pub mod node_overlay;
 pub mod node_pool;
+pub mod of_class;
 pub mod reading;
 pub mod references;
 pub mod requirements;
@@ -208,13 +209,14 @@ pub fn all() -> &'static [&'static Rule] {
             variables::RULES,
             schema::RULES,
             versions::RULES,
+            schema::MORE_RULES,
             node_pool::RULES,
             limits::RULES,
-            schema::MORE_RULES,
             near_labels::RULES,
             requirements::RULES,
             zones::RULES,
             min_values::RULES,
+            of_class::RULES,
             budgets::RULES,
             ec2_node_class::RULES,
             launching::RULES,

@@ -70,7 +70,7 @@ fn duplicate(revision: &Revision<'_>) -> Vec<Finding> {
 }
 
 /// Pools that refer to an EC2NodeClass, with its name.
-fn references<'r>(revision: &'r Revision<'_>) -> impl Iterator<Item = (&'r Object, &'r str)> {
+pub(super) fn references<'r>(revision: &'r Revision<'_>) -> impl Iterator<Item = (&'r Object, &'r str)> {
     revision.of(Kind::NodePool).filter_map(|pool| {
         let text = |field| pool.document.str(&format!("{REFERENCE}/{field}"));
         let ours = text("kind") == Some(Kind::EC2NodeClass.name());
