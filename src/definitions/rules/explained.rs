@@ -1,3 +1,4 @@
+//! What the pages beside the rules say: a paragraph, an example that breaks the rule, one that does not, and the source.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -5,7 +6,9 @@ use std::sync::LazyLock;
 use super::Rule;
 use crate::definitions::diagnostic::RuleDescription;
 
+/// The pages, one for each file of rules.
 const PAGES: &[&str] = &[
+    include_str!("ages.md"),
     include_str!("auto_mode.md"),
     include_str!("budgets.md"),
     include_str!("capacity_buffer.md"),

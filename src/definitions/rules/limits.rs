@@ -78,6 +78,12 @@ fn of_nothing(document: &Document) -> Vec<Finding> {
             findings.push(finding.hint("write a quantity, such as \"1000\" for cpu or 1000Gi for memory"));
         }
     }
+    findings.extend(document.members(LIMITS).filter_map(|(pointer, resource, value)| {
+        let amount = value.as_str().filter(|amount| is_count(resource) && amount.ends_with('i'))?;
+        let message = format!("`{resource}` is a count, and `{amount}` an amount of bytes: nothing is limited");
+        let finding = Finding::at(&OF_NOTHING, document, &pointer, Place::Value, message);
+        Some(finding.hint("write a number such as \"1000\""))
+    }));
     for (pointer, resource, _) in document.members(LIMITS).filter(|(.., value)| !value.is_null()) {
         let at = |message: String| Finding::at(&OF_NOTHING, document, &pointer, Place::Key, message);
         let is_known = KNOWN.contains(&resource) || resource.starts_with("hugepages-") || resource.contains("${");
@@ -94,6 +100,11 @@ fn of_nothing(document: &Document) -> Vec<Finding> {
         findings.push(at(format!("no node has the resource `{resource}`: nothing is limited")).hint(hint));
     }
     findings
+}
+
+/// Whether nobody means `Gi` of it.
+fn is_count(resource: &str) -> bool {
+    [resources::CPU, resources::PODS, resources::NODES].contains(&resource) || resource.ends_with("/gpu")
 }
 
 pub(super) fn below_all(document: &Document, types: &TypesLeft<'_>, matching: &Matching<'_>) -> Vec<Finding> {

@@ -4,6 +4,7 @@
 //! file's `RULES`, and explain it in the `.md` beside that file: a paragraph, an example that breaks it and one that does not (both
 //! are tested), and the source. A code is never reused.
 
+pub mod ages;
 pub mod auto_mode;
 pub mod budgets;
 pub mod capacity_buffer;
@@ -217,6 +218,7 @@ pub fn all() -> &'static [&'static Rule] {
             zones::RULES,
             min_values::RULES,
             of_class::RULES,
+            ages::RULES,
             budgets::RULES,
             ec2_node_class::RULES,
             launching::RULES,

@@ -95,7 +95,7 @@ pub static UNKNOWN_VALUE: Rule = Rule::document(
     "CL0312",
     "unknown-value",
     Warning,
-    "Architectures, operating systems and capacity types are among those that exist.",
+    "Architectures, operating systems, capacity types and types of reservations are among those that exist.",
     POOLS,
     unknown_value,
 );
@@ -256,7 +256,7 @@ struct Values {
     synonyms: &'static [(&'static str, &'static str)],
 }
 
-const CLOSED: [Values; 3] = [
+const CLOSED: [Values; 4] = [
     Values {
         key: keys::ARCHITECTURE,
         known: &["amd64", "arm64"],
@@ -264,6 +264,7 @@ const CLOSED: [Values; 3] = [
     },
     Values { key: keys::OPERATING_SYSTEM, known: &["linux", "windows"], synonyms: &[] },
     Values { key: keys::CAPACITY_TYPE, known: &CAPACITY_TYPES, synonyms: &[("ondemand", "on-demand")] },
+    Values { key: keys::CAPACITY_RESERVATION_TYPE, known: &["default", "capacity-block"], synonyms: &[] },
 ];
 
 fn unknown_value(document: &Document) -> Vec<Finding> {
@@ -272,8 +273,9 @@ fn unknown_value(document: &Document) -> Vec<Finding> {
         let key = requirements::normalized(text(requirement, "key").unwrap_or_default());
         let Some(Values { known, synonyms, .. }) = CLOSED.iter().find(|values| values.key == key) else { continue };
         let given = values(requirement);
-        // That none is known is an error of its own.
-        let none = key == keys::CAPACITY_TYPE && !given.iter().any(|value| known.contains(value));
+        // That In names none that is known is an error of its own.
+        let is_in = text(requirement, "operator") == Some("In");
+        let none = key == keys::CAPACITY_TYPE && is_in && !given.iter().any(|value| known.contains(value));
         for (index, value) in given.iter().enumerate().filter(|(_, value)| !known.contains(value) && !none) {
             let name = key.rsplit('/').next().unwrap_or(key);
             let at = format!("{pointer}/values/{index}");
