@@ -241,7 +241,13 @@ fn parser<'c>(sources: &[&SourceFile], context: &'c Context) -> impl Fn(usize, &
             return Parsed::default();
         }
         match text_of(index, source) {
-            Ok(text) => document::parse(index, &text),
+            Ok(text) => {
+                let mut parsed = document::parse(index, &text);
+                if source.path.ends_with(".json") {
+                    parsed.hold_to_json(index, &text);
+                }
+                parsed
+            }
             Err(finding) => Parsed::of_no_text(*finding, &source.content),
         }
     }
@@ -462,7 +468,10 @@ impl Reading<'_> {
             substitution::apply(kind, &mut document, &self.context.variables);
             found.extend(judging::ambiguous(kind, &document));
             let mut checked = schema::check(kind, &mut document, None, &mut false);
-            checked.extend(self.context.karpenter.iter().flat_map(|it| versions::check(kind, &document, None, *it)));
+            checked.extend(match self.context.karpenter {
+                Some(installed) => versions::check(kind, &document, None, installed),
+                None => versions::unreleased(kind, &document, None),
+            });
             open::drop_hidden(&document, &mut checked);
             found.extend(checked.into_iter().filter(|finding| finding.rule.is_of_one_field()));
         }
