@@ -24,7 +24,7 @@ pub enum Standing {
     LinkTo(String),
     /// A symbolic link that was not followed, since it leads out of the repository or nowhere. Has no content.
     LinkNotFollowed,
-    /// A folder that is another repository: a submodule. Has no content.
+    /// A folder that is another repository: a submodule. Its content is the commit that it is at, where that is known, and is nothing to read.
     Submodule,
     /// A template of a Helm chart whose Chart.yaml lies above what was asked for. It is no YAML before it is rendered.
     Template,

@@ -127,9 +127,12 @@ impl Surroundings {
         surroundings
     }
 
-    /// What is to be said of a file of a chart that makes definitions, or of its values.
+    /// What is to be said of a submodule, of a file of a chart that makes definitions, or of its values.
     fn of_chart(&self, path: &str, file: Option<&SourceFile>) -> Option<String> {
         let name = path.rsplit('/').next().unwrap_or(path);
+        if file.is_some_and(|file| file.standing == Standing::Submodule) {
+            return Some(format!("what the submodule {path} brings"));
+        }
         let is_template = file.is_some_and(|file| file.standing == Standing::Template && mentions(text_of(file)));
         if is_template || self.charts.iter().any(|templates| path.starts_with(templates.as_str())) {
             return Some(format!("what a chart makes with its template {path}"));
@@ -291,7 +294,8 @@ fn is_empty(value: &Value) -> bool {
 }
 
 fn by_path(files: &[SourceFile]) -> BTreeMap<&str, &SourceFile> {
-    let is_read = |file: &&SourceFile| file.has_content() || file.standing == Standing::Template;
+    let is_read =
+        |file: &&SourceFile| file.has_content() || matches!(file.standing, Standing::Template | Standing::Submodule);
     files.iter().filter(is_read).map(|file| (file.path.as_str(), file)).collect()
 }
 
@@ -395,6 +399,19 @@ spec:
             assert_eq!((one.file.as_str(), one.line), (path, line), "{one:?}");
             assert_eq!(between(&new, &new), []);
         }
+    }
+
+    #[test]
+    fn a_submodule_that_moves_on_is_told() {
+        let at = |commit: &str| SourceFile { standing: Standing::Submodule, ..SourceFile::new("shared", commit) };
+        let definitions = Definitions::default();
+        let between = |base: &[SourceFile], head: &[SourceFile]| {
+            unseen(Side { definitions: &definitions, files: base }, Side { definitions: &definitions, files: head })
+        };
+        let told = between(&[at("abc")], &[at("def")]);
+        assert_eq!(told.first().map(|it| it.what.as_str()), Some("what the submodule shared brings"));
+        assert_eq!(between(&[], &[at("def")]).len(), 1);
+        assert_eq!(between(&[at("abc")], &[at("abc")]), []);
     }
 
     #[test]

@@ -92,10 +92,10 @@ fn what_is_not_allowed_is_said_and_the_rest_is_posted() {
 
 #[test]
 fn checks_are_left_out_where_they_are_not_allowed() {
-    let (server, desk) = stage(super::GITHUB);
+    let (server, desk) = stage(GITHUB);
     server.harm("POST", "check-runs", 9, Harm::Answer(message(403, "You must authenticate via a GitHub App.")));
-    assert_posted(&desk.post(&preview(1, 1)), super::GITHUB);
-    assert_once(&server.world(), super::GITHUB, 1, &commit(1));
+    assert_posted(&desk.post(&preview(1, 1)), GITHUB);
+    assert_once(&server.world(), GITHUB, 1, &commit(1));
 }
 
 /// Credentials go nowhere else.
@@ -117,7 +117,7 @@ fn redirects_are_not_followed() {
 
 #[test]
 fn a_forge_that_is_away_is_given_up() {
-    let (server, desk) = stage(super::GITHUB);
+    let (server, desk) = stage(GITHUB);
     server.harm("GET", "commits", 99, Harm::CutBefore);
     let ran = desk.post_with(&preview(1, 1), &["--max-wait", "1s", "--comment", "none", "--no-checks"]);
     assert_eq!(ran.code, 1);

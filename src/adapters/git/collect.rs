@@ -26,10 +26,13 @@ pub enum LimitError {
 }
 
 /// Why an entry was not read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum LeftOut {
     SymbolicLink,
-    Submodule,
+    Submodule {
+        /// What it is at, where that is known.
+        commit: Option<String>,
+    },
 }
 
 /// What a file holds.
@@ -93,17 +96,17 @@ impl Collector {
     }
 
     pub fn leave_out(&mut self, path: &str, why: LeftOut) -> Result<(), LimitError> {
-        let standing = match why {
+        let (standing, content) = match why {
             LeftOut::SymbolicLink => {
                 self.links.extend(is_worth_a_note(path).then(|| path.to_owned()));
-                Standing::LinkNotFollowed
+                (Standing::LinkNotFollowed, Content::nothing())
             }
-            LeftOut::Submodule => {
+            LeftOut::Submodule { commit } => {
                 self.submodules.push(path.to_owned());
-                Standing::Submodule
+                (Standing::Submodule, Content::Read(commit.unwrap_or_default().into_bytes()))
             }
         };
-        self.add(path.to_owned(), Content::nothing(), standing)
+        self.add(path.to_owned(), content, standing)
     }
 
     /// Files and notes, both in the order of paths.
@@ -144,7 +147,7 @@ mod tests {
         collector.leave_out("pool.yaml", LeftOut::SymbolicLink).unwrap();
         collector.leave_out("pools", LeftOut::SymbolicLink).unwrap();
         collector.leave_out("logo.png", LeftOut::SymbolicLink).unwrap();
-        collector.leave_out("vendor", LeftOut::Submodule).unwrap();
+        collector.leave_out("vendor", LeftOut::Submodule { commit: None }).unwrap();
         let (_, notes) = collector.finish();
         let texts: Vec<&str> = notes.iter().map(|note| note.text.as_str()).collect();
         let links = "symbolic links that lead nowhere, or out of the repository, are not followed: pool.yaml, pools";

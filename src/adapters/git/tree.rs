@@ -168,6 +168,11 @@ impl Files for Objects<'_> {
         })
     }
 
+    fn commit_of(&self, place: &str) -> Option<String> {
+        let entry = self.entry(place).ok().flatten();
+        entry.filter(|(_, kind)| *kind == Kind::Submodule).map(|(id, _)| id.to_string())
+    }
+
     fn is_of_repository(&self, _: &str) -> bool {
         true
     }

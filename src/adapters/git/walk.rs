@@ -40,6 +40,10 @@ pub(super) trait Files {
     fn resolve(&self, path: &str) -> Result<Option<(String, Kind)>, Self::Error>;
     /// The content of a file, itself no link; `None` if it is gone.
     fn content(&self, path: &str, known_as: &str) -> Result<Option<Content>, Self::Error>;
+    /// What a submodule is at, where that is known.
+    fn commit_of(&self, _place: &str) -> Option<String> {
+        None
+    }
     /// Whether the repository holds the file, so that who wrote the definitions has it anyway. Of any other file somebody might make the
     /// machine on which it is read say what stands in it.
     fn is_of_repository(&self, place: &str) -> bool;
@@ -272,7 +276,10 @@ impl<'f, F: Files> Walk<'f, F> {
                         self.add(path, place, Standing::Own);
                     }
                     Kind::File => {}
-                    Kind::Submodule => self.collector.leave_out(&path, LeftOut::Submodule)?,
+                    Kind::Submodule => {
+                        let commit = self.files.commit_of(&place);
+                        self.collector.leave_out(&path, LeftOut::Submodule { commit })?;
+                    }
                     Kind::Link => match self.files.resolve(&place)? {
                         Some((target, kind)) if self.may_follow(&target, kind) => {
                             self.links.insert(path, (target, kind, depth));
