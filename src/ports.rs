@@ -348,14 +348,37 @@ pub trait Clock {
     fn now(&self) -> Timestamp;
 }
 
-/// An error and its causes in one line.
+/// An error and its causes in one line. Some libraries write the cause into the text of an error as well: it is said once.
 pub fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
+        let own = error.to_string();
+        if !text.contains(&own) {
+            text.push_str(": ");
+            text.push_str(&own);
+        }
         cause = error.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Error;
+
+    use super::*;
+
+    #[test]
+    fn a_cause_is_said_once() {
+        #[derive(Debug, thiserror::Error)]
+        #[error("{text}")]
+        struct Within {
+            text: &'static str,
+            source: Error,
+        }
+        let within = |text| chain(&Within { text, source: Error::other("connection refused") });
+        assert_eq!(within("connect"), "connect: connection refused");
+        assert_eq!(within("connect: connection refused"), "connect: connection refused");
+    }
 }

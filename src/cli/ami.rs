@@ -9,7 +9,7 @@ use anyhow::{Context, anyhow};
 
 use super::arguments::{AmiAction, AmiArguments, AmiLockArguments};
 use super::exit::{Failure, Outcome};
-use super::inputs::{self, ERROR, ReadInputs};
+use super::inputs::{self, ReadInputs};
 use super::output;
 use crate::adapters::git::Committer;
 use crate::api::image_lock::{FILE_NAME, ImageLock, ImageLockDocument};
@@ -18,9 +18,6 @@ use crate::core::plan::{CloudFact, CloudFactCode};
 use crate::core::planner::decide;
 use crate::definitions::Definition;
 use crate::render::plan::count;
-
-/// Exit code where the command was called wrongly.
-const USAGE: u8 = 2;
 
 /// The first lines of the file.
 const HEADER: &str = "\
@@ -37,9 +34,9 @@ pub fn run(arguments: &AmiArguments) -> Result<Outcome, Failure> {
 
 fn lock(arguments: &AmiLockArguments) -> Result<Outcome, Failure> {
     let renewed = Renewed::of(arguments)?;
-    renewed.show();
+    renewed.show()?;
     if renewed.is_news() && !arguments.dry_run {
-        write(&arguments.path.join(FILE_NAME), &renewed.text).map_err(|error| Failure::usage(ERROR, error))?;
+        write(&arguments.path.join(FILE_NAME), &renewed.text).map_err(Failure::failed)?;
         output::say(&format!("written: {}", arguments.path.join(FILE_NAME).display()));
     }
     Ok(Outcome::Clean)
@@ -48,7 +45,7 @@ fn lock(arguments: &AmiLockArguments) -> Result<Outcome, Failure> {
 fn bump(arguments: &AmiLockArguments) -> Result<Outcome, Failure> {
     let committer = Committer::new(&arguments.path, FILE_NAME).map_err(failure)?;
     let renewed = Renewed::of(arguments)?;
-    renewed.show();
+    renewed.show()?;
     if renewed.is_news() && !arguments.dry_run {
         let id = committer.commit(renewed.text.as_bytes(), &renewed.message()).map_err(failure)?;
         output::say(&format!("committed: {} {}", id.get(..7).unwrap_or(&id), renewed.title()));
@@ -58,7 +55,7 @@ fn bump(arguments: &AmiLockArguments) -> Result<Outcome, Failure> {
 
 fn failure(error: crate::adapters::git::CommitError) -> Failure {
     let hint = error.hint();
-    Failure { hint, ..Failure::usage(ERROR, error) }
+    Failure { hint, ..Failure::failed(error) }
 }
 
 /// The lock as it should be, and what that means for nodes.
@@ -74,13 +71,13 @@ impl Renewed {
     fn of(arguments: &AmiLockArguments) -> Result<Self, Failure> {
         if arguments.snapshot.is_empty() && !arguments.cluster.are_given() && arguments.facts.is_none() {
             let error = anyhow!("nobody says which images there are");
-            return Err(Failure::usage(USAGE, error).with_hint(
+            return Err(Failure::usage(error).with_hint(
                 "name a cluster: its EC2NodeClasses say it in their status (--snapshot FILE, or --context NAME); or ask EC2 with `cutlist facts pull`, and give --facts FILE",
             ));
         }
         if !arguments.path.is_dir() {
             let error = anyhow!("{} is no folder", arguments.path.display());
-            return Err(Failure::usage(USAGE, error).with_hint("name the folder with cutlist.yaml"));
+            return Err(Failure::usage(error).with_hint("name the folder with cutlist.yaml"));
         }
         let inputs_of = arguments.inputs();
         let (head, file) = inputs::read_without(&inputs_of, FILE_NAME)?;
@@ -93,11 +90,11 @@ impl Renewed {
         });
         let lock = locked.map_err(|errors| {
             let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
-            Failure::usage(ERROR, anyhow!("nothing is locked: {}", texts.join("; "))).with_hint(
+            Failure::failed(anyhow!("nothing is locked: {}", texts.join("; "))).with_hint(
                 "a snapshot that is taken once the classes are applied and ready says it; --class NAME renews one alone",
             )
         })?;
-        let text = text_of(&lock).map_err(|error| Failure::usage(ERROR, error))?;
+        let text = text_of(&lock).map_err(Failure::failed)?;
         read.head.definitions.image_lock = Some(Definition {
             value: lock.clone(),
             file: FILE_NAME.to_owned(),
@@ -139,14 +136,15 @@ impl Renewed {
         if lines.is_empty() { title } else { format!("{title}\n\n{}", lines.concat()) }
     }
 
-    fn show(&self) {
+    fn show(&self) -> Result<(), Failure> {
         let images = self.lock.node_classes.iter().map(|class| class.images.len()).sum();
         let what = format!("{} of {}", count(images, "image"), count(self.lock.node_classes.len(), "EC2NodeClass"));
         let news = if self.is_news() { "" } else { ", as they are locked already" };
-        output::text(&format!("{what}{news}\n"));
+        output::text(&format!("{what}{news}\n"))?;
         for line in self.lines() {
-            output::text(&format!("  ~ {line}\n"));
+            output::text(&format!("  ~ {line}\n"))?;
         }
+        Ok(())
     }
 }
 

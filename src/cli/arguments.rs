@@ -9,6 +9,7 @@ mod post;
 mod preview;
 mod review;
 mod signing;
+mod typed;
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -17,7 +18,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::adapters::flux::SourceName;
 use crate::api::approval_rules::ApprovalRules;
+use crate::api::duration::NillableDuration;
 use crate::api::settings::ApprovalMode;
+use crate::definitions::rules::files::is_variable_name;
 
 pub use super::cluster::ClusterArguments;
 pub use ami::{AmiAction, AmiArguments, AmiLockArguments};
@@ -33,6 +36,7 @@ pub use notifications::NotificationArguments;
 pub use post::{CommentArgument, ForgeArgument, ForgeArguments, PostArguments};
 pub use review::{ReviewArguments, ReviewManner};
 pub use signing::SigningArguments;
+pub use typed::{Typed, parse};
 
 /// `terraform plan` for Kubernetes nodes.
 ///
@@ -118,6 +122,16 @@ impl Command {
     }
 }
 
+fn moment(text: &str) -> Result<jiff::Timestamp, String> {
+    text.parse().map_err(|_| "write a time as RFC 3339 has it, such as 2026-11-20T09:00:00Z".to_owned())
+}
+
+/// What is asked again and again can not be asked never.
+fn interval(text: &str) -> Result<NillableDuration, String> {
+    let interval = text.parse::<NillableDuration>().ok().filter(|interval| interval.seconds().is_some());
+    interval.ok_or_else(|| "write a duration, such as 30s or 5m".to_owned())
+}
+
 /// What a plan is made from.
 #[derive(Debug, Args)]
 pub struct InputArguments {
@@ -147,7 +161,7 @@ pub struct PlanningArguments {
     #[arg(long, value_enum)]
     pub packing: Option<PackingArgument>,
     /// The moment to plan for, RFC 3339
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = moment)]
     pub now: Option<jiff::Timestamp>,
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
@@ -300,7 +314,10 @@ fn parse_environment(name: &str) -> Result<FromEnvironment, String> {
 
 fn parse_variable(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        Some((name, _)) if !is_variable_name(name) => {
+            Err("a name has letters, digits and `_`, and does not begin with a digit".to_owned())
+        }
+        Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
         _ => Err("write NAME=VALUE".to_owned()),
     }
 }
@@ -337,8 +354,8 @@ pub struct RunArguments {
     #[arg(long, value_name = "PATH")]
     pub sub_path: Option<String>,
     /// How often a remote repository is asked
-    #[arg(long, value_name = "DURATION", default_value = "30s")]
-    pub interval: crate::api::duration::NillableDuration,
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = interval)]
+    pub interval: NillableDuration,
     /// File that holds the token (or `user:password`) for the repository
     #[arg(long, value_name = "FILE")]
     pub credentials_file: Option<PathBuf>,
@@ -360,6 +377,8 @@ pub struct RunArguments {
     pub reviews: ReviewManner,
     #[command(flatten, next_help_heading = "Notifications")]
     pub notifications: NotificationArguments,
+    #[arg(skip)]
+    pub typed: Vec<Typed>,
 }
 
 /// On a real cluster.
@@ -584,9 +603,9 @@ pub struct SnapshotArguments {
     #[arg(long, value_name = "FILE")]
     pub from: Vec<PathBuf>,
     /// Stop the scenario after this step (from 1)
-    #[arg(long, value_name = "STEP")]
+    #[arg(long, value_name = "STEP", requires = "embedded")]
     pub after_step: Option<usize>,
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, requires = "embedded")]
     pub seed: u64,
     /// Keep it, compressed, as `NAME/TIME.json.gz` in this folder, with `git:BRANCH` on a branch of --repository, or with
     /// `oci://HOST/REPOSITORY:TAG` as an artifact of a registry, where the newest has the tag

@@ -9,17 +9,13 @@ use anyhow::Context;
 
 use super::arguments::{CatalogArguments, CatalogOrder, CatalogOutput};
 use super::exit::{Failure, Outcome};
+use super::inputs::read_file;
 use super::output;
 use crate::api::keys;
 use crate::core::catalog::filter::{self, Filter, FilterError};
 use crate::core::catalog::{BuiltInError, Catalog, InstanceType, assumptions};
 use crate::core::model::resources::{CPU, MEMORY};
 use crate::render;
-
-/// Exit code for a region, filter or label that does not exist.
-const USAGE: u8 = 2;
-/// Exit code for a catalog that can not be read.
-const FAILURE: u8 = 1;
 
 const SHORT_NAMES: &str =
     "`cutlist catalog -o json` shows every label; `karpenter.k8s.aws/` and `instance-` may be left out";
@@ -32,7 +28,7 @@ pub fn run(arguments: &CatalogArguments) -> Result<Outcome, Failure> {
     let filters =
         arguments.filter.iter().map(|text| text.parse()).collect::<Result<Vec<Filter>, _>>().map_err(usage)?;
     let (catalog, notes) = match &arguments.catalog {
-        Some(file) => (read(file).map_err(|error| Failure::usage(FAILURE, error))?, Vec::new()),
+        Some(file) => (read(file)?, Vec::new()),
         None => built_in(&arguments.region)?,
     };
     let in_catalog = catalog.instance_types.len();
@@ -40,35 +36,35 @@ pub fn run(arguments: &CatalogArguments) -> Result<Outcome, Failure> {
     let text = match arguments.output {
         CatalogOutput::Json => {
             let text = serde_json::to_string_pretty(&catalog).context("write the catalog as JSON");
-            text.map_err(|error| Failure::usage(FAILURE, error))? + "\n"
+            text.map_err(Failure::failed)? + "\n"
         }
         CatalogOutput::Text => text(&catalog, in_catalog, &notes, arguments.sort),
     };
-    output::data(&text);
+    output::data(&text)?;
     Ok(Outcome::Clean)
 }
 
 fn usage(error: FilterError) -> Failure {
     match error {
-        FilterError::Unknown { .. } => Failure::usage(USAGE, error).with_hint(SHORT_NAMES),
-        other => Failure::usage(USAGE, other),
+        FilterError::Unknown { .. } => Failure::usage(error).with_hint(SHORT_NAMES),
+        other => Failure::usage(other),
     }
 }
 
 /// The built-in catalog, and what it takes for granted.
 pub(super) fn built_in(region: &str) -> Result<(Catalog, Vec<String>), Failure> {
     let catalog = Catalog::built_in(region).map_err(|error| match error {
-        BuiltInError::UnknownRegion { .. } => Failure::usage(USAGE, error)
+        BuiltInError::UnknownRegion { .. } => Failure::usage(error)
             .with_hint("name one of these regions, or give a catalog of your own with --catalog FILE"),
-        BuiltInError::Damaged(_) => Failure::usage(FAILURE, error),
+        BuiltInError::Damaged(_) => Failure::failed(error),
     })?;
     Ok((catalog, assumptions(region).into_iter().map(|assumption| assumption.text).collect()))
 }
 
 /// Reads a catalog file; the error names it.
-pub(super) fn read(file: &Path) -> anyhow::Result<Catalog> {
-    let bytes = std::fs::read(file).with_context(|| file.display().to_string())?;
-    Catalog::parse(bytes).with_context(|| file.display().to_string())
+pub(super) fn read(file: &Path) -> Result<Catalog, Failure> {
+    let bytes = read_file(file).map_err(|error| Failure::of_file(file.display().to_string(), error))?;
+    Catalog::parse(bytes).with_context(|| file.display().to_string()).map_err(Failure::failed)
 }
 
 /// Types that are sold nowhere in the region would only fill the screen; JSON has them.

@@ -11,9 +11,6 @@ use crate::ports::{PortError, PortErrorKind};
 
 use super::exit::Failure;
 
-/// Exit code of what could not be read.
-const FAILURE: u8 = 1;
-
 #[derive(Clone, Debug, Default, Args)]
 pub struct ClusterArguments {
     /// Read the cluster that this kubeconfig names; default with --context: KUBECONFIG, then ~/.kube/config
@@ -47,7 +44,7 @@ fn asked<T>(
     question: impl AsyncFnOnce(&Connection) -> Result<T, PortError>,
 ) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::usage(FAILURE, error))?;
+    let runtime = runtime.map_err(Failure::failed)?;
     runtime.block_on(async {
         let connection = connected(arguments).await?;
         question(&connection).await.map_err(|error| unreadable(error, &connection.address))
@@ -57,14 +54,17 @@ fn asked<T>(
 pub async fn connected(arguments: &ClusterArguments) -> Result<Connection, Failure> {
     connect(arguments.kubeconfig.as_deref(), arguments.context.as_deref()).await.map_err(|error| {
         let hint = match &error {
-            ConnectError::Kubeconfig { .. } => {
+            ConnectError::Kubeconfig { path: None, .. } => {
+                "check KUBECONFIG, else ~/.kube/config; or name a file with --kubeconfig"
+            }
+            ConnectError::Kubeconfig { path: Some(_), .. } => {
                 "check --kubeconfig: it must be a file that `kubectl --kubeconfig` can read"
             }
             ConnectError::NoCluster { .. } => "name a kubeconfig with --kubeconfig, or set KUBECONFIG",
             ConnectError::Context { .. } => "`kubectl config get-contexts` lists the contexts there are",
             ConnectError::Client { .. } => "check certificates and credentials in the kubeconfig",
         };
-        Failure::usage(FAILURE, error).with_hint(hint)
+        Failure::failed(error).with_hint(hint)
     })
 }
 
@@ -81,5 +81,5 @@ pub fn unreadable(error: PortError, address: &str) -> Failure {
         }
         _ => format!("the API server at {address} said so"),
     };
-    Failure::usage(FAILURE, error).with_hint(hint)
+    Failure::failed(error).with_hint(hint)
 }

@@ -7,11 +7,8 @@ use crate::api::definitions;
 use super::exit::{Failure, Outcome};
 use super::output;
 
-/// Exit code of every failure of this command.
-const FAILURE: u8 = 1;
-
 pub fn run() -> Result<Outcome, Failure> {
-    output::data(&stream(&definitions::all()).map_err(|error| Failure::usage(FAILURE, error))?);
+    output::data(&stream(&definitions::all()).map_err(Failure::failed)?)?;
     Ok(Outcome::Clean)
 }
 

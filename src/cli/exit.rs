@@ -1,27 +1,39 @@
 //! The one place where outcomes become exit codes and errors become text with a hint.
 
+use std::ffi::OsString;
+use std::io::{self, ErrorKind};
 use std::process::ExitCode;
 
+use super::arguments::Command;
 use super::output;
 use crate::adapters::git::ReadError;
+use crate::ports::chain;
 
 /// What commands end with: command, code, meaning. Whatever was asked for.
 pub const EXIT_CODES: &[(&str, u8, &str)] = &[
     ("all", 0, "It did what it was asked for."),
-    ("all", 2, "It was called wrongly: an option, or what it names, does not exist."),
+    ("all", 1, "What it printed could not be written, as to a full disk. A reader that closed the pipe is no error."),
+    (
+        "all",
+        2,
+        "It was called wrongly: an option does not exist, or a path, file or revision that was named. With --detailed-exitcode this is 1.",
+    ),
     ("all", 3, "It has a mistake of its own, which is worth a report."),
     ("all", 130, "It was interrupted."),
     ("plan", 1, "No plan could be made: definitions, snapshot or cluster could not be read."),
+    ("plan --detailed-exitcode", 1, "No plan could be made, or it was called wrongly."),
     ("plan --detailed-exitcode", 2, "The plan has steps."),
     (
         "preview",
         1,
         "For some cluster no plan could be made, nothing could be read, or a commit is not signed by who must have. What is printed says which, and why.",
     ),
+    ("preview --detailed-exitcode", 1, "The same, or it was called wrongly."),
     ("preview --detailed-exitcode", 2, "The change makes a difference to some cluster."),
     ("post, review --once", 1, "Not all of it could be posted."),
     ("why, simulate, run, approve, snapshot, crds, catalog, ami, facts", 1, "It could not do what it was asked for."),
     ("lint", 1, "There are findings."),
+    ("lint", 2, "It was called wrongly, or something could not be read or written."),
     ("lsp", 1, "The editor went without `shutdown`, or what it sent was no message of the protocol."),
 ];
 
@@ -47,18 +59,36 @@ impl Outcome {
     }
 }
 
-/// A command that could not do its work: the cause, the code to exit with, and what the user can do.
+/// Why a command could not do its work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureKind {
+    /// The arguments make no sense together, or name something that is not there.
+    Usage,
+    /// Something could not be done that was asked for rightly.
+    Failed,
+    /// A mistake of the program itself.
+    Internal,
+}
+
+/// A command that could not do its work: the cause, and what the user can do.
 #[derive(Debug)]
 pub struct Failure {
-    pub code: u8,
+    pub kind: FailureKind,
     pub error: anyhow::Error,
     pub hint: Option<String>,
 }
 
 impl Failure {
-    /// The arguments make no sense together, or name something that is not there.
-    pub fn usage(code: u8, error: impl Into<anyhow::Error>) -> Self {
-        Self { code, error: error.into(), hint: None }
+    pub fn usage(error: impl Into<anyhow::Error>) -> Self {
+        Self { kind: FailureKind::Usage, error: error.into(), hint: None }
+    }
+
+    pub fn failed(error: impl Into<anyhow::Error>) -> Self {
+        Self { kind: FailureKind::Failed, ..Self::usage(error) }
+    }
+
+    pub fn internal(error: impl Into<anyhow::Error>) -> Self {
+        Self { kind: FailureKind::Internal, ..Self::usage(error) }
     }
 
     /// What it is about stands before the causes.
@@ -72,14 +102,62 @@ impl Failure {
     }
 
     /// What could not be read of a repository, with what the user can do.
-    pub fn of_repository(code: u8, error: ReadError) -> Self {
-        let hint = error.hint();
-        Self { hint, ..Self::usage(code, error) }
+    pub fn of_repository(error: ReadError) -> Self {
+        let (hint, is_named_wrongly) = (error.hint(), error.is_named_wrongly());
+        Self { hint, ..if is_named_wrongly { Self::usage(error) } else { Self::failed(error) } }
+    }
+
+    /// A file that was named and can not be read. `what` stands before the cause.
+    pub fn of_file(what: impl std::fmt::Display + Send + Sync + 'static, error: io::Error) -> Self {
+        let failure = match error.kind() {
+            ErrorKind::NotFound => Self::usage(error).with_hint("name a file that exists"),
+            ErrorKind::IsADirectory => Self::usage(error).with_hint("it is a folder: name a file in it"),
+            _ => Self::failed(error),
+        };
+        failure.within(what)
     }
 }
 
 /// For what should not happen: a panic, or a plan that breaks a rule.
-pub const INTERNAL: u8 = 3;
+const INTERNAL: u8 = 3;
+
+/// The codes of failures, which depend on what else the command says with its code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Codes {
+    usage: u8,
+    failed: u8,
+}
+
+impl Codes {
+    const USUAL: Self = Self { usage: 2, failed: 1 };
+    /// As terraform has it: 2 says that there are changes, and nothing else.
+    const DETAILED: Self = Self { usage: 1, failed: 1 };
+    /// 1 says that there are findings.
+    const OF_LINT: Self = Self { usage: 2, failed: 2 };
+
+    pub fn of(command: &Command) -> Self {
+        match command {
+            Command::Plan(arguments) if arguments.detailed_exitcode => Self::DETAILED,
+            Command::Preview(arguments) if arguments.detailed_exitcode => Self::DETAILED,
+            Command::Lint(_) => Self::OF_LINT,
+            _ => Self::USUAL,
+        }
+    }
+
+    /// Of arguments that make no command.
+    fn of_typed(arguments: impl IntoIterator<Item = OsString>) -> Self {
+        let is_detailed = arguments.into_iter().any(|typed| typed == "--detailed-exitcode");
+        if is_detailed { Self::DETAILED } else { Self::USUAL }
+    }
+
+    fn code(self, kind: FailureKind) -> u8 {
+        match kind {
+            FailureKind::Usage => self.usage,
+            FailureKind::Failed => self.failed,
+            FailureKind::Internal => INTERNAL,
+        }
+    }
+}
 
 /// Runs the program; a panic is told in one place, and ends with its own exit code.
 pub fn guarded(run: impl FnOnce() -> ExitCode + std::panic::UnwindSafe) -> ExitCode {
@@ -91,30 +169,65 @@ pub fn guarded(run: impl FnOnce() -> ExitCode + std::panic::UnwindSafe) -> ExitC
     std::panic::catch_unwind(run).unwrap_or(ExitCode::from(INTERNAL))
 }
 
-pub fn usage(error: &clap::Error) -> ExitCode {
+/// Shows what clap has to say of the arguments `typed`: help, or what is wrong with them.
+pub fn unparsed(error: &clap::Error, typed: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let codes = Codes::of_typed(typed);
     let text = error.render().ansi().to_string();
     if !error.use_stderr() {
-        output::text(&text);
-        return ExitCode::SUCCESS;
+        return report(output::text(&text).map(|()| Outcome::Clean), codes);
     }
     output::complain(&text);
-    ExitCode::from(2)
+    ExitCode::from(codes.usage)
 }
 
-pub fn report(outcome: Result<Outcome, Failure>) -> ExitCode {
+pub fn report(outcome: Result<Outcome, Failure>, codes: Codes) -> ExitCode {
     match outcome {
         Ok(outcome) => ExitCode::from(outcome.code()),
         Err(failure) => {
-            output::say(&format!("error: {}", chain(&failure.error)));
+            output::say(&format!("error: {}", chain(&*failure.error)));
             if let Some(hint) = failure.hint {
                 output::say(&format!("\nhint: {hint}"));
             }
-            ExitCode::from(failure.code)
+            ExitCode::from(codes.code(failure.kind))
         }
     }
 }
 
-/// The error and its causes in one line; each says only its own part.
-fn chain(error: &anyhow::Error) -> String {
-    error.chain().map(ToString::to_string).collect::<Vec<_>>().join(": ")
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::arguments::Arguments;
+
+    /// A typo is no plan with changes, and a file that can not be read is no finding.
+    #[test]
+    fn codes_of_failures_are_told_from_what_a_command_found() {
+        use FailureKind::{Failed, Internal, Usage};
+        for (typed, usage, failed) in [
+            ("plan .", 2, 1),
+            ("plan . --detailed-exitcode", 1, 1),
+            ("preview . --base main --detailed-exitcode", 1, 1),
+            ("lint .", 2, 2),
+            ("catalog", 2, 1),
+        ] {
+            let arguments = format!("cutlist {typed}");
+            let codes = Codes::of(&Arguments::try_parse_from(arguments.split(' ')).unwrap().command);
+            assert_eq!((codes.code(Usage), codes.code(Failed), codes.code(Internal)), (usage, failed, 3), "{typed}");
+        }
+        let of_typed = |typed: &str| Codes::of_typed(typed.split(' ').map(OsString::from));
+        assert_eq!(of_typed("cutlist plan . --packng x --detailed-exitcode"), Codes::DETAILED);
+        assert_eq!(of_typed("cutlist plan . --packng x"), Codes::USUAL);
+    }
+
+    #[test]
+    fn what_is_not_there_was_named_wrongly() {
+        let of = |kind: ErrorKind| Failure::of_file("snapshot a.json", io::Error::from(kind)).kind;
+        assert_eq!(of(ErrorKind::NotFound), FailureKind::Usage);
+        assert_eq!(of(ErrorKind::IsADirectory), FailureKind::Usage);
+        assert_eq!(of(ErrorKind::PermissionDenied), FailureKind::Failed);
+        let of = |error: ReadError| Failure::of_repository(error).kind;
+        assert_eq!(of(ReadError::PathNotThere("a".into())), FailureKind::Usage);
+        assert_eq!(of(ReadError::EmptyRepository("a".into())), FailureKind::Failed);
+    }
 }

@@ -6,18 +6,15 @@ use super::output;
 use crate::definitions::rules::{self, Rule, explained};
 use crate::render::explain as render;
 
-/// Exit code for a word that names no rule.
-const USAGE: u8 = 2;
-
 pub fn run(arguments: &ExplainArguments) -> Result<Outcome, Failure> {
     let Some(word) = &arguments.rule else {
         let rows: Vec<_> = rules::all().iter().map(|rule| explained::describe(rule)).collect();
-        output::text(&render::list(&rows));
+        output::text(&render::list(&rows))?;
         return Ok(Outcome::Clean);
     };
     let rule = rules::find(word).or_else(|| rules::find(&word.to_uppercase()));
     let Some(rule) = rule else {
-        let failure = Failure::usage(USAGE, anyhow::anyhow!("there is no rule `{word}`"));
+        let failure = Failure::usage(anyhow::anyhow!("there is no rule `{word}`"));
         let like: Vec<String> = rules::like(word).into_iter().map(|near| format!("`{near}`")).collect();
         return Err(failure.with_hint(match like.as_slice() {
             [] => "`cutlist explain` lists them".to_owned(),
@@ -25,7 +22,7 @@ pub fn run(arguments: &ExplainArguments) -> Result<Outcome, Failure> {
             several => format!("did you mean one of {}?", several.join(", ")),
         }));
     };
-    output::text(&page(rule));
+    output::text(&page(rule))?;
     Ok(Outcome::Clean)
 }
 

@@ -6,7 +6,7 @@ use anyhow::Context;
 
 use super::arguments::{FactsAction, FactsArguments};
 use super::exit::{Failure, Outcome};
-use super::inputs::{ERROR, read_file};
+use super::inputs::read_file;
 use crate::api::cloud_facts::{CloudFacts, FORMAT_VERSION, KIND};
 
 #[cfg(feature = "aws")]
@@ -22,17 +22,17 @@ pub fn run(arguments: &FactsArguments) -> Result<Outcome, Failure> {
         let error = anyhow::anyhow!(
             "this build can not ask EC2 about the definitions in {path}: it is without the feature `aws`"
         );
-        Err(Failure::usage(ERROR, error).with_hint("take a build with it: `cargo build --release --features aws`"))
+        Err(Failure::failed(error).with_hint("take a build with it: `cargo build --release --features aws`"))
     }
 }
 
 /// Reads a file of facts; the error names it.
 pub fn read(path: &Path) -> Result<CloudFacts, Failure> {
     let place = || format!("facts {}", path.display());
-    let bytes = read_file(path).with_context(place).map_err(|error| Failure::usage(ERROR, error))?;
+    let bytes = read_file(path).map_err(|error| Failure::of_file(place(), error))?;
     let hint = |failure: Failure| failure.with_hint("`cutlist facts pull` writes it");
     let facts: CloudFacts =
-        serde_json::from_slice(&bytes).with_context(place).map_err(|error| hint(Failure::usage(ERROR, error)))?;
+        serde_json::from_slice(&bytes).with_context(place).map_err(|error| hint(Failure::failed(error)))?;
     if facts.kind != KIND || facts.version != FORMAT_VERSION {
         let error = anyhow::anyhow!(
             "{}: it is {} of version {}, and this reads {KIND} of version {FORMAT_VERSION}",
@@ -40,11 +40,11 @@ pub fn read(path: &Path) -> Result<CloudFacts, Failure> {
             facts.kind,
             facts.version
         );
-        return Err(hint(Failure::usage(ERROR, error)));
+        return Err(hint(Failure::failed(error)));
     }
     if let Err(error) = facts.taken_at.parse::<jiff::Timestamp>() {
         let error = anyhow::Error::new(error).context(format!("{}: takenAt", place()));
-        return Err(hint(Failure::usage(ERROR, error)));
+        return Err(hint(Failure::failed(error)));
     }
     Ok(facts)
 }

@@ -23,9 +23,7 @@ use crate::definitions::rules::{self, Rule};
 use crate::definitions::{Definitions, Diagnostic};
 use crate::ports::RevisionContent;
 use crate::render::diagnostics::{self, LintReport};
-
-/// Exit code of a plan that could not be made.
-pub const ERROR: u8 = 1;
+use crate::render::plan::count;
 
 /// Everything that was read for one revision.
 pub struct ReadInputs {
@@ -92,24 +90,28 @@ pub struct ReadRevision {
 
 pub fn read_revision(arguments: &InputArguments, reference: Option<&str>) -> Result<ReadRevision, Failure> {
     let path = arguments.path.as_path();
-    if is_stdin(path) && reference.is_none() {
+    if is_stdin(path) && reference.is_some() {
+        let error = anyhow::anyhow!("what comes from standard input has no revisions");
+        return Err(Failure::usage(error).with_hint("name the folder of a clone"));
+    }
+    if is_stdin(path) {
         if arguments.snapshot.iter().any(|path| is_stdin(path)) {
             let error = anyhow::anyhow!("definitions and snapshot can not both come from standard input");
-            return Err(Failure::usage(2, error));
+            return Err(Failure::usage(error));
         }
-        return with_definitions(arguments, definitions_of_stdin(ERROR)?);
+        return with_definitions(arguments, definitions_of_stdin()?);
     }
     let content = match reference {
         Some(reference) => git::read_revision(path, reference),
         None => git::read_folder(path),
     };
-    let content = content.map_err(|error| Failure::of_repository(ERROR, error))?;
+    let content = content.map_err(Failure::of_repository)?;
     with_definitions(arguments, content)
 }
 
 /// The same of a folder without one of its files, whose content is given apart.
 pub fn read_without(arguments: &InputArguments, name: &str) -> Result<(ReadRevision, Option<Vec<u8>>), Failure> {
-    let mut content = git::read_folder(&arguments.path).map_err(|error| Failure::of_repository(ERROR, error))?;
+    let mut content = git::read_folder(&arguments.path).map_err(Failure::of_repository)?;
     let position = content.files.iter().position(|file| file.path == name && file.has_content());
     let file = position.map(|position| content.files.remove(position).content);
     Ok((with_definitions(arguments, content)?, file))
@@ -119,6 +121,11 @@ fn with_definitions(arguments: &InputArguments, content: RevisionContent) -> Res
     let read = read_content(content, &arguments.planning.definitions);
     if read.definitions.has_errors() {
         return Err(unusable(&read.content, &read.definitions, &arguments.path));
+    }
+    if arguments.path.is_file() && holds_no_object(&read.definitions) {
+        let path = arguments.path.display();
+        let failure = Failure::failed(anyhow::anyhow!("{path} holds no definition"));
+        return Err(failure.with_hint(format!("`cutlist lint {path}` says what is in it")));
     }
     Ok(read)
 }
@@ -133,7 +140,23 @@ pub fn read_content(mut content: RevisionContent, arguments: &DefinitionArgument
         let text = format!("{}:{}: {message}", shown(file), span.line);
         content.notes.push(Note::new(NoteCode::LeftOut, text));
     }
+    content.notes.extend(without_definitions(&definitions));
     ReadRevision { content, definitions }
+}
+
+/// Of a file that was named this is a mistake; of a folder it is one of many.
+fn holds_no_object(definitions: &Definitions) -> bool {
+    let is_said = definitions.diagnostics.iter().any(|it| it.code == rules::kinds::NO_OBJECT.code);
+    definitions.definitions_found == 0 && is_said
+}
+
+/// A pipe whose first program failed, or a folder next to the right one: the plan would only say that there is nothing to do.
+fn without_definitions(definitions: &Definitions) -> Option<Note> {
+    let text = match definitions.files_read {
+        0 => "no definitions were found, so there is nothing to plan: there is no file to read".to_owned(),
+        files => format!("no definitions were found, so there is nothing to plan: {} read", count(files, "file")),
+    };
+    (definitions.definitions_found == 0).then(|| Note::new(NoteCode::NoDefinitions, text))
 }
 
 /// Findings that say that something is not in the definitions, or is not as another program would build it.
@@ -159,8 +182,8 @@ pub fn is_stdin(path: &Path) -> bool {
 }
 
 /// A stream of definitions from standard input.
-pub fn definitions_of_stdin(code: u8) -> Result<RevisionContent, Failure> {
-    let bytes = read_file(Path::new("-")).context("standard input").map_err(|error| Failure::usage(code, error))?;
+pub fn definitions_of_stdin() -> Result<RevisionContent, Failure> {
+    let bytes = read_file(Path::new("-")).context("standard input").map_err(Failure::failed)?;
     Ok(git::of_text(STDIN_FILE, bytes, "standard input"))
 }
 
@@ -176,7 +199,7 @@ fn unusable(content: &RevisionContent, definitions: &Definitions, path: &Path) -
     let error = anyhow::anyhow!("no plan is made from definitions with errors");
     let path = path.display();
     let several = definitions.diagnostics.iter().any(|it| it.code == rules::kustomize::SEVERAL.code);
-    Failure::usage(ERROR, error).with_hint(if several {
+    Failure::failed(error).with_hint(if several {
         format!("`cutlist plan {path}/FOLDER` plans one of the kustomizations")
     } else {
         format!("`cutlist lint {path}` shows them again")
@@ -189,7 +212,7 @@ pub fn read_snapshots(arguments: &InputArguments) -> Result<(Snapshot, Vec<Note>
     if arguments.cluster.are_given() {
         if !paths.is_empty() {
             let error = anyhow::anyhow!("--snapshot and a live cluster (--kubeconfig, --context) exclude each other");
-            return Err(Failure::usage(2, error));
+            return Err(Failure::usage(error));
         }
         let (snapshot, notes) = super::cluster::read(&arguments.cluster)?;
         let notes = notes.into_iter().map(|text| Note::new(NoteCode::Cluster, text)).collect();
@@ -202,9 +225,9 @@ pub fn read_snapshots(arguments: &InputArguments) -> Result<(Snapshot, Vec<Note>
     }
     for path in paths {
         let place = || format!("snapshot {}", path.display());
-        let bytes = read_file(path).with_context(place).map_err(|error| Failure::usage(ERROR, error))?;
+        let bytes = read_file(path).map_err(|error| Failure::of_file(place(), error))?;
         let report = read::read(&bytes, &mut snapshot).with_context(place).map_err(|error| {
-            Failure::usage(ERROR, error)
+            Failure::failed(error)
                 .with_hint("write it with `kubectl get nodes,nodeclaims,nodepools,pods,... -A -o json`")
         })?;
         notes.extend(report.notes.into_iter().map(|text| Note::new(NoteCode::Snapshot, text)));
@@ -238,12 +261,13 @@ fn catalog(
 ) -> Result<(Catalog, SaidBy, Vec<Note>), Failure> {
     if let Some(path) = &arguments.planning.catalog {
         let place = || format!("catalog {}", path.display());
-        let catalog = read_file(path).with_context(place).and_then(|bytes| Catalog::parse(bytes).with_context(place));
-        return Ok((catalog.map_err(|error| Failure::usage(ERROR, error))?, SaidBy::Settings, Vec::new()));
+        let bytes = read_file(path).map_err(|error| Failure::of_file(place(), error))?;
+        let catalog = Catalog::parse(bytes).with_context(place).map_err(Failure::failed)?;
+        return Ok((catalog, SaidBy::Settings, Vec::new()));
     }
     let (region, note) = region(definitions, snapshot);
     let catalog = Catalog::built_in(&region.name).map_err(|error| {
-        Failure::usage(ERROR, error).with_hint("set spec.region in cutlist.yaml, or give a catalog with --catalog")
+        Failure::failed(error).with_hint("set spec.region in cutlist.yaml, or give a catalog with --catalog")
     })?;
     let assumptions = catalog::assumptions(&region.name).into_iter();
     let assumptions = assumptions.map(|assumed| Note::new(code_of(assumed.subject), assumed.text));

@@ -18,14 +18,11 @@ use baselines::Baselines;
 use changed::Base;
 use sets::Set;
 
-/// Exit code for arguments that name nothing that can be read.
-const USAGE: u8 = 2;
-
 pub fn run(arguments: &LintArguments) -> Result<Outcome, Failure> {
     outputs::check(&arguments.output)?;
     if (arguments.fix || arguments.diff) && arguments.paths.iter().any(|path| inputs::is_stdin(path)) {
         let error = anyhow::anyhow!("what comes from standard input is in no file that could be fixed");
-        return Err(Failure::usage(USAGE, error).with_hint("name the files"));
+        return Err(Failure::usage(error).with_hint("name the files"));
     }
     let mut sets = sets::sets(&arguments.paths, None)?;
     if let Some(baseline) = &arguments.baseline {
@@ -56,7 +53,7 @@ pub fn run(arguments: &LintArguments) -> Result<Outcome, Failure> {
     if arguments.fix || arguments.diff {
         let mut fixed = sets.clone();
         let (after, changes) = fixing::fix(&mut fixed, report.clone(), &judge);
-        has_diff = arguments.diff && fixing::show(&changes);
+        has_diff = arguments.diff && fixing::show(&changes)?;
         if arguments.fix {
             fixing::write(&changes)?;
             (sets, report) = (fixed, after);

@@ -21,9 +21,6 @@ use super::exit::{Failure, Outcome};
 use framing::Incoming;
 use session::{End, Session};
 
-/// Exit code for an editor that does not keep to the protocol.
-const FAILED: u8 = 1;
-
 /// So many messages are taken before the definitions are looked at, whatever still waits.
 const BATCH_MAX: usize = 256;
 
@@ -71,5 +68,5 @@ fn batch(incoming: &Receiver<Incoming>) -> Vec<Incoming> {
 
 fn failure(error: impl Into<anyhow::Error>) -> Failure {
     let hint = "an editor starts this and speaks the Language Server Protocol with it: see examples/editors";
-    Failure::usage(FAILED, error).with_hint(hint)
+    Failure::failed(error).with_hint(hint)
 }

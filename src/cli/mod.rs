@@ -30,9 +30,10 @@ use std::ffi::OsStr;
 use std::process::ExitCode;
 
 use clap::builder::Resettable;
-use clap::{Arg, CommandFactory, FromArgMatches};
+use clap::{Arg, CommandFactory};
 
 use arguments::{Arguments, Command};
+use exit::Codes;
 
 /// Parses the arguments, runs the command, reports an error once, and gives the exit code.
 pub fn main() -> ExitCode {
@@ -49,9 +50,7 @@ fn parsed() -> Result<Arguments, clap::Error> {
         Some(name) if says_nothing(name) => argument.env(Resettable::Reset),
         _ => argument,
     };
-    let mut command = without_empty(Arguments::command(), &heard);
-    let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
-    Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+    arguments::parse(without_empty(Arguments::command(), &heard), std::env::args_os())
 }
 
 fn without_empty(command: clap::Command, heard: &dyn Fn(Arg) -> Arg) -> clap::Command {
@@ -63,11 +62,12 @@ fn parse_and_run() -> ExitCode {
     let _pool = rayon::ThreadPoolBuilder::new().stack_size(STACK_BYTES).build_global();
     let arguments = match parsed() {
         Ok(arguments) => arguments,
-        Err(error) => return exit::usage(&error),
+        Err(error) => return exit::unparsed(&error, std::env::args_os()),
     };
     if let Some(definitions) = arguments.command.definitions() {
         output::hide(settings::masks(definitions));
     }
+    let codes = Codes::of(&arguments.command);
     let outcome = match arguments.command {
         Command::Plan(arguments) => plan::run(&arguments),
         Command::Preview(arguments) => preview::run(&arguments),
@@ -88,5 +88,5 @@ fn parse_and_run() -> ExitCode {
         Command::Schema(arguments) => schema::run(&arguments),
         Command::FetchForController => run::fetch_for_controller(),
     };
-    exit::report(outcome)
+    exit::report(outcome, codes)
 }

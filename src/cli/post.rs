@@ -19,31 +19,25 @@ use crate::render::posting;
 pub(super) use assemble::{Shown, pending, posting as assembled, room};
 pub(super) use forge::{Resolved, resolve};
 
-const FAILURE: u8 = 1;
-const USAGE: u8 = 2;
 /// A preview of a thousand clusters has less.
 const PREVIEW_BYTES_MAX: u64 = 64 << 20;
 /// Of a job's summary on GitHub, less than the 1 MiB that it takes, since other steps write there as well.
 const SUMMARY_ROOM: posting::Room = posting::Room { characters: 500_000, bytes: 900_000 };
 
 pub fn run(arguments: &PostArguments) -> Result<Outcome, Failure> {
-    let preview = read(&arguments.preview).map_err(|error| Failure::usage(FAILURE, error))?;
+    let preview = read(&arguments.preview).map_err(Failure::failed)?;
     refuse_another_head(arguments, &preview)?;
     let resolved = resolve(&arguments.forge, arguments.details_url.as_deref())?;
-    let number = arguments.pull_request.or(resolved.found.pull_request).ok_or_else(|| {
-        Failure::usage(USAGE, anyhow!("nothing says which pull request the preview is for"))
-            .with_hint("add --pull-request NUMBER, or run this in a job for a pull request")
-    })?;
+    let number = number_of(arguments, &resolved)?;
     let shown = Shown::of(arguments, &resolved);
     let posting = assembled(&preview, number, &shown, resolved.table());
     if let Some(file) = &arguments.summary_file
         && !arguments.dry_run
     {
-        append(file, &posting::page(&preview, shown.manner(), SUMMARY_ROOM))
-            .map_err(|error| Failure::usage(FAILURE, error))?;
+        append(file, &posting::page(&preview, shown.manner(), SUMMARY_ROOM)).map_err(Failure::failed)?;
     }
     if arguments.dry_run {
-        output::text(&assemble::described(&posting, &resolved));
+        output::document(&assemble::described(&posting, &resolved))?;
         return Ok(Outcome::Clean);
     }
     if arguments.allow_no_token && !resolved.has_token() {
@@ -52,10 +46,24 @@ pub fn run(arguments: &PostArguments) -> Result<Outcome, Failure> {
     }
     let forge = resolved.connect()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::usage(FAILURE, error))?;
+    let runtime = runtime.map_err(Failure::failed)?;
     let posted = runtime.block_on(post(&forge, &posting));
     tell(&posted);
     outcome(&posted, &resolved)
+}
+
+/// The pull request to comment on; `None` where the commit is of none.
+fn number_of(arguments: &PostArguments, resolved: &Resolved) -> Result<Option<u64>, Failure> {
+    if arguments.commit_only {
+        return Ok(None);
+    }
+    match arguments.pull_request.or(resolved.found.pull_request) {
+        Some(number) => Ok(Some(number)),
+        None if resolved.found.is_merge_queue => Ok(None),
+        None => Err(Failure::usage(anyhow!("nothing says which pull request the preview is for")).with_hint(
+            "add --pull-request NUMBER, or run this in a job for a pull request; --commit-only sets the status alone",
+        )),
+    }
 }
 
 fn read(path: &Path) -> anyhow::Result<Preview> {
@@ -94,7 +102,7 @@ fn refuse_another_head(arguments: &PostArguments, preview: &Preview) -> Result<(
     match &arguments.head {
         Some(head) if *head != preview.head.id => {
             let error = anyhow!("the preview is for commit {}, and not for {head}", preview.head.id);
-            Err(Failure::usage(FAILURE, error).with_hint("make a preview of that commit"))
+            Err(Failure::failed(error).with_hint("make a preview of that commit"))
         }
         _ => Ok(()),
     }
@@ -115,12 +123,16 @@ pub(super) fn tell(posted: &Posted) {
         let what = match done {
             Done::StatusSet => "status set",
             Done::StatusStands => "the status stands already",
+            Done::NoStatus => {
+                "no status: the forge takes none for a commit that is in none of its branches, as that of a fork, before a job ran for it"
+            }
             Done::CommentCreated => "commented",
             Done::CommentEdited => "comment edited",
             Done::CommentStands => "the comment stands already",
             Done::CommentIsOfAnother => {
                 "no comment, for the pull request is at another commit than the preview: its comment is left to that one"
             }
+            Done::IsClosed => "no comment, for the pull request is closed",
             Done::NoComment => "nothing to comment on",
             Done::CheckCreated => "check made",
             Done::CheckStands => "the check stands already",
@@ -135,7 +147,7 @@ fn outcome(posted: &Posted, resolved: &Resolved) -> Result<Outcome, Failure> {
     for (context, what, error) in posted.failed.iter().skip(1) {
         output::say(&format!("error: {context}: can not {what}: {}", chain(error)));
     }
-    let failure = Failure::usage(FAILURE, anyhow!("{context}: can not {what}: {}", chain(error)));
+    let failure = Failure::failed(anyhow!("{context}: can not {what}: {}", chain(error)));
     Err(match resolved.hint(error) {
         Some(hint) => failure.with_hint(hint),
         None => failure,

@@ -9,8 +9,8 @@ use anyhow::anyhow;
 use jiff::Timestamp;
 
 use super::arguments::{InputArguments, PlanOutput, PlanningArguments, PreviewArguments, SimulateArguments};
-use super::exit::{Failure, INTERNAL, Outcome};
-use super::inputs::{self, ERROR, ReadRevision};
+use super::exit::{Failure, Outcome};
+use super::inputs::{self, ReadRevision};
 use super::signing::{Base, NAMED_MAX, Signing};
 use super::why::{self, Question};
 use super::{output, simulate};
@@ -20,6 +20,7 @@ use crate::api::preview::{FORMAT_VERSION, KIND, Preview, PreviewRevision, Previe
 use crate::controller::preview::{Previewed, Proposal, Reading, Subject, conflicting, failed, planned, without_plan};
 use crate::core::plan::{Plan, Revision};
 use crate::core::snapshot::Snapshot;
+use crate::ports::chain;
 use crate::render::preview as render;
 use crate::render::terminal::Style;
 
@@ -31,9 +32,9 @@ const SIMULATED_PODS_MAX: usize = 10_000;
 pub fn run(arguments: &PreviewArguments) -> Result<Outcome, Failure> {
     let (preview, plans) = made(arguments, &|_, _| {})?;
     match arguments.output {
-        PlanOutput::Text => output::text(&render::text(&preview, &plans, Style::Coloured)),
-        PlanOutput::Markdown => output::text(&render::markdown(&preview)),
-        PlanOutput::Json => output::data(&render::json(&preview).map_err(|error| Failure::usage(ERROR, error))?),
+        PlanOutput::Text => output::text(&render::text(&preview, &plans, Style::Coloured))?,
+        PlanOutput::Markdown => output::document(&render::markdown(&preview))?,
+        PlanOutput::Json => output::data(&render::json(&preview).map_err(Failure::failed)?)?,
     }
     outcome(arguments, &preview, &plans)
 }
@@ -77,7 +78,7 @@ pub(super) fn made(arguments: &PreviewArguments, begins: Begins<'_>) -> Result<(
         let folders: BTreeSet<&str> = clusters.iter().map(|cluster| cluster.folder.as_str()).collect();
         let signatures = signatures(arguments, &signing, &preview, &folders);
         preview.signatures =
-            Some(signatures.map_err(|error| Failure::usage(ERROR, error.context("look who signed the head")))?);
+            Some(signatures.map_err(|error| Failure::failed(error.context("look who signed the head")))?);
     }
     Ok((preview, plans))
 }
@@ -112,11 +113,11 @@ pub(super) fn answered(arguments: &PreviewArguments, question: &Question) -> Res
     let mut proposals = Proposals::default();
     let answer = |cluster: &Cluster| {
         let Ok(merged) = &proposals.of(arguments, cluster)?.merged else {
-            return Err(Failure::usage(ERROR, anyhow!("the head can not be merged")));
+            return Err(Failure::failed(anyhow!("the head can not be merged")));
         };
         let name = cluster.name_for(&merged.definitions);
         if merged.definitions.has_errors() {
-            return Err(Failure::usage(ERROR, anyhow!("the definitions can not be used")));
+            return Err(Failure::failed(anyhow!("the definitions can not be used")));
         }
         let (inputs, saved) = (inputs_of(arguments, now), cluster.read(arguments, now)?);
         let read = inputs::with_cluster(&inputs, merged.clone(), saved.snapshot, saved.notes)?;
@@ -164,7 +165,7 @@ struct Conflicts {
 impl Read {
     fn of(arguments: &PreviewArguments, folder: &str) -> Result<Self, Failure> {
         let read = git::read_merge(&arguments.path, folder, &arguments.base, &arguments.head);
-        let git::Proposal { base, head, merge, prefix } = read.map_err(|error| Failure::of_repository(ERROR, error))?;
+        let git::Proposal { base, head, merge, prefix } = read.map_err(Failure::of_repository)?;
         let defined = |content| inputs::read_content(content, &arguments.planning.definitions);
         let merged = match merge {
             Merge::Content(content) => Ok(defined(*content)),
@@ -253,17 +254,14 @@ fn inputs_of(arguments: &PreviewArguments, now: Timestamp) -> InputArguments {
 }
 
 fn sentence(failure: &Failure) -> String {
-    let causes: Vec<String> = failure.error.chain().map(ToString::to_string).collect();
     // It goes to where others read it, not through the door of this program's own errors.
-    output::shown(&causes.join(": "))
+    output::shown(&chain(&*failure.error))
 }
 
 fn outcome(arguments: &PreviewArguments, preview: &Preview, plans: &[Option<Plan>]) -> Result<Outcome, Failure> {
     if plans.iter().flatten().any(|plan| !plan.is_sound()) {
         let error = anyhow!("a plan is wrong by a mistake in cutlist: its note BreaksRule says how");
-        return Err(
-            Failure::usage(INTERNAL, error).with_hint("please report it with `cutlist snapshot` and the definitions")
-        );
+        return Err(Failure::internal(error).with_hint("please report it with `cutlist snapshot` and the definitions"));
     }
     let has = |verdict| preview.targets.iter().any(|target| target.verdict == verdict);
     let is_unsigned = preview.signatures.as_ref().is_some_and(|signatures| !signatures.unsigned.is_empty());

@@ -25,11 +25,9 @@ use crate::ports::chain;
 
 pub(super) use rounds::Rounds;
 
-const FAILURE: u8 = 1;
-
 pub fn run(arguments: &ReviewArguments) -> Result<Outcome, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::usage(FAILURE, error))?;
+    let runtime = runtime.map_err(Failure::failed)?;
     let planning = PlanningArguments {
         catalog: arguments.catalog.clone(),
         facts: None,
@@ -50,13 +48,12 @@ pub fn run(arguments: &ReviewArguments) -> Result<Outcome, Failure> {
         credentials_file: arguments.credentials_file.clone(),
     };
     let Some(seconds) = arguments.interval.seconds() else {
-        return Err(Failure::usage(2, anyhow!("--interval must be a duration, not Never")));
+        return Err(Failure::usage(anyhow!("--interval must be a duration, not Never")));
     };
     if arguments.manner.approve_merged && !arguments.clusters.is_empty() {
-        return Err(Failure::usage(
-            2,
-            anyhow!("--approve-merged approves in a living cluster, and --cluster names a snapshot"),
-        )
+        return Err(Failure::usage(anyhow!(
+            "--approve-merged approves in a living cluster, and --cluster names a snapshot"
+        ))
         .with_hint("leave out --cluster, and name the cluster with --kubeconfig"));
     }
     let interval = Duration::from_secs(seconds);
@@ -103,12 +100,12 @@ pub(super) fn rounds(
         interval: INTERVAL_MIN,
         credentials_file: remote.credentials_file,
         clone_folder: None,
-        program: std::env::current_exe().map_err(|error| Failure::usage(FAILURE, error))?,
+        program: std::env::current_exe().map_err(Failure::failed)?,
         limits: FetchLimits::default(),
         earlier: None,
         with_history: true,
     };
-    let histories = Histories::open(&settings).map_err(|error| Failure::usage(FAILURE, error))?;
+    let histories = Histories::open(&settings).map_err(Failure::failed)?;
     let path = histories.folder().join(remote.sub_path);
     let shown = Shown {
         name: name.to_owned(),
@@ -119,7 +116,7 @@ pub(super) fn rounds(
     };
     let forge = resolved.connect()?;
     for team in &manner.approvers {
-        forge.check_team(team).map_err(|error| Failure::usage(2, error))?;
+        forge.check_team(team).map_err(Failure::usage)?;
     }
     let preview = PreviewArguments { path, ..preview };
     Ok(Rounds::new(forge, resolved, histories, preview, shown, manner.clone()))
@@ -131,7 +128,7 @@ pub(super) async fn receiver(rounds: &Rounds, manner: &ReviewManner) -> Result<O
     let settings = HookSettings { address, secret: SecretSource::File(file) };
     let Resolved { kind, address, repository, .. } = rounds.resolved();
     let receiver = HookReceiver::start(&settings, *kind, repository, address, Resolved::clock()).await;
-    let receiver = receiver.map_err(|error| Failure::usage(FAILURE, error))?;
+    let receiver = receiver.map_err(Failure::failed)?;
     output::say(&format!("webhooks at http://{}/hooks", receiver.address));
     Ok(Some(receiver))
 }

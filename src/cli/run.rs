@@ -17,12 +17,12 @@ mod scenario;
 pub(super) mod screen;
 mod source;
 mod tally;
+mod usage;
 pub(super) mod world;
 
 use std::io::Write;
 use std::path::Path;
 
-use anyhow::anyhow;
 use jiff::Timestamp;
 
 use crate::adapters::embedded::EmbeddedForge;
@@ -38,14 +38,11 @@ use super::exit::{Failure, Outcome};
 use super::{output, settings};
 
 use screen::{Screen, Times};
-use source::Source;
-
-/// Exit code of what can not be run.
-const FAILURE: u8 = 1;
+use source::Place;
 
 /// The other process of [`run`].
 pub fn fetch_for_controller() -> Result<Outcome, Failure> {
-    serve_fetch().map(|()| Outcome::Clean).map_err(|error| Failure::usage(FAILURE, error))
+    serve_fetch().map(|()| Outcome::Clean).map_err(Failure::failed)
 }
 
 pub fn run(arguments: &RunArguments) -> Result<Outcome, Failure> {
@@ -55,18 +52,13 @@ pub fn run(arguments: &RunArguments) -> Result<Outcome, Failure> {
     if !arguments.embedded {
         return live::run(arguments);
     }
-    if arguments.controller.cluster.are_given() || arguments.controller.cloud.is_some() {
-        let error =
-            anyhow!("--embedded is a cluster of its own: --kubeconfig, --context and --cloud do not go with it");
-        return Err(Failure::usage(2, error).with_hint("leave --embedded out to run on the cluster of the kubeconfig"));
+    let place = source::place(arguments)?;
+    usage::check(arguments, Some(&place))?;
+    if let Place::Scenario(folder) = &place {
+        return run_scenario(folder, arguments);
     }
-    match source::find(arguments, None)? {
-        Source::Scenario(folder) => run_scenario(&folder, arguments),
-        Source::Follow(follow) => {
-            let runtime = runtime(false)?;
-            runtime.block_on(follow_until_stopped(follow, arguments))
-        }
-    }
+    let follow = source::follow(place, arguments, None)?;
+    runtime(false)?.block_on(follow_until_stopped(follow, arguments))
 }
 
 fn run_scenario(folder: &Path, arguments: &RunArguments) -> Result<Outcome, Failure> {
@@ -80,7 +72,7 @@ fn run_scenario(folder: &Path, arguments: &RunArguments) -> Result<Outcome, Fail
         let seed = arguments.seed;
         scenario::play(&script, &arguments.definitions, world, seed, None, &screen, &shutdown).await?;
         screen.summary(clock.now());
-        Ok(outcome(&shutdown))
+        screen.written(outcome(&shutdown))
     })
 }
 
@@ -107,7 +99,7 @@ async fn follow_until_stopped(follow: source::Follow, arguments: &RunArguments) 
     let mut controller = Controller::new(ports, options, world::journal(&screen), shutdown.clone());
     controller.run().await;
     screen.summary(clock.now());
-    Ok(outcome(&shutdown))
+    screen.written(outcome(&shutdown))
 }
 
 /// The embedded cluster after the scenario of a folder was played, for `cutlist snapshot`.
@@ -125,12 +117,12 @@ pub fn snapshot_after(folder: &Path, arguments: &SnapshotArguments) -> Result<Sn
 }
 
 fn epoch() -> Result<Timestamp, Failure> {
-    Timestamp::from_second(world::EPOCH_SECONDS).map_err(|error| Failure::usage(FAILURE, error))
+    Timestamp::from_second(world::EPOCH_SECONDS).map_err(Failure::failed)
 }
 
 pub(super) fn runtime(is_paused: bool) -> Result<tokio::runtime::Runtime, Failure> {
     let mut builder = tokio::runtime::Builder::new_current_thread();
-    builder.enable_all().start_paused(is_paused).build().map_err(|error| Failure::usage(FAILURE, error))
+    builder.enable_all().start_paused(is_paused).build().map_err(Failure::failed)
 }
 
 fn outcome(shutdown: &Shutdown) -> Outcome {

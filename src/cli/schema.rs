@@ -10,14 +10,9 @@ use super::exit::{Failure, Outcome};
 use super::output;
 use crate::definitions::{PublishedSchema, published_schemas};
 
-/// Exit code of every failure of this command.
-const FAILURE: u8 = 1;
-
 pub fn run(arguments: &SchemaArguments) -> Result<Outcome, Failure> {
     match &arguments.action {
-        SchemaAction::Export(ExportArguments { folder }) => {
-            export(folder).map_err(|error| Failure::usage(FAILURE, error))
-        }
+        SchemaAction::Export(ExportArguments { folder }) => export(folder).map_err(Failure::failed),
     }
 }
 

@@ -17,7 +17,6 @@ use crate::api::source::SourceFile;
 use crate::controller::signing::{Item, JudgedCommit, Policy, Question, Side, Signer, changed, judge};
 use crate::ports::Unsigned;
 
-const USAGE: u8 = 2;
 /// Commits that a preview names; the rest is counted.
 pub const NAMED_MAX: usize = 20;
 
@@ -50,12 +49,12 @@ impl Signing {
             return Ok(None);
         }
         if arguments.allowed_signers.is_none() && arguments.openpgp_keys.is_none() {
-            return Err(Failure::usage(USAGE, anyhow!("--signing-policy says who must sign, and nobody may"))
+            return Err(Failure::usage(anyhow!("--signing-policy says who must sign, and nobody may"))
                 .with_hint("add --allowed-signers FILE or --openpgp-keys FILE"));
         }
         let signing = Self { arguments: arguments.clone(), definitions: definitions.clone() };
         signing.rules().map_err(|error| {
-            Failure::usage(USAGE, error).with_hint(
+            Failure::usage(error).with_hint(
                 "deploy/README.md, section \"Signed commits\", shows each of the files; who may sign comes from the operator alone",
             )
         })?;

@@ -16,7 +16,7 @@ use k8s_openapi::api::core::v1::Node;
 
 use super::arguments::{InputArguments, PackingArgument, Resize, SimulateArguments, SimulateOutput, Until};
 use super::exit::{Failure, Outcome};
-use super::inputs::{self, ERROR, ReadInputs};
+use super::inputs::{self, ReadInputs};
 use super::output;
 use super::run::log;
 use super::run::screen::{Screen, Times};
@@ -62,7 +62,7 @@ const NAMES_MAX: usize = 5;
 pub fn run(arguments: &SimulateArguments) -> Result<Outcome, Failure> {
     if arguments.inputs.snapshot.is_empty() {
         let error = anyhow!("there is no cluster to begin with");
-        return Err(Failure::usage(2, error).with_hint(
+        return Err(Failure::usage(error).with_hint(
             "give its objects with --snapshot FILE, as `kubectl get nodes,nodeclaims,nodepools,pods,... -A -o json` \
              prints them; `cutlist run --embedded PATH` begins with an empty one",
         ));
@@ -90,15 +90,18 @@ async fn simulate(arguments: &SimulateArguments, read: &ReadInputs) -> Result<Ou
     abort_on_signal();
     // Of the screen alone, whose reader may have seen enough.
     let shutdown = Shutdown::default();
-    let settled = carry_on(arguments, read, &world, &tally, &shutdown, Bounds::of(arguments.until)).await?;
+    let shows = arguments.verbose && arguments.output == SimulateOutput::Text;
+    let screen = shows.then(|| Screen::new(standard_output(), Times::SinceBeginning, read.now, shutdown.clone()));
+    let bounds = Bounds::of(arguments.until);
+    let settled = carry_on(arguments, read, &world, &tally, screen.as_ref(), &shutdown, bounds).await?;
     if shutdown.is_requested() {
-        return Ok(Outcome::Interrupted);
+        return screen.map_or(Ok(Outcome::Interrupted), |screen| screen.written(Outcome::Interrupted));
     }
     let simulation = simulation(arguments, read, &world, &tally.borrow(), settled);
     match arguments.output {
-        SimulateOutput::Text => output::text(&render::text(&simulation, Style::Coloured)),
+        SimulateOutput::Text => output::text(&render::text(&simulation, Style::Coloured))?,
         SimulateOutput::Json => {
-            output::data(&render::json(&simulation).map_err(|error| Failure::usage(ERROR, error))?);
+            output::data(&render::json(&simulation).map_err(Failure::failed)?)?;
         }
     }
     if arguments.until == Until::Settled && !settled {
@@ -107,7 +110,7 @@ async fn simulate(arguments: &SimulateArguments, read: &ReadInputs) -> Result<Ou
             "the cluster does not settle: after {plans} plans and {} something is still under way",
             duration(simulation.summary.virtual_seconds)
         );
-        return Err(Failure::usage(ERROR, error)
+        return Err(Failure::failed(error)
             .with_hint("`-v` shows every plan; `--until 2h` stops after that time and is no error"));
     }
     Ok(Outcome::Clean)
@@ -120,6 +123,7 @@ async fn carry_on(
     read: &ReadInputs,
     world: &EmbeddedWorld,
     tally: &Rc<RefCell<Tally>>,
+    screen: Option<&Screen>,
     shutdown: &Shutdown,
     bounds: Bounds,
 ) -> Result<bool, Failure> {
@@ -148,7 +152,7 @@ async fn carry_on(
     };
     // Who asks for the end is told soon that some node never goes; who asks for a time gets all of it.
     let stuck = if arguments.until == Until::Settled { Stuck::Count } else { Stuck::Stay };
-    let journal = journal(arguments, read.now, world, tally, shutdown);
+    let journal = journal(screen.cloned(), world, tally);
     let mut controller = Controller::new(ports, options, journal, shutdown.clone());
     let clock = world.clock();
     let (mut idle, mut settled_at, mut livelock) = (Idle::default(), None, Livelock::default());
@@ -168,7 +172,7 @@ async fn carry_on(
             let since = duration(u64::try_from(since.duration_since(read.now).as_secs()).unwrap_or(0));
             let error = livelock::error(&since, &before, &world.with(|world| world.snapshot()));
             let hint = "this is a mistake of cutlist: please report it together with the snapshot";
-            return Err(Failure::usage(ERROR, error).with_hint(hint));
+            return Err(Failure::failed(error).with_hint(hint));
         }
         let seen = controller.last_revision().is_some();
         let (generation, is_still) = world.with(|world| (world.generation(), world.is_still()));
@@ -246,7 +250,7 @@ pub fn next_day(arguments: &SimulateArguments, read: &ReadInputs) -> Result<Simu
         let tally = Rc::new(RefCell::new(Tally::new(read.now)));
         let shutdown = Shutdown::default();
         let bounds = Bounds::of_preview(&read.snapshot);
-        let settled = carry_on(arguments, read, &world, &tally, &shutdown, bounds).await?;
+        let settled = carry_on(arguments, read, &world, &tally, None, &shutdown, bounds).await?;
         Ok(simulation(arguments, read, &world, &tally.borrow(), settled))
     })
 }
@@ -305,15 +309,7 @@ fn for_simulation(mut definitions: Definitions, packing: Option<PackingArgument>
 }
 
 /// Counts every event; shows them to those who asked for it.
-fn journal(
-    arguments: &SimulateArguments,
-    began: Timestamp,
-    world: &EmbeddedWorld,
-    tally: &Rc<RefCell<Tally>>,
-    shutdown: &Shutdown,
-) -> Journal {
-    let shows = arguments.verbose && arguments.output == SimulateOutput::Text;
-    let screen = shows.then(|| Screen::new(standard_output(), Times::SinceBeginning, began, shutdown.clone()));
+fn journal(screen: Option<Screen>, world: &EmbeddedWorld, tally: &Rc<RefCell<Tally>>) -> Journal {
     let (world, tally) = (world.clone(), tally.clone());
     Journal::new(move |now, event| {
         tally.borrow_mut().count(now, event, world.pods_evicted());
@@ -420,7 +416,7 @@ fn about_nodes(read: &ReadInputs) -> Vec<Note> {
 }
 
 fn not_scaled(world: &EmbeddedWorld, error: ScaleError) -> Failure {
-    let failure = Failure::usage(ERROR, error.clone());
+    let failure = Failure::failed(error.clone());
     let ScaleError::Unknown { workload } = error else { return failure };
     let workloads = world.with(|world| world.workloads());
     let of_name = |other: &&String| other.split_once('/').map(|(_, name)| name) == Some(workload.as_str());

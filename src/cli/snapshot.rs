@@ -2,7 +2,6 @@
 
 pub(super) mod places;
 
-use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::Context;
@@ -16,9 +15,6 @@ use super::arguments::SnapshotArguments;
 use super::exit::{Failure, Outcome};
 use super::inputs::{is_stdin, read_file};
 use super::output;
-
-/// Exit code of every failure of this command.
-const FAILURE: u8 = 1;
 
 pub fn run(arguments: &SnapshotArguments) -> Result<Outcome, Failure> {
     let live = arguments.cluster.are_given();
@@ -34,14 +30,14 @@ pub fn run(arguments: &SnapshotArguments) -> Result<Outcome, Failure> {
         }
         _ => {
             let error = anyhow::anyhow!("a live cluster, --embedded and --from exclude each other");
-            return Err(Failure::usage(2, error));
+            return Err(Failure::usage(error));
         }
     };
-    let text = write(&snapshot).map_err(|error| Failure::usage(FAILURE, error))?;
+    let text = write(&snapshot).map_err(Failure::failed)?;
     let text = terminal::json(text);
     match &arguments.to {
         Some(place) => places::keep(place, arguments, text.as_bytes())?,
-        None => print(text.as_bytes())?,
+        None => output::plain(&text)?,
     }
     Ok(Outcome::Clean)
 }
@@ -64,22 +60,9 @@ pub(super) fn read_files(files: &[PathBuf]) -> Result<(Snapshot, Vec<String>), F
     let mut notes = Vec::new();
     for file in files {
         let name = if is_stdin(file) { "standard input".to_owned() } else { file.display().to_string() };
-        let report = read_file(file)
-            .map_err(anyhow::Error::new)
-            .and_then(|bytes| Ok(read(&bytes, &mut snapshot)?))
-            .with_context(|| name.clone())
-            .map_err(|error| Failure::usage(FAILURE, error))?;
+        let bytes = read_file(file).map_err(|error| Failure::of_file(name.clone(), error))?;
+        let report = read(&bytes, &mut snapshot).with_context(|| name.clone()).map_err(Failure::failed)?;
         notes.extend(report.notes.into_iter().map(|note| format!("{name}: {note}")));
     }
     Ok((snapshot, notes))
-}
-
-/// Writes to standard output. A reader that closed the pipe has seen enough and is no failure.
-fn print(bytes: &[u8]) -> Result<(), Failure> {
-    match std::io::stdout().lock().write_all(bytes) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Failure::usage(FAILURE, anyhow::Error::new(error).context("standard output")))
-        }
-        _ => Ok(()),
-    }
 }

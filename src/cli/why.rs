@@ -16,9 +16,6 @@ use crate::definitions::suggest::nearest;
 use crate::render::terminal::Style;
 use crate::render::why as render;
 
-/// Exit code of a question that could not be answered.
-const ERROR: u8 = 1;
-
 /// Names that are listed when several pods are meant.
 const NAMES_MAX: usize = 5;
 
@@ -64,14 +61,14 @@ fn of_pod(
     typed: &str,
 ) -> Result<WhyPod, Failure> {
     let positions = find(&read.snapshot, namespace, typed).map_err(|unknown| {
-        let failure = Failure::usage(ERROR, anyhow!(unknown.text));
+        let failure = Failure::failed(anyhow!(unknown.text));
         match unknown.hint {
             Some(hint) => failure.with_hint(hint),
             None => failure,
         }
     })?;
     let answer = inputs::with_inputs(arguments, read, |inputs| why_pod(inputs, &positions));
-    answer.ok_or_else(|| Failure::usage(ERROR, anyhow!("there is no pod to answer for")))
+    answer.ok_or_else(|| Failure::failed(anyhow!("there is no pod to answer for")))
 }
 
 fn of_node(arguments: &InputArguments, read: &ReadInputs, typed: &str) -> Result<WhyNode, Failure> {
@@ -86,7 +83,7 @@ fn of_node(arguments: &InputArguments, read: &ReadInputs, typed: &str) -> Result
             let text = format!(
                 "there is no node {name} in the snapshot, and none of its {records} NodePlans names it{unread}"
             );
-            let failure = Failure::usage(ERROR, anyhow!(text));
+            let failure = Failure::failed(anyhow!(text));
             match nearest(name, names.iter().map(String::as_str)) {
                 Some(alike) => failure.with_hint(format!("did you mean {alike}?")),
                 None if records + records_unread == 0 => failure.with_hint(
@@ -100,8 +97,8 @@ fn of_node(arguments: &InputArguments, read: &ReadInputs, typed: &str) -> Result
 
 fn say<A: Serialize>(form: WhyOutput, answer: &A, text: impl Fn(&A) -> String) -> Result<Outcome, Failure> {
     match form {
-        WhyOutput::Text => output::text(&text(answer)),
-        WhyOutput::Json => output::data(&render::json(answer).map_err(|error| Failure::usage(ERROR, error))?),
+        WhyOutput::Text => output::text(&text(answer))?,
+        WhyOutput::Json => output::data(&render::json(answer).map_err(Failure::failed)?)?,
     }
     Ok(Outcome::Clean)
 }

@@ -88,7 +88,7 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
         reading.file(index, source, parsed, (how, is_named));
     }
     for build in builds {
-        reading.build(build, &sources);
+        reading.build(build, &sources, &layout);
     }
     reading.findings.extend(reading.context.unused_paths(&sources));
     reading.findings.extend(reading.misses.findings(given));
@@ -241,7 +241,13 @@ fn parser<'c>(sources: &[&SourceFile], context: &'c Context) -> impl Fn(usize, &
             return Parsed::default();
         }
         match text_of(index, source) {
-            Ok(text) => document::parse(index, &text),
+            Ok(text) => {
+                let mut parsed = document::parse(index, &text);
+                if source.path.ends_with(".json") {
+                    parsed.hold_to_json(index, &text);
+                }
+                parsed
+            }
             Err(finding) => Parsed::of_no_text(*finding, &source.content),
         }
     }
@@ -351,6 +357,9 @@ impl Reading<'_> {
         if how == How::NotRead {
             let (not_read, finding) = not_read::passed_over(index, source);
             self.not_read.push(not_read);
+            if source.standing == Standing::Submodule {
+                self.not_read.push(NotRead::bringing(source.path.clone(), not_read::SUBMODULE));
+            }
             return self.findings.extend(finding);
         }
         if how == How::Skipped {
@@ -359,6 +368,9 @@ impl Reading<'_> {
         let of_chart_above = (source.standing == Standing::Template).then_some("");
         if let Some(chart) = self.context.template_of(&source.path).or(of_chart_above) {
             self.not_read.push(NotRead::new(source.path.clone(), not_read::OF_A_CHART));
+            if str::from_utf8(&source.content).is_ok_and(|text| text.contains(Kind::NodePool.name())) {
+                self.not_read.push(NotRead::bringing(source.path.clone(), not_read::OF_A_CHART));
+            }
             // One note for a chart, at its first template.
             if self.charts.insert(chart.to_owned()) {
                 let message = "templates of a Helm chart are not read";
@@ -456,16 +468,20 @@ impl Reading<'_> {
             substitution::apply(kind, &mut document, &self.context.variables);
             found.extend(judging::ambiguous(kind, &document));
             let mut checked = schema::check(kind, &mut document, None, &mut false);
-            checked.extend(self.context.karpenter.iter().flat_map(|it| versions::check(kind, &document, None, *it)));
+            checked.extend(match self.context.karpenter {
+                Some(installed) => versions::check(kind, &document, None, installed),
+                None => versions::unreleased(kind, &document, None),
+            });
             open::drop_hidden(&document, &mut checked);
             found.extend(checked.into_iter().filter(|finding| finding.rule.is_of_one_field()));
         }
     }
 
     /// Objects as a kustomization built them.
-    fn build(&mut self, build: Build, sources: &[&SourceFile]) {
-        let place = path_of(sources, build.top);
+    fn build(&mut self, build: Build, sources: &[&SourceFile], layout: &Layout<'_>) {
+        let (top, place) = (build.top, path_of(sources, build.top));
         let mut found = Vec::new();
+        let objects_before = self.objects.len();
         for (number, document) in build.documents.into_iter().enumerate() {
             let Some(source) = sources.get(document.file) else { continue };
             let objects = self.objects.len();
@@ -482,6 +498,11 @@ impl Reading<'_> {
             self.objects.iter_mut().skip(objects).for_each(|object| object.build = Some(build.top));
         }
         self.findings.extend(found);
+        let builds_definitions = self.objects.iter().skip(objects_before).any(|object| object.kind.is_object());
+        for found in kustomize::elsewhere(layout, top) {
+            let path = path_of(sources, found.file);
+            self.not_read.push(NotRead::elsewhere(&found, path, place, builds_definitions));
+        }
     }
 
     fn document(

@@ -23,7 +23,13 @@ pub fn chart_and_kustomize_base_apply(plane: &mut ControlPlane) {
     prepare(plane, &cluster);
     for arguments in [
         &["--set", "mode=observe"] as &[&str],
-        &["--set", "mode=enforce", "--set", "replicas=1", "--set", "repository.branch=main,repository.subPath=nodes"],
+        &[
+            "--set",
+            "mode=enforce,aws.clusterName=demo,replicas=1",
+            "--set",
+            "repository.branch=main,repository.subPath=nodes",
+        ],
+        &["--set", "mode=enforce,extraArguments={--cloud=embedded}"],
         &["--set", "repository.credentialsSecret=git", "--set", "serviceAccount.annotations.a=b,podAnnotations.c=d"],
         &["--set", "repository.knownHostsConfigMap=hosts,repository.caConfigMap=ca,repository.allowOlderRevision=true"],
         &["--set", "approval={disrupt=manual,confirmPoolRemovalAbove=10%}", "--set", "storage=5Gi"],
@@ -39,6 +45,8 @@ pub fn chart_and_kustomize_base_apply(plane: &mut ControlPlane) {
             "review.requireApproval=true,review.approveMerged=true,review.approvers={acme/platform},review.approversOnly=true",
         ],
         &["--set", "source=flux,flux.name=nodes,flux.namespace=cutlist"],
+        &["--set", "source=cluster,settings.configMap=settings"],
+        &["--set", "signing.configMap=keys,signing.allowedSigners=signers,signing.policy=policy.yaml"],
         &[
             "--set",
             "notifications.slackSecret=slack,notifications.webhookSecret=hook,notifications.templateConfigMap=text",
@@ -59,6 +67,13 @@ pub fn chart_and_kustomize_base_apply(plane: &mut ControlPlane) {
         (&[] as &[&str], "minLength"),
         (&["--set", "mode=destroy"], "mode"),
         (&["--set", "source=flux"], "flux"),
+        (&["--set", "source=cluster,signing.configMap=keys,signing.allowedSigners=signers"], "maxLength"),
+        (&["--set", "source=cluster,repository.branch=main"], "maxLength"),
+        (&["--set", "settings.configMap=settings"], "maxLength"),
+        (&["--set", "signing.allowedSigners=signers"], "minLength"),
+        (&["--set", "signing.policy=policy.yaml"], "minLength"),
+        (&["--set", "mode=enforce"], "where nodes come from"),
+        (&["--set", "aws.interruptionQueue=demo"], "minLength"),
         (&["--set", "notifications.templateConfigMap=text"], "webhookSecret"),
         (&["--set", "replicas=0"], "replicas"),
         (&["--set", "approval={disrupt=maybe}"], "approval"),
@@ -72,6 +87,8 @@ pub fn chart_and_kustomize_base_apply(plane: &mut ControlPlane) {
         let refused = plane.tool("helm", &[CHART, url, arguments].concat()).unwrap_err();
         assert!(refused.contains(expected), "{arguments:?}: {refused}");
     }
+    strings_stay_strings(plane);
+    arguments_are_taken(plane);
     for folder in ["deploy/kustomize/base", "deploy/kustomize/enforce"] {
         apply(&cluster, &plane.tool("kubectl", &["kustomize", folder]).unwrap());
         // Admitted, also by the namespace's Pod Security level, and not both on one node.
@@ -87,6 +104,66 @@ pub fn chart_and_kustomize_base_apply(plane: &mut ControlPlane) {
     let arguments = cluster.get("/apis/apps/v1/namespaces/cutlist/deployments/cutlist").unwrap();
     let arguments = &arguments["spec"]["template"]["spec"]["containers"][0]["args"];
     assert!(arguments.as_array().unwrap().contains(&json!("--mode=enforce")), "{arguments}");
+}
+
+/// Names that YAML takes for something else, wherever a value is a string.
+fn strings_stay_strings(plane: &ControlPlane) {
+    let names = "repository.branch,repository.subPath,repository.credentialsSecret,repository.knownHostsConfigMap,\
+                 repository.caConfigMap,installation,serviceAccount.name,priorityClassName,notifications.slackSecret,\
+                 notifications.webhookSecret,notifications.templateConfigMap,signing.configMap,signing.allowedSigners,\
+                 review.tokenSecret,review.hooks.secret,image.tag,metrics.serviceMonitor.interval";
+    let with = |names: &str, value: &str| {
+        names.split(',').flat_map(|name| ["--set-string".to_owned(), format!("{name}={value}")]).collect::<Vec<_>>()
+    };
+    let of_review = ["--set", "review.enabled=true,review.repository=a/b,metrics.serviceMonitor.enabled=true"];
+    let of_flux = ["--set", "source=flux"];
+    let shapes = [(names, &of_review), (names, &["--set", "mode=observe"]), ("flux.name,flux.namespace", &of_flux)];
+    for (names, further) in shapes {
+        let rendered = |value: &str| {
+            let named = with(names, value);
+            let named: Vec<&str> = named.iter().map(String::as_str).collect();
+            documents(&plane.tool("helm", &[CHART, URL, &named, further].concat()).unwrap())
+        };
+        let plain = rendered("name");
+        for value in ["on", "n", "123", "1e3"] {
+            for (plain, object) in plain.iter().zip(&rendered(value)) {
+                has_same_types(plain, object, value);
+            }
+        }
+    }
+}
+
+fn has_same_types(plain: &Value, other: &Value, value: &str) {
+    match (plain, other) {
+        (Value::Object(plain), Value::Object(other)) => {
+            assert_eq!(plain.len(), other.len(), "{value}");
+            plain.values().zip(other.values()).for_each(|(plain, other)| has_same_types(plain, other, value));
+        }
+        (Value::Array(plain), Value::Array(other)) => {
+            assert_eq!(plain.len(), other.len(), "{value}");
+            plain.iter().zip(other).for_each(|(plain, other)| has_same_types(plain, other, value));
+        }
+        _ => assert_eq!(std::mem::discriminant(plain), std::mem::discriminant(other), "{value}: {plain}, {other}"),
+    }
+}
+
+/// The program takes the arguments of each source: it gets as far as the API server, which does not answer.
+fn arguments_are_taken(plane: &ControlPlane) {
+    for shape in [
+        "source=repository,repository.branch=main,repository.subPath=a,repository.allowOlderRevision=true",
+        "source=cluster",
+        "source=flux,flux.name=nodes,repository.subPath=a",
+        "mode=enforce,extraArguments={--cloud,embedded},repository.credentialsSecret=git",
+    ] {
+        let rendered = plane.tool("helm", &[CHART, URL, &["--set", shape]].concat()).unwrap();
+        let deployment = documents(&rendered).into_iter().find(|object| object["kind"] == "Deployment").unwrap();
+        let container = &deployment["spec"]["template"]["spec"]["containers"][0];
+        let arguments = container["args"].as_array().unwrap().iter().map(|argument| argument.as_str().unwrap());
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_cutlist"));
+        let ran = command.args(arguments).args(["--kubeconfig", "/nonexistent"]).output().unwrap();
+        let said = String::from_utf8_lossy(&ran.stderr);
+        assert!(ran.status.code() == Some(1) && said.contains("kubeconfig"), "{shape}: {said}");
+    }
 }
 
 /// Rendered with everything that can be mounted.

@@ -47,13 +47,10 @@ fn commands(example: &Path) -> Vec<Vec<String>> {
     commands
 }
 
-/// At the time that the command names, else at one at which all examples are planned.
+/// As it is typed. The snapshots are of one day: whoever types the command later must see what the README shows.
 fn play(folder: &Path, command: &[String], further: &[&str]) -> Ran {
-    let mut arguments: Vec<&str> = command.iter().map(String::as_str).collect();
-    if !arguments.contains(&"--now") {
-        arguments.extend(["--now", NOW]);
-    }
-    cutlist(folder, arguments.into_iter().chain(further.iter().copied()))
+    assert!(command.iter().any(|word| word == "--now"), "add `--now {NOW}`: cutlist {}", command.join(" "));
+    cutlist(folder, command.iter().map(String::as_str).chain(further.iter().copied()))
 }
 
 /// The definitions are in a folder of their own where others, or NodeClaims, are beside them.

@@ -1,5 +1,6 @@
 //! Reference pages under `schemas/`, written from what the program itself says.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use clap::CommandFactory;
@@ -41,7 +42,7 @@ pub fn codes() -> String {
 /// Metrics as `/metrics` describes them.
 pub fn metrics() -> String {
     let mut text = "# Metrics\n\n`cutlist run --listen ADDRESS:PORT` serves them at `/metrics`. Names that begin with `karpenter_` mean what Karpenter's mean.\n\n\
-                    | name | type | meaning |\n|---|---|---|\n"
+                    | name | type | labels | meaning |\n|---|---|---|---|\n"
         .to_owned();
     // Those with labels are described once there is one of them.
     let metrics = Metrics::default();
@@ -62,10 +63,18 @@ pub fn metrics() -> String {
             meaning = in_one_line(help.split_once(' ').unwrap().1);
         } else if let Some((name, kind)) = line.strip_prefix("# TYPE ").and_then(|rest| rest.split_once(' ')) {
             let name = if kind == "counter" { format!("{name}_total") } else { name.to_owned() };
-            writeln!(text, "| `{name}` | {kind} | {meaning} |").unwrap();
+            let labels = labels_of(&described, &name).iter().map(|label| format!("`{label}`")).collect::<Vec<_>>();
+            writeln!(text, "| `{name}` | {kind} | {} | {meaning} |", labels.join(", ")).unwrap();
         }
     }
     text
+}
+
+/// The labels of a metric's samples, without those of buckets.
+fn labels_of<'t>(described: &'t str, name: &str) -> Vec<&'t str> {
+    let sample = described.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('{'));
+    let labels = sample.and_then(|rest| rest.split_once('}')).map_or("", |(labels, _)| labels);
+    labels.split(',').filter_map(|label| label.split_once('=')).map(|(label, _)| label).collect()
 }
 
 /// Every setting of `cutlist.yaml`.
@@ -101,6 +110,9 @@ fn settings_of(root: &Value, schema: &Value, path: &str, default: Option<&Value>
             default.filter(|it| !it.is_null() && **it != serde_json::json!({}) && **it != serde_json::json!([]));
         let default = default.map_or_else(String::new, |it| format!("`{}`", it.to_string().trim_matches('"')));
         writeln!(text, "| `{path}` | {default} | {}{values} |", in_one_line(meaning)).unwrap();
+        if let Some(item) = target.get("items") {
+            settings_of(root, item, &format!("{path}[]"), None, text);
+        }
     }
 }
 
@@ -128,8 +140,48 @@ pub fn commands() -> String {
     }
     let mut command = Arguments::command().disable_help_subcommand(true);
     command.build();
+    environment(&command, &mut text);
     help_of(&mut command, &mut text);
     text
+}
+
+/// Variables that are read beside those which stand for an option.
+const VARIABLES: [(&str, &str); 12] = [
+    ("CUTLIST_VAR_NAME", "The value of `${NAME}` in definitions, for any NAME."),
+    ("CUTLIST_FORGE_TOKEN", "The token for the forge, unless `--token-variable` names another variable."),
+    ("CUTLIST_NOTIFY_SLACK_URL", "The address that `--notify-slack-file` would hold."),
+    ("CUTLIST_NOTIFY_WEBHOOK_URL", "The address that `--notify-webhook-file` would hold."),
+    (
+        "KUBECONFIG",
+        "The kubeconfig, where `--kubeconfig` names none; else `~/.kube/config`, else the service account of the pod.",
+    ),
+    ("POD_NAME", "Who holds the lease of `run`; else HOSTNAME."),
+    ("USER", "Who approves, where neither the API server nor `--by` says it."),
+    ("RUST_LOG", "What `run --verbose` logs."),
+    ("NO_COLOR, CLICOLOR_FORCE", "Text without colours; with colours where it is no terminal."),
+    ("HTTPS_PROXY, HTTP_PROXY, NO_PROXY", "Proxies, in lower case as well."),
+    ("SSL_CERT_FILE", "The certificates that HTTPS is checked with."),
+    ("AWS_*", "Credentials, region and endpoints, as the AWS SDK takes them."),
+];
+
+fn environment(command: &clap::Command, text: &mut String) {
+    text.push_str("\n## Environment\n\nAn option that is typed counts more than its variable.\n\n| variable | stands for |\n|---|---|\n");
+    let mut options: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for command in command.get_subcommands() {
+        for argument in command.get_arguments() {
+            if let (Some(variable), Some(long)) = (argument.get_env(), argument.get_long()) {
+                let of_variable = options.entry(variable.to_string_lossy().into_owned()).or_default();
+                of_variable.insert(format!("`{} --{long}`", command.get_name()));
+            }
+        }
+    }
+    for (variable, options) in options {
+        let options: Vec<String> = options.into_iter().collect();
+        writeln!(text, "| `{variable}` | {} |", options.join(", ")).unwrap();
+    }
+    for (variable, meaning) in VARIABLES {
+        writeln!(text, "| `{variable}` | {meaning} |").unwrap();
+    }
 }
 
 fn help_of(command: &mut clap::Command, text: &mut String) {

@@ -403,3 +403,51 @@ fn secrets_stay_inside() {
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
+
+/// Whoever reads a part must not take it for the whole. A reader that closes the pipe has seen enough.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_can_not_be_written_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    std::fs::create_dir(root.join("definitions")).unwrap();
+    std::fs::write(root.join("definitions/cutlist.yaml"), SETTINGS).unwrap();
+    std::fs::write(root.join("definitions/class.yaml"), CLASS).unwrap();
+    std::fs::write(root.join("definitions/pool.yaml"), pool(&json!("general"), &json!("shop"))).unwrap();
+    std::fs::write(root.join("cluster.json"), json!({ "apiVersion": "v1", "kind": "List", "items": [
+        { "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "a", "namespace": "shop" }, "spec": { "containers": [{ "name": "a", "image": "a" }] } },
+    ] }).to_string()).unwrap();
+    let quickstart = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/quickstart");
+    let on_cluster = ["definitions", "--snapshot", "cluster.json", "--now", NOW];
+    let with = |command: &[&'static str], further: &[&'static str]| [command, &on_cluster, further].concat();
+    for (arguments, code) in [
+        (with(&["plan"], &[]), 1),
+        (with(&["plan"], &["-o", "json", "--detailed-exitcode"]), 1),
+        (with(&["plan"], &["-o", "markdown"]), 1),
+        (with(&["plan"], &["--calendar"]), 1),
+        (with(&["why", "pod", "shop/a"], &[]), 1),
+        (with(&["simulate"], &[]), 1),
+        (with(&["simulate"], &["-v"]), 1),
+        (vec!["lint", "definitions"], 2),
+        (vec!["lint", "definitions", "-o", "json"], 2),
+        (vec!["explain"], 1),
+        (vec!["catalog"], 1),
+        (vec!["crds"], 1),
+        (vec!["snapshot", "--from", "cluster.json"], 1),
+        (vec!["run", "--embedded", quickstart], 1),
+        (vec!["plan", "--help"], 1),
+    ] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cutlist"));
+        command.args(&arguments).current_dir(root).env_clear().stdin(Stdio::null());
+        let ran = command.stdout(full).stderr(Stdio::piped()).output().unwrap();
+        let said = String::from_utf8_lossy(&ran.stderr);
+        assert_eq!(ran.status.code(), Some(code), "{arguments:?}: {said}");
+        assert!(said.contains("standard output can not be written: No space left on device"), "{arguments:?}: {said}");
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let closed = command.stdout(writer).output().unwrap();
+        let said = String::from_utf8_lossy(&closed.stderr);
+        assert!(!said.contains("can not be written") && !said.contains("internal error"), "{arguments:?}: {said}");
+    }
+}

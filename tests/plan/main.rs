@@ -17,8 +17,12 @@ use std::path::{Path, PathBuf};
 use at_once::{complaints, for_all};
 use program::{NOW, Ran, cutlist, name};
 
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plan")
+}
+
 fn cases() -> Vec<PathBuf> {
-    let mut cases = program::folders(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plan"));
+    let mut cases = program::folders(&root());
     cases.retain(|folder| folder.join("definitions").is_dir());
     assert!(cases.len() > 10, "the cases are missing");
     cases
@@ -55,6 +59,27 @@ fn commit(repository: &git2::Repository, message: &str, seconds: i64) {
     let parent = repository.head().ok().map(|head| head.peel_to_commit().unwrap());
     let parents: Vec<&git2::Commit<'_>> = parent.iter().collect();
     repository.commit(Some("HEAD"), &who, &who, message, &tree, &parents).unwrap();
+}
+
+/// Whoever names the wrong folder, or whose pipe broke, must not take an empty plan for one that found nothing to do.
+#[test]
+fn no_definitions_are_said_to_be_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    std::fs::create_dir(folder.path().join("empty")).unwrap();
+    std::fs::create_dir(folder.path().join("values")).unwrap();
+    write("values/values.yaml", "replicas: 3\n");
+    write("bad.yaml", "a: [\n");
+    let cluster = root().join("another-cluster/cluster.yaml");
+    let on_cluster = |path| ["plan", path, "--now", NOW, "--snapshot", cluster.to_str().unwrap()];
+    for (path, read) in [("empty", "there is no file to read"), ("values", "1 file read")] {
+        let ran = cutlist(folder.path(), on_cluster(path));
+        let text = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(ran.code == 0 && text.contains("no definitions were found"), "{}", ran.transcript());
+        assert!(text.contains(read) && !text.contains("another cluster"), "{}", ran.transcript());
+    }
+    let ran = cutlist(folder.path(), on_cluster("bad.yaml"));
+    assert!(ran.code == 1 && ran.stderr.contains("bad.yaml holds no definition"), "{}", ran.transcript());
 }
 
 fn plan(folder: &Path, further: &[&str]) -> Ran {

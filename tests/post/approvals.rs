@@ -229,3 +229,26 @@ fn a_command_in_the_second_of_the_last_look_is_obeyed() {
         stopped(child);
     }
 }
+
+/// Of some forges a thumb moves the moment of a change, as an edit does.
+#[test]
+fn a_reaction_takes_no_approval_back() {
+    for forge in FORGES {
+        let desk = stage(forge, "a-change");
+        desk.look(ASKS);
+        let digest = waiting(&desk);
+        desk.says("writer", &format!("/cutlist approve {digest}"));
+        let react = || {
+            let mut world = desk.server.world();
+            let all: Vec<u64> = world.comments.iter().map(|it| it.id).collect();
+            world.reacted.extend(all);
+        };
+        // Before the command is seen, and when it is answered.
+        for _ in 0..2 {
+            react();
+            desk.look(ASKS);
+            assert_eq!(desk.status("cutlist/blue/approval").unwrap(), approved("writer", &digest), "{}", forge.name);
+        }
+        assert_eq!(answers(&desk).len(), 1, "{}", forge.name);
+    }
+}

@@ -86,6 +86,8 @@ pub struct World {
     pub pull_requests: Vec<Value>,
     /// Comments that were changed after they were written.
     pub edited: std::collections::BTreeSet<u64>,
+    /// Comments to which somebody reacted; of one forge that looks like a change of the comment.
+    pub reacted: std::collections::BTreeSet<u64>,
     pub last_id: u64,
     /// Author and committer of each commit of pull request 7, `None` for an address that is nobody's; none listed: one by its author.
     pub commits: Vec<[Option<&'static str>; 2]>,
@@ -94,6 +96,8 @@ pub struct World {
     /// The commit that pull request 7 is at, where none is in the list above; a test may hold it.
     pub head: String,
     pub is_head_held: bool,
+    /// And whether it was closed.
+    pub is_closed: bool,
     /// Who is in the team acme/platform, which may be one that this account does not see.
     pub team: std::collections::BTreeSet<String>,
     pub hides_team: bool,
@@ -129,10 +133,13 @@ impl World {
         if self.commits.is_empty() { vec![[Some("author"); 2]] } else { self.commits.clone() }
     }
 
+    pub fn is_edited(&self, comment: &Comment) -> bool {
+        comment.edits > 0 || self.edited.contains(&comment.id)
+    }
+
     /// When it was written and changed.
     pub fn moments(&self, comment: &Comment) -> [Value; 2] {
-        let is_edited = comment.edits > 0 || self.edited.contains(&comment.id);
-        [json!("t0"), json!(if is_edited { "t1" } else { "t0" })]
+        [json!("t0"), json!(if self.is_edited(comment) { "t1" } else { "t0" })]
     }
 
     /// The newest of a commit.
@@ -290,7 +297,7 @@ pub fn pull_requests(world: &World, request: &Request) -> Answer {
 /// Pull request 7, with as many comments as there are.
 pub fn pull_request(world: &World) -> Option<Answer> {
     let of_both = json!({
-        "number": 7, "iid": 7, "state": "open", "user": { "login": "author" }, "author": { "username": "author" },
+        "number": 7, "iid": 7, "state": if world.is_closed { "closed" } else { "open" }, "user": { "login": "author" }, "author": { "username": "author" },
         "updated_at": "t1", "head": { "sha": world.head, "ref": "change", "repo": { "id": 2 }, "repo_id": 2 },
         "base": { "ref": "main", "sha": "x", "repo": { "id": 1 }, "repo_id": 1 }, "merged_at": null,
         "merge_commit_sha": null, "sha": world.head, "source_branch": "change", "target_branch": "main",

@@ -19,6 +19,7 @@ mod http;
 mod issues;
 mod makers;
 mod posting;
+mod seal;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,6 +35,7 @@ pub use hosted::{ForgeError, HostedRepository};
 pub use http::{Address, AddressError, HttpError, Secret, SecretError, SecretSource};
 pub use makers::Makers;
 pub use posting::{ANNOTATIONS_MAX, CommentPosting, Done, Manner, Posted, Posting, TargetPosting, announce, post};
+pub use seal::{SEAL_CHARACTERS, Seal, seal_of, sealed, unsealed};
 
 /// The forges that are spoken with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -153,6 +153,11 @@ pub(super) fn sub_path(text: &str) -> Result<String, AddressError> {
     Ok(parts.join("/"))
 }
 
+/// The folder that a sub path names below this one.
+pub fn folder_below(folder: &Path, text: &str) -> Result<PathBuf, AddressError> {
+    Ok(folder.join(sub_path(text)?))
+}
+
 /// `git@example.com:team/definitions.git`; a path with a colon has a `/` before it.
 fn is_scp_form(text: &str) -> bool {
     text.split_once(':').is_some_and(|(host, _)| !host.is_empty() && !host.contains('/'))

@@ -46,7 +46,7 @@ mod walk;
 mod watch;
 mod work_tree;
 
-pub use address::{AddressError, redacted};
+pub use address::{AddressError, folder_below, redacted};
 pub use archive::{ArchiveError, read_archive};
 pub use beside::{Beside, PollsOnAnyThread};
 pub use cause::GitCause;

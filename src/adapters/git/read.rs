@@ -70,6 +70,19 @@ pub enum ReadError {
 }
 
 impl ReadError {
+    /// Whether what was named is not there, and not only unreadable.
+    pub fn is_named_wrongly(&self) -> bool {
+        matches!(
+            self,
+            Self::PathNotThere(_)
+                | Self::NotDefinitions(_)
+                | Self::NotARepository(_)
+                | Self::NoSuchRevision { .. }
+                | Self::AmbiguousRevision(_)
+                | Self::PathNotInRevision { .. }
+        )
+    }
+
     /// What the user can do.
     pub fn hint(&self) -> Option<String> {
         Some(match self {

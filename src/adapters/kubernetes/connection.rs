@@ -43,8 +43,9 @@ pub struct Connection {
 
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    #[error("kubeconfig {}", path.display())]
-    Kubeconfig { path: PathBuf, source: Box<kube::config::KubeconfigError> },
+    /// Of a file that was named, or else of the environment.
+    #[error("{}", path.as_ref().map_or_else(|| "the usual kubeconfig".to_owned(), |path| format!("kubeconfig {}", path.display())))]
+    Kubeconfig { path: Option<PathBuf>, source: Box<kube::config::KubeconfigError> },
     #[error("no kubeconfig, and not in a cluster")]
     NoCluster { source: Box<kube::config::InferConfigError> },
     #[error("the kubeconfig's context{} can not be used", context.as_deref().map(|name| format!(" {name}")).unwrap_or_default())]
@@ -67,7 +68,7 @@ pub async fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result
                 Some(path) => Kubeconfig::read_from(path),
                 None => Kubeconfig::read(),
             };
-            let path = path.map(Path::to_owned).unwrap_or_default();
+            let path = path.map(Path::to_owned);
             let read = read.map_err(|source| ConnectError::Kubeconfig { path, source: Box::new(source) })?;
             let has_own_proxy = names_proxy(&read, context);
             let options = KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };

@@ -23,7 +23,7 @@ pub struct ReviewArguments {
     #[arg(long, value_name = "FILE")]
     pub credentials_file: Option<PathBuf>,
     /// How often open pull requests are asked for
-    #[arg(long, value_name = "DURATION", default_value = "30s")]
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = super::interval)]
     pub interval: NillableDuration,
     /// Look once, and end
     #[arg(long)]

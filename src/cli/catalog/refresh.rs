@@ -5,19 +5,18 @@ use anyhow::Context;
 use super::super::arguments::CatalogRefreshArguments;
 use super::super::exit::{Failure, Outcome};
 use super::super::output;
-use super::FAILURE;
 use crate::adapters::aws::calls::{Calls, Connection};
 use crate::adapters::aws::facts;
 use crate::core::catalog::facts::Facts;
 
 pub fn run(arguments: &CatalogRefreshArguments) -> Result<Outcome, Failure> {
     let facts = read(arguments.endpoint_url.as_deref()).map_err(|error| {
-        Failure::usage(FAILURE, error).with_hint(
+        Failure::failed(error).with_hint(
             "the usual AWS credentials are used (environment, profile, role); moto's server takes any, \
              such as AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any",
         )
     })?;
-    write(&facts, &arguments.write).map_err(|error| Failure::usage(FAILURE, error))?;
+    write(&facts, &arguments.write).map_err(Failure::failed)?;
     output::say(&format!(
         "{}: {} instance types, {} zones of {} regions",
         arguments.write.display(),

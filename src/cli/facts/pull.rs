@@ -13,7 +13,7 @@ use crate::adapters::aws::resolution::cluster::Identity;
 use crate::api::cloud_facts::CloudFacts;
 use crate::cli::arguments::{FactsPullArguments, InputArguments, PlanningArguments};
 use crate::cli::exit::{Failure, Outcome};
-use crate::cli::inputs::{self, ERROR};
+use crate::cli::inputs;
 use crate::cli::output;
 use crate::controller::facts::pull;
 use crate::core::catalog::regions::SaidBy;
@@ -40,12 +40,12 @@ pub fn run(arguments: &FactsPullArguments) -> Result<Outcome, Failure> {
     };
     let read = inputs::read_revision(&of_definitions, None)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::usage(ERROR, error))?;
+    let runtime = runtime.map_err(Failure::failed)?;
     let facts = runtime.block_on(ask(arguments, &read))?;
     let text = serde_json::to_string_pretty(&facts).context("write the facts as JSON");
-    let text = text.map_err(|error| Failure::usage(ERROR, error))? + "\n";
+    let text = text.map_err(Failure::failed)? + "\n";
     let write = std::fs::write(&arguments.write, text).with_context(|| arguments.write.display().to_string());
-    write.map_err(|error| Failure::usage(ERROR, error))?;
+    write.map_err(Failure::failed)?;
     output::say(&format!(
         "{}: {} of {}, {} not known",
         arguments.write.display(),
@@ -71,15 +71,15 @@ async fn ask(arguments: &FactsPullArguments, read: &inputs::ReadRevision) -> Res
     let cloud = AwsCloud::new(calls, SystemClock, Settings { identity, queue: None, may_write: false });
     let opening = cloud.open().await.map_err(|error| {
         let text = error.text();
-        Failure::usage(ERROR, error).with_hint(format!("{text}; see that region and credentials are right"))
+        Failure::failed(error).with_hint(format!("{text}; see that region and credentials are right"))
     })?;
     let classes: Vec<_> = read.definitions.node_classes.iter().map(|class| class.value.clone()).collect();
     if classes.is_empty() {
         let error = anyhow!("{} defines no EC2NodeClass", arguments.path.display());
-        return Err(Failure::usage(ERROR, error));
+        return Err(Failure::failed(error));
     }
     let facts = pull(&cloud, &classes, &region, Timestamp::now()).await;
-    let mut facts = facts.map_err(|error| Failure::usage(ERROR, error))?;
+    let mut facts = facts.map_err(Failure::failed)?;
     facts.not_known.extend(opening.not_there);
     facts.not_known.sort();
     facts.not_known.dedup();

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use super::USAGE;
 use crate::cli::arguments::LintArguments;
 use crate::cli::exit::{Failure, Outcome};
 use crate::cli::{inputs, output};
@@ -40,7 +39,7 @@ impl Baselines {
     pub fn write(&self, report: &LintReport) -> Result<Outcome, Failure> {
         let Some(path) = &self.path else { return Ok(Outcome::Clean) };
         let baseline = Baseline::of(&report.diagnostics);
-        output::file(path, &baseline.text(), output::Form::Data).map_err(|error| Failure::usage(USAGE, error))?;
+        output::file(path, &baseline.text(), output::Form::Data).map_err(Failure::failed)?;
         output::say(&format!("wrote {} findings to {}", report.diagnostics.len(), path.display()));
         Ok(Outcome::Clean)
     }
@@ -49,10 +48,10 @@ impl Baselines {
 fn read(path: &Path) -> Result<Baseline, Failure> {
     let place = || format!("baseline {}", path.display());
     let bytes = inputs::read_file(path).with_context(place).map_err(|error| {
-        Failure::usage(USAGE, error)
+        Failure::usage(error)
             .with_hint(format!("`cutlist lint --baseline {} --write-baseline` makes it", path.display()))
     })?;
     Baseline::parse(&bytes)
         .with_context(place)
-        .map_err(|error| Failure::usage(USAGE, error).with_hint("write it anew with --write-baseline"))
+        .map_err(|error| Failure::usage(error).with_hint("write it anew with --write-baseline"))
 }

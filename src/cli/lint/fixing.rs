@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::USAGE;
 use super::sets::Set;
 use crate::api::source::Standing;
 use crate::cli::exit::Failure;
@@ -90,18 +89,18 @@ fn put(sets: &mut [Set], written: &BTreeMap<String, String>) {
 }
 
 /// Prints the changes as a patch; whether there are any.
-pub fn show(changes: &BTreeMap<String, Change>) -> bool {
+pub fn show(changes: &BTreeMap<String, Change>) -> Result<bool, Failure> {
     for (file, change) in changes {
-        output::text(&patch(file, &change.before, &change.after));
+        output::text(&patch(file, &change.before, &change.after))?;
     }
-    !changes.is_empty()
+    Ok(!changes.is_empty())
 }
 
 /// Writes the changed files to where they came from.
 pub fn write(changes: &BTreeMap<String, Change>) -> Result<(), Failure> {
     for (file, change) in changes {
         std::fs::write(file, &change.after).map_err(|error| {
-            Failure::usage(USAGE, anyhow::Error::new(error).context(format!("{file} can not be written")))
+            Failure::failed(anyhow::Error::new(error).context(format!("{file} can not be written")))
         })?;
     }
     if !changes.is_empty() {

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use super::USAGE;
 use crate::cli::arguments::{LintForm, LintOutput};
 use crate::cli::exit::Failure;
 use crate::cli::output::{self, Form};
@@ -12,12 +11,12 @@ use crate::render::diagnostics::{self as render, LintReport};
 pub fn check(outputs: &[LintOutput]) -> Result<(), Failure> {
     if outputs.iter().filter(|output| output.file.is_none()).count() > 1 {
         let error = anyhow::anyhow!("two forms can not both go to standard output");
-        return Err(Failure::usage(USAGE, error).with_hint("give all but one a file: `-o sarif=cutlist.sarif -o text`"));
+        return Err(Failure::usage(error).with_hint("give all but one a file: `-o sarif=cutlist.sarif -o text`"));
     }
     let mut files = BTreeSet::new();
     if let Some(file) = outputs.iter().filter_map(|output| output.file.as_ref()).find(|file| !files.insert(*file)) {
         let error = anyhow::anyhow!("two forms can not both go to {}", file.display());
-        return Err(Failure::usage(USAGE, error).with_hint("give each a file of its own"));
+        return Err(Failure::usage(error).with_hint("give each a file of its own"));
     }
     Ok(())
 }
@@ -44,13 +43,13 @@ pub fn show<'s>(
                 (render::azure(report), Form::Commands(&["##vso[task.logissue ", "##vso[task.complete "]))
             }
             LintForm::Tap => (render::tap(report), Form::Page),
-            LintForm::Markdown => (render::markdown(report), Form::Page),
+            LintForm::Markdown => (render::markdown(report), Form::Document),
             LintForm::Checkstyle => (render::checkstyle(report), Form::Page),
         };
         match file {
-            Some(file) => output::file(file, &text, kind).map_err(|error| Failure::usage(USAGE, error))?,
+            Some(file) => output::file(file, &text, kind).map_err(Failure::failed)?,
             None if is_taken => {}
-            None => output::print(&text, kind),
+            None => output::print(&text, kind)?,
         }
     }
     Ok(())

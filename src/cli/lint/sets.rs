@@ -10,8 +10,6 @@ use crate::cli::exit::Failure;
 use crate::cli::inputs;
 use crate::ports::RevisionContent;
 
-use super::USAGE;
-
 /// Files that are read together: names are unique in them, and a pool finds its class in them.
 #[derive(Clone, Default)]
 pub struct Set {
@@ -63,9 +61,9 @@ fn read(path: &Path, revision: Option<&str>) -> Result<RevisionContent, Failure>
     if inputs::is_stdin(path) {
         if revision.is_some() {
             let error = anyhow::anyhow!("what comes from standard input has no revisions");
-            return Err(Failure::usage(USAGE, error).with_hint("name files or folders of a clone"));
+            return Err(Failure::usage(error).with_hint("name files or folders of a clone"));
         }
-        return inputs::definitions_of_stdin(USAGE);
+        return inputs::definitions_of_stdin();
     }
     let content = match revision {
         None => git::read_folder(path),
@@ -75,7 +73,7 @@ fn read(path: &Path, revision: Option<&str>) -> Result<RevisionContent, Failure>
             other => other,
         },
     };
-    content.map_err(|error| Failure::of_repository(USAGE, error))
+    content.map_err(Failure::of_repository)
 }
 
 /// The path of a file as the user would write it, given what was typed.

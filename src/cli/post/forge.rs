@@ -7,7 +7,6 @@ use std::time::Duration;
 use anyhow::anyhow;
 use jiff::Timestamp;
 
-use super::{FAILURE, USAGE};
 use crate::adapters::forge::{
     Access, Address, AddressError, ForgeError, ForgeKind, Found, HostedRepository, RepositoryName, Secret,
     SecretSource, Table, Variables, found_by_variables, hosted,
@@ -35,7 +34,7 @@ pub fn resolve(arguments: &ForgeArguments, link: Option<&str>) -> Result<Resolve
         ForgeArgument::Gitlab => ForgeKind::GitLab,
     });
     let kind = asked.or(by_variables.as_ref().map(|(kind, _)| *kind)).ok_or_else(|| {
-        Failure::usage(USAGE, anyhow!("nothing says which forge to post to"))
+        Failure::usage(anyhow!("nothing says which forge to post to"))
             .with_hint("add --forge github, gitea or gitlab, with --url, --repository and --token-file")
     })?;
     let mut found = by_variables.filter(|(of, _)| *of == kind).map(|(_, found)| found).unwrap_or_default();
@@ -44,11 +43,11 @@ pub fn resolve(arguments: &ForgeArguments, link: Option<&str>) -> Result<Resolve
         found.link = Some(link.to_owned());
     }
     let url = arguments.url.clone().or_else(|| found.url.clone()).or_else(|| kind.usual_url().map(str::to_owned));
-    let url = url
-        .ok_or_else(|| Failure::usage(USAGE, anyhow!("nothing says where the forge is")).with_hint("add --url URL"))?;
+    let url =
+        url.ok_or_else(|| Failure::usage(anyhow!("nothing says where the forge is")).with_hint("add --url URL"))?;
     let address = Address::parse(&url, arguments.allow_plain_http).map_err(|error| {
         let is_plain = matches!(error, AddressError::NotEncrypted(_));
-        let failure = Failure::usage(USAGE, error);
+        let failure = Failure::usage(error);
         if is_plain {
             failure.with_hint("add --allow-plain-http where nobody else is on the way, as within a cluster")
         } else {
@@ -57,14 +56,15 @@ pub fn resolve(arguments: &ForgeArguments, link: Option<&str>) -> Result<Resolve
     })?;
     let repository = match (&arguments.forge_repository, &found.repository) {
         (Some(repository), _) => repository.clone(),
-        (None, Some(text)) => {
-            text.parse().map_err(|error: String| Failure::usage(USAGE, anyhow!("{text}: {error}")))?
-        }
+        (None, Some(text)) => text.parse().map_err(|error: String| Failure::usage(anyhow!("{text}: {error}")))?,
         (None, None) => {
-            return Err(Failure::usage(USAGE, anyhow!("nothing says which repository to post to"))
+            return Err(Failure::usage(anyhow!("nothing says which repository to post to"))
                 .with_hint("add --repository OWNER/NAME"));
         }
     };
+    if kind != ForgeKind::GitLab && repository.owner.contains('/') {
+        return Err(Failure::usage(anyhow!("{repository} is no repository of this forge: write OWNER/NAME")));
+    }
     let waiting_at_most = arguments.max_wait.seconds().map_or(Duration::MAX, Duration::from_secs);
     Ok(Resolved { kind, address, repository, access: access(arguments), found, waiting_at_most })
 }
@@ -144,13 +144,13 @@ impl Resolved {
         self.refuse_without_token()?;
         let (kind, address, repository) = (self.kind, &self.address, &self.repository);
         hosted(kind, address, repository, self.access.clone(), self.waiting_at_most, Self::clock())
-            .map_err(|error| Failure::usage(FAILURE, error))
+            .map_err(Failure::failed)
     }
 
     fn refuse_without_token(&self) -> Result<(), Failure> {
         let (Access::Token(source) | Access::Key { key: source, .. }) = &self.access;
         source.read().map(drop).map_err(|error| {
-            Failure::usage(USAGE, error)
+            Failure::usage(error)
                 .with_hint("add --token-file FILE, or put the token into the variable CUTLIST_FORGE_TOKEN")
         })
     }

@@ -13,7 +13,7 @@ use crate::api::node_plan::NodePlan;
 use crate::api::preview::PreviewSnapshot;
 use crate::cli::arguments::PreviewArguments;
 use crate::cli::exit::Failure;
-use crate::cli::inputs::{self, ERROR};
+use crate::cli::inputs;
 use crate::cli::snapshot::places;
 use crate::core::model::hexadecimal;
 use crate::core::plan::{Note, NoteCode};
@@ -48,20 +48,20 @@ pub fn clusters(arguments: &PreviewArguments) -> Result<Vec<Cluster>, Failure> {
     if arguments.live.are_given() || arguments.is_live {
         if !by_name.is_empty() {
             let error = anyhow!("--cluster and a live cluster (--kubeconfig, --context) exclude each other");
-            return Err(Failure::usage(2, error));
+            return Err(Failure::usage(error));
         }
         by_name.insert("", Vec::new());
     }
     if by_name.is_empty() {
         let error = anyhow!("no cluster was named");
-        return Err(Failure::usage(2, error).with_hint(
+        return Err(Failure::usage(error).with_hint(
             "name each with --cluster NAME=SNAPSHOT, or a live one with --kubeconfig FILE; `cutlist snapshot` writes snapshots",
         ));
     }
     let mut folders: BTreeMap<&str, &str> = BTreeMap::new();
     for folder in &arguments.folders {
         if !by_name.contains_key(folder.name.as_str()) {
-            let failure = Failure::usage(2, anyhow!("--definitions names {}, and no --cluster does", folder.name));
+            let failure = Failure::usage(anyhow!("--definitions names {}, and no --cluster does", folder.name));
             return Err(match nearest(&folder.name, by_name.keys().copied()) {
                 Some(name) => failure.with_hint(format!("did you mean {name}?")),
                 None => failure,
@@ -104,8 +104,7 @@ impl Cluster {
             let place = || format!("snapshot {source}");
             let bytes = bytes_of(source, arguments, &self.name).map_err(|failure| failure.within(place()))?;
             digests.push(format!("sha256:{}", hexadecimal(Sha256::digest(&bytes))));
-            let report =
-                read::read(&bytes, &mut snapshot).with_context(place).map_err(|error| Failure::usage(ERROR, error))?;
+            let report = read::read(&bytes, &mut snapshot).with_context(place).map_err(Failure::failed)?;
             notes.extend(report.notes.into_iter().map(|text| Note::new(NoteCode::Snapshot, text)));
         }
         let digest = match digests.as_slice() {
@@ -128,15 +127,15 @@ fn bytes_of(source: &str, arguments: &PreviewArguments, cluster: &str) -> Result
     if let Some(branch) = source.strip_prefix(OF_BRANCH) {
         return match git::newest_snapshot(&arguments.path, branch, cluster) {
             Ok(Some((_, bytes))) => Ok(bytes),
-            Ok(None) => Err(Failure::usage(ERROR, anyhow!("there is none on branch {branch}"))),
-            Err(error) => Err(Failure::of_repository(ERROR, error)),
+            Ok(None) => Err(Failure::failed(anyhow!("there is none on branch {branch}"))),
+            Err(error) => Err(Failure::of_repository(error)),
         };
     }
     if source.starts_with(SCHEME) {
         return places::of_registry(source, arguments.credentials_file.as_deref());
     }
     let path = Path::new(source);
-    let failed = |error: std::io::Error| Failure::usage(ERROR, error);
+    let failed = |error: std::io::Error| Failure::failed(error);
     if !path.is_dir() {
         return inputs::read_file(path).map_err(failed);
     }
@@ -144,6 +143,6 @@ fn bytes_of(source: &str, arguments: &PreviewArguments, cluster: &str) -> Result
     let folder = if own.is_dir() { own } else { path.to_owned() };
     match places::newest_in(&folder).map_err(failed)? {
         Some(newest) => inputs::read_file(&newest).map_err(failed),
-        None => Err(Failure::usage(ERROR, anyhow!("there is none in {}", folder.display()))),
+        None => Err(Failure::failed(anyhow!("there is none in {}", folder.display()))),
     }
 }

@@ -7,7 +7,7 @@ use super::commands::approved_digits;
 use super::rights::{self, Wish};
 use super::rounds::Rounds;
 use super::two_people::TwoPeople;
-use crate::adapters::forge::{Comment, ForgeError, Posting, PullRequest, State, Status, TargetPosting};
+use crate::adapters::forge::{Comment, ForgeError, Posting, PullRequest, State, Status, Table, TargetPosting};
 use crate::api::preview::{Preview, PreviewTarget, PreviewVerdict};
 use crate::render::posting::{ApprovedPlans, answer_marker, approved_in, fitted_line};
 
@@ -58,6 +58,11 @@ fn may_hold_any(comments: &[Comment], name: &str) -> bool {
     comments.iter().any(|comment| approved_in(&comment.body, name).is_some())
 }
 
+/// Whether it may be one of the two comments of an approval.
+pub fn is_of_approvals(comment: &Comment, name: &str) -> bool {
+    approved_digits(&comment.body).is_some() || approved_in(&comment.body, name).is_some()
+}
+
 /// Approvals that count now, by digest: who gave them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Approvals(BTreeMap<String, String>);
@@ -83,6 +88,7 @@ impl Approvals {
         if !may_hold_any(&comments, rounds.name()) {
             return Ok(approvals);
         }
+        rounds.forge().tell_edits(&mut comments, |comment| is_of_approvals(comment, rounds.name())).await?;
         let account = rounds.forge().account().await?;
         let mut two_people = TwoPeople::new(rounds.manner().require_two_people);
         for given in given(&comments, rounds.name(), |comment| rounds.forge().is_by(comment, account)) {
@@ -105,14 +111,14 @@ impl Approvals {
     }
 
     /// A status for each target, beside those that are posted.
-    pub fn statuses(&self, preview: &Preview, posting: &Posting, characters: usize) -> Vec<TargetPosting> {
+    pub fn statuses(&self, preview: &Preview, posting: &Posting, table: &Table) -> Vec<TargetPosting> {
         let status = |(target, posted): (&PreviewTarget, &TargetPosting)| {
-            self.status(target, format!("{}/approval", posted.status.context), characters)
+            self.status(target, format!("{}/approval", posted.status.context), table)
         };
         preview.targets.iter().zip(&posting.targets).map(status).collect()
     }
 
-    fn status(&self, target: &PreviewTarget, context: String, characters: usize) -> TargetPosting {
+    fn status(&self, target: &PreviewTarget, context: String, table: &Table) -> TargetPosting {
         let (state, description) = match (digest_of(target), target.verdict) {
             (Some(digest), _) => match self.0.get(digest) {
                 Some(by) => (State::Success, format!("approved by {by}: plan {}", short(digest))),
@@ -123,7 +129,8 @@ impl Approvals {
             }
             (None, _) => (State::Pending, "there is no plan to approve".to_owned()),
         };
-        let status = Status { context, state, description: fitted_line(&description, characters), link: None };
+        let description = fitted_line(&description, table.status_characters);
+        let status = table.fitted(Status { context, state, description, link: None });
         TargetPosting { status, comment: None, check: None }
     }
 }

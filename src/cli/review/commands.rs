@@ -79,7 +79,8 @@ impl From<String> for Reply {
 
 /// Obeys what was not answered yet.
 pub async fn obey(rounds: &mut Rounds, pull_request: &PullRequest) -> Result<Obeyed, ForgeError> {
-    let all = rounds.forge().comments(pull_request.number).await?;
+    let mut all = rounds.forge().comments(pull_request.number).await?;
+    rounds.forge().tell_edits(&mut all, |comment| parse(&comment.body).is_some()).await?;
     let open = unanswered(rounds, &all).await?;
     let mut obeyed = Obeyed::default();
     for (comment, command) in open.into_iter().take(ANSWERS_MAX) {

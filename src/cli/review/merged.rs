@@ -7,15 +7,15 @@ use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::approvals::{Given, given};
+use super::approvals::{Given, given, is_of_approvals};
 use super::complain;
 use super::rights::{self, Wish};
 use super::rounds::Rounds;
 use super::two_people::TwoPeople;
-use crate::adapters::forge::{Comment, ForgeError, PullRequest};
+use crate::adapters::forge::{Comment, ForgeError, PullRequest, SEAL_CHARACTERS, Seal, seal_of, sealed, unsealed};
 use crate::api::node_plan::{NodePlan, NodePlanPhase};
 use crate::cli::output;
-use crate::render::posting::{ApprovedPlans, Outcome, approved_by, is_settled, marker, previewed, with_outcome};
+use crate::render::posting::{ApprovedPlans, Outcome, Room, approved_by, is_settled, marker, previewed, with_outcome};
 
 /// So long after its merge a pull request is followed.
 const FOLLOWED_FOR: SignedDuration = SignedDuration::from_hours(24);
@@ -175,7 +175,8 @@ struct Comments {
 
 impl Comments {
     async fn read(rounds: &Rounds, number: u64) -> Result<Self, ForgeError> {
-        let all = rounds.forge().comments(number).await?;
+        let mut all = rounds.forge().comments(number).await?;
+        rounds.forge().tell_edits(&mut all, |comment| is_of_approvals(comment, rounds.name())).await?;
         let account = rounds.forge().account().await?;
         let is_ours = |comment: &Comment| rounds.forge().is_by(comment, account);
         let given = given(&all, rounds.name(), is_ours);
@@ -201,7 +202,22 @@ async fn tell(
     let Some(comment) = comments.own.iter().rfind(is_marked) else { return Ok(is_complete) };
     let previewed = previewed(&comment.body);
     let outcome = Outcome { merged_as, plans, previewed: previewed.as_deref(), approved: &approved };
-    let body = with_outcome(&comment.body, &outcome, rounds.room());
+    let room = rounds.room();
+    let room = Room { characters: room.characters - SEAL_CHARACTERS, bytes: room.bytes - SEAL_CHARACTERS };
+    let body = match seal_of(&comment.body) {
+        Seal::Whole => sealed(&with_outcome(&unsealed(&comment.body), &outcome, room)),
+        // Of a version that made none.
+        Seal::Missing => with_outcome(&comment.body, &outcome, room),
+        // Somebody wrote something else in the name of this program.
+        Seal::Broken => {
+            let first: Vec<&str> = comment.body.lines().take(2).collect();
+            let body = format!(
+                "{}\n\nThe preview that stood here was edited by somebody, and is left out.\n",
+                first.join("\n")
+            );
+            sealed(&with_outcome(&body, &outcome, room))
+        }
+    };
     if body.trim_end() != comment.body.replace("\r\n", "\n").trim_end() {
         rounds.forge().edit_comment(number, comment.id, &body).await?;
         output::say(&format!("pull request {number}, merged as {merged_as}: what came of it in {cluster} is told"));

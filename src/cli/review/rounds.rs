@@ -251,12 +251,12 @@ impl Rounds {
                 return false;
             }
         };
-        let mut posting = assembled(&preview, number, &self.shown, self.resolved.table());
+        let mut posting = assembled(&preview, Some(number), &self.shown, self.resolved.table());
         posting.begun = begun.into_iter().map(|status| status.context).collect();
         let mut approvals = Vec::new();
         if self.manner.require_approval {
             match Approvals::read(self, pull_request, &preview, answers).await {
-                Ok(read) => approvals = read.statuses(&preview, &posting, self.forge.table().status_characters),
+                Ok(read) => approvals = read.statuses(&preview, &posting, self.forge.table()),
                 Err(error) => {
                     complain(&format!("the approvals of pull request {number} can not be read"), &error);
                     self.seen.remove(&number);
@@ -323,6 +323,11 @@ impl Rounds {
                     Some((cluster, environment)) = beginning.recv(), if is_new => {
                         let status = pending(&cluster, &environment, &self.shown, self.resolved.table());
                         let head = &pull_request.head;
+                        if self.forge.lacks_place(head)
+                            && let Err(error) = self.forge.pull_request(pull_request.number).await
+                        {
+                            complain(&format!("pull request {} can not be read", pull_request.number), &error);
+                        }
                         let (set, failed) = announce(&self.forge, head, std::slice::from_ref(&status), &mut known).await;
                         if let Some(error) = failed {
                             complain(&format!("{} can not be set to pending", status.context), &error);
@@ -334,7 +339,7 @@ impl Rounds {
                 }
             },
         };
-        let planned = made.map_err(|error| Failure::usage(super::FAILURE, error)).and_then(|made| made);
+        let planned = made.map_err(Failure::failed).and_then(|made| made);
         (planned, begun)
     }
 
@@ -370,7 +375,7 @@ impl Rounds {
     pub(super) async fn node_plans(&self) -> Result<Vec<(String, Vec<NodePlan>)>, Failure> {
         let arguments = PreviewArguments { path: self.histories.folder().to_owned(), ..self.preview.clone() };
         let read = tokio::task::spawn_blocking(move || preview::node_plans(&arguments));
-        read.await.map_err(|error| Failure::usage(super::FAILURE, error))?
+        read.await.map_err(Failure::failed)?
     }
 
     /// The answer for each cluster, as if the pull request were merged.
@@ -381,7 +386,7 @@ impl Rounds {
     ) -> Result<Vec<(String, String)>, Failure> {
         let arguments = self.preview_of(pull_request);
         let answered = tokio::task::spawn_blocking(move || preview::answered(&arguments, &question));
-        answered.await.map_err(|error| Failure::usage(super::FAILURE, error))?
+        answered.await.map_err(Failure::failed)?
     }
 
     fn preview_of(&self, pull_request: &PullRequest) -> PreviewArguments {
@@ -401,9 +406,7 @@ impl Rounds {
         match approve(&connection.client, plan, &by, Some(on)).await.map_err(refused)? {
             // One that does not wait any more was approved by somebody else, or another took its place.
             Approval::Given { .. } | Approval::NotWaiting { .. } | Approval::NoSuchPlan => Ok(()),
-            Approval::Ambiguous { names } => {
-                Err(Failure::usage(super::FAILURE, anyhow!("{plan} may be any of {}", names.join(", "))))
-            }
+            Approval::Ambiguous { names } => Err(Failure::failed(anyhow!("{plan} may be any of {}", names.join(", ")))),
         }
     }
 

@@ -14,8 +14,6 @@ use crate::cli::exit::Failure;
 use crate::cli::output;
 use crate::core::catalog::regions::{Region, SaidBy};
 
-use super::FAILURE;
-
 /// Connects, looks whether the credentials are good, and says what is missing. Credentials and endpoints are those of the AWS SDK; the
 /// region is that of the settings or of the nodes, else the SDK's.
 pub async fn connect(
@@ -27,7 +25,7 @@ pub async fn connect(
 ) -> Result<AwsCloud<Arc<Calls>, ServerTime>, Failure> {
     let Some(cluster) = controller.cluster_name.clone() else {
         let error = anyhow!("--cloud aws needs the name of the EKS cluster that nodes join");
-        return Err(Failure::usage(2, error).with_hint("give --cluster-name NAME, or set CLUSTER_NAME"));
+        return Err(Failure::usage(error).with_hint("give --cluster-name NAME, or set CLUSTER_NAME"));
     };
     let is_known = region.said_by != SaidBy::Nobody;
     let region = is_known.then(|| region.name.clone());
@@ -45,7 +43,7 @@ pub async fn connect(
     let cloud = AwsCloud::new(calls, connection.time.clone(), settings);
     let opening = cloud.open().await.map_err(|error| {
         let text = error.text();
-        Failure::usage(FAILURE, error).with_hint(format!("{text}; see that region and credentials are right"))
+        Failure::failed(error).with_hint(format!("{text}; see that region and credentials are right"))
     })?;
     output::say(&format!(
         "EC2 of account {} in {} as {}",

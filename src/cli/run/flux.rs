@@ -10,7 +10,6 @@ use crate::cli::exit::Failure;
 use crate::cli::output;
 use crate::ports::{PortError, PortErrorKind, RevisionContent};
 
-use super::FAILURE;
 use super::source::Follow;
 
 /// A source, and the folder of its artifact that holds the definitions.
@@ -24,15 +23,15 @@ pub struct FluxRepository {
 /// Begins to follow what was named.
 pub fn follow(arguments: &RunArguments, connection: &Connection) -> Result<Follow, Failure> {
     let Some(name) = arguments.controller.source_ref.clone() else {
-        return Err(Failure::usage(2, anyhow!("--source flux needs the source of Flux that it takes"))
+        return Err(Failure::usage(anyhow!("--source flux needs the source of Flux that it takes"))
             .with_hint("add --source-ref KIND/NAME.NAMESPACE, such as GitRepository/nodes.flux-system"));
     };
     if arguments.controller.approval.iter().any(|rule| rule.0.two_people) {
         let error =
             anyhow!("an artifact of Flux does not say who wrote it, so nobody can be held to be a second person");
-        return Err(Failure::usage(2, error).with_hint("leave out twoPeople=true, or follow the Git repository itself"));
+        return Err(Failure::usage(error).with_hint("leave out twoPeople=true, or follow the Git repository itself"));
     }
-    let source = FluxSource::follow(&connection.client, name).map_err(|error| Failure::usage(FAILURE, error))?;
+    let source = FluxSource::follow(&connection.client, name).map_err(Failure::failed)?;
     let folder = arguments.sub_path.clone().unwrap_or_default();
     let folder = folder.trim_matches('/').to_owned();
     Ok(Follow::Flux(Box::new(FluxRepository { source, folder, said_suspended: false })))

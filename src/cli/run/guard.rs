@@ -8,8 +8,6 @@ use crate::cli::signing::{Base, Signing, Stamp};
 use crate::core::plan::Revision;
 use crate::ports::{PortError, PortErrorKind, RevisionContent, Unsigned};
 
-use super::FAILURE;
-
 pub struct Guard {
     signing: Signing,
     /// The clone, which goes with the repository that fetches into it.
@@ -69,7 +67,7 @@ impl Guard {
     /// What a process that starts takes up: the first revision; before it, where somebody else should have signed that, the one that was
     /// used last. It stays in force, as if there had been no start.
     pub async fn first(&mut self, first: RevisionContent) -> Result<Vec<RevisionContent>, Failure> {
-        let failed = |error: anyhow::Error| Failure::usage(FAILURE, error);
+        let failed = |error: anyhow::Error| Failure::failed(error);
         let unsigned = self.unsigned(&first.revision, None).await.map_err(|error| failed(error.into()))?;
         let Some(earlier) = self.earlier.clone().filter(|_| !unsigned.is_empty()) else { return Ok(vec![first]) };
         let history = SignedHistory::open(&self.clone).map_err(|error| failed(error.into()))?;

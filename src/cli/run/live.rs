@@ -37,10 +37,10 @@ use super::boot;
 use super::notifications::{Around, Notifications, Teller};
 use super::refusals::Refusals;
 use super::screen::{Screen, Times};
-use super::source::{self, Followed, Source};
+use super::source::{self, Followed};
 use super::{
-    FAILURE, abort, event_metrics, flux, kubernetes_events, log, notifications, now, outcome, reviews,
-    shutdown_on_signal, standard_output,
+    abort, event_metrics, flux, kubernetes_events, log, notifications, now, outcome, reviews, shutdown_on_signal,
+    standard_output, usage,
 };
 
 /// How long a call that is under way when a stop is requested may take. With the lease given back after it, less than the 30
@@ -53,7 +53,7 @@ const OTHERS_LOOK: Duration = Duration::from_secs(20);
 /// Until stopped, or until another replica leads.
 pub fn run(arguments: &RunArguments) -> Result<Outcome, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::usage(FAILURE, error))?;
+    let runtime = runtime.map_err(Failure::failed)?;
     let standing = Standing::default();
     let shutdown = shutdown_on_signal();
     runtime.spawn(end_when_overdue(shutdown.clone(), standing.clone()));
@@ -96,7 +96,7 @@ async fn control(arguments: &RunArguments, shutdown: &Shutdown, standing: &Stand
         Some(CloudArgument::Aws) if cfg!(feature = "aws") => {}
         Some(CloudArgument::Aws) => {
             let error = anyhow!("this build of cutlist has no EC2: it was made without the Cargo feature aws");
-            return Err(Failure::usage(2, error).with_hint(
+            return Err(Failure::usage(error).with_hint(
                 "take a released build, or build it with `cargo build --release --locked`; --cloud embedded needs no account",
             ));
         }
@@ -104,15 +104,18 @@ async fn control(arguments: &RunArguments, shutdown: &Shutdown, standing: &Stand
         None if controller.mode == ModeArgument::Observe => {}
         None => {
             let error = anyhow!("it is not said where nodes come from");
-            return Err(Failure::usage(2, error).with_hint(
+            return Err(Failure::usage(error).with_hint(
                 "add --cloud aws for EC2, --cloud embedded to try it, or --mode observe to plan beside Karpenter",
             ));
         }
     }
+    let place = match controller.source {
+        SourceArgument::Repository => Some(source::place(arguments)?),
+        SourceArgument::Cluster | SourceArgument::Flux => None,
+    };
+    usage::check(arguments, place.as_ref())?;
+    refuse_address_beside_cluster(arguments)?;
     notifications::check(&arguments.notifications)?;
-    if controller.source_ref.is_some() && controller.source != SourceArgument::Flux {
-        return Err(Failure::usage(2, anyhow!("--source-ref is for --source flux")).with_hint("add --source flux"));
-    }
     let connection = connected(&controller.cluster).await?;
     let failed = |error| unreadable(error, &connection.address);
     let watched = Watched::default();
@@ -182,7 +185,7 @@ async fn lead(
         output::say(&format!("region {} is only assumed: set spec.region in cutlist.yaml", region.name));
     }
     let catalog = Catalog::built_in(&region.name)
-        .map_err(|error| Failure::usage(FAILURE, error).with_hint("set spec.region in cutlist.yaml"))?;
+        .map_err(|error| Failure::failed(error).with_hint("set spec.region in cutlist.yaml"))?;
     output::show_words_of(&catalog);
     let drive = Drive { arguments, connection: &connection, leadership, identity, watched, shutdown, installation };
     #[cfg(feature = "aws")]
@@ -271,7 +274,7 @@ impl Drive<'_> {
             () = looks => Ok(outcome(shutdown)),
             () = machines => Ok(outcome(shutdown)),
             failed = Box::pin(reviews::beside(arguments)) => failed.map(|never| match never {}),
-            () = lost.becomes(false) => Err(Failure::usage(FAILURE, anyhow!("another replica leads now"))
+            () = lost.becomes(false) => Err(Failure::failed(anyhow!("another replica leads now"))
                 .with_hint("start it again: it will stand for election")),
         };
         metrics.leads(false);
@@ -280,7 +283,7 @@ impl Drive<'_> {
         screen.summary(now());
         tell_calls(&connection.calls);
         tell_cloud_calls(tally);
-        ended
+        screen.written(ended?)
     }
 }
 
@@ -298,7 +301,7 @@ async fn embedded_cloud(
     let cloud = SavedCloud::new(&world, file.map(boot::kept_in));
     match file {
         Some(file) => boot::restore(&cloud, file)
-            .map_err(|error| Failure::usage(FAILURE, error).with_hint("remove the file to begin anew"))?,
+            .map_err(|error| Failure::failed(error).with_hint("remove the file to begin anew"))?,
         // A cluster without the kinds has no claims.
         None => match nodes::claims_and_classes(&connection.client).await {
             Ok((claims, _)) => cloud.learn(&claims),
@@ -325,7 +328,7 @@ async fn listen(controller: &ControllerArguments, watched: &Watched, calls: &Cal
     let served = serve(address, metrics, readiness, heartbeat, count_calls).await;
     let address = served
         .with_context(|| format!("listen on {address}"))
-        .map_err(|error| Failure::usage(FAILURE, error).with_hint("choose another --listen ADDRESS:PORT"))?;
+        .map_err(|error| Failure::failed(error).with_hint("choose another --listen ADDRESS:PORT"))?;
     output::say(&format!("metrics and health at http://{address}"));
     Ok(())
 }
@@ -368,7 +371,7 @@ async fn refuse_without_definitions(connection: &Connection, mode: ModeArgument)
         None => Ok(()),
         Some(name) => {
             let error = anyhow!("the cluster has no {name}: their definition is not installed");
-            Err(Failure::usage(FAILURE, error).with_hint(
+            Err(Failure::failed(error).with_hint(
                 "start with --install-crds, or install them: `cutlist crds | kubectl apply --server-side -f -`",
             ))
         }
@@ -389,7 +392,7 @@ fn beside(other: &OtherEnforcer) -> Failure {
         OtherEnforcer::Karpenter(_) => "use --mode observe beside Karpenter, or scale Karpenter to 0 first",
         OtherEnforcer::Cutlist(_) => "use --mode observe beside it, or stop it first",
     };
-    Failure::usage(FAILURE, anyhow!("{other}")).with_hint(hint)
+    Failure::failed(anyhow!("{other}")).with_hint(hint)
 }
 
 /// The lease that this process stands for.
@@ -422,7 +425,6 @@ async fn definitions(
     installation: &str,
 ) -> Result<(DefinitionsFrom, Region), Failure> {
     if arguments.controller.source == SourceArgument::Flux {
-        source::refuse_signatures(arguments, "an artifact of Flux")?;
         let (followed, region) = source::first_look(flux::follow(arguments, connection)?, arguments).await?;
         return Ok((DefinitionsFrom::Followed(Box::new(followed)), region));
     }
@@ -430,14 +432,10 @@ async fn definitions(
         let earlier = applied_last(&connection.client, installation).await;
         let earlier = earlier.map_err(|error| unreadable(error, &connection.address))?;
         let earlier = earlier.map(|(id, at)| Earlier { id, committed_seconds: at.as_second() });
-        let follow = match source::find(arguments, earlier)? {
-            Source::Follow(follow) => follow,
-            Source::Scenario(folder) => source::watched_folder(&folder)?,
-        };
+        let follow = source::follow(source::place(arguments)?, arguments, earlier)?;
         let (followed, region) = source::first_look(follow, arguments).await?;
         return Ok((DefinitionsFrom::Followed(Box::new(followed)), region));
     }
-    source::refuse_signatures(arguments, "what is in the cluster")?;
     let settings = match &arguments.repository {
         Some(folder) => settings_file(Path::new(folder))?,
         None => Vec::new(),
@@ -455,12 +453,25 @@ async fn region_of_nodes(connection: &Connection) -> Result<Option<Region>, Fail
     Ok((region.said_by == SaidBy::Nodes).then_some(region))
 }
 
+/// Settings are a file, which is not fetched.
+fn refuse_address_beside_cluster(arguments: &RunArguments) -> Result<(), Failure> {
+    let is_of_cluster = arguments.controller.source == SourceArgument::Cluster;
+    match &arguments.repository {
+        Some(text) if is_of_cluster && source::is_address(text) && !Path::new(text).is_dir() => {
+            let error = anyhow!("with --source cluster REPOSITORY is a folder with cutlist.yaml, and no address");
+            Err(Failure::usage(error).with_hint("name a folder that holds cutlist.yaml, or leave it out"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// With `--source cluster`, a folder gives settings and nothing else.
 fn settings_file(folder: &Path) -> Result<Vec<SourceFile>, Failure> {
     let name = crate::api::settings::FILE_NAME;
     let path = folder.join(name);
-    let content = std::fs::read(&path).with_context(|| path.display().to_string()).map_err(|error| {
-        Failure::usage(FAILURE, error).with_hint("with --source cluster, name a folder with cutlist.yaml")
+    let content = std::fs::read(&path).map_err(|error| {
+        Failure::of_file(path.display().to_string(), error)
+            .with_hint("with --source cluster, name a folder with cutlist.yaml")
     })?;
     Ok(vec![SourceFile::applied(name, content)])
 }

@@ -63,7 +63,7 @@ impl Form {
 fn receivers(arguments: &NotificationArguments) -> Result<Vec<(Receiver, Form)>, Failure> {
     let mut receivers = Vec::new();
     let plain = arguments.notify_allow_plain_http;
-    let refused = |error: DeliveryError| Failure::usage(2, error);
+    let refused = |error: DeliveryError| Failure::usage(error);
     if let Some(address) = source(arguments.notify_slack_file.as_deref(), SLACK_VARIABLE) {
         receivers.push((Receiver::new(SLACK, address, plain).map_err(refused)?, Form::Slack));
     }
@@ -74,7 +74,7 @@ fn receivers(arguments: &NotificationArguments) -> Result<Vec<(Receiver, Form)>,
         };
         receivers.push((Receiver::new(WEBHOOK, address, plain).map_err(refused)?, form));
     } else if arguments.notify_template.is_some() {
-        return Err(Failure::usage(2, anyhow!("--notify-template is for a webhook, and none is named"))
+        return Err(Failure::usage(anyhow!("--notify-template is for a webhook, and none is named"))
             .with_hint(format!("add --notify-webhook-file FILE, or set {WEBHOOK_VARIABLE}")));
     }
     Ok(receivers)
@@ -92,12 +92,11 @@ fn template(path: &Path) -> Result<Template, Failure> {
     use std::io::Read;
     let mut text = String::new();
     let read = std::fs::File::open(path).and_then(|file| file.take(TEMPLATE_BYTES_MAX).read_to_string(&mut text));
-    read.with_context(|| format!("the template {} can not be read", path.display()))
-        .map_err(|error| Failure::usage(2, error))?;
+    read.with_context(|| format!("the template {} can not be read", path.display())).map_err(Failure::usage)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
     let is_json = [".json", ".json.j2", ".json.jinja"].iter().any(|end| name.ends_with(end));
     Template::new(text, is_json).with_context(|| path.display().to_string()).map_err(|error| {
-        Failure::usage(2, error)
+        Failure::usage(error)
             .with_hint("the fields are those of schemas/notification.json: kind, title, text, cluster, plan ...")
     })
 }

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 
-use super::FAILURE;
 use crate::cli::arguments::{PlanningArguments, PreviewArguments, RunArguments};
 use crate::cli::exit::Failure;
 use crate::cli::post::resolve;
@@ -18,11 +17,11 @@ pub async fn beside(arguments: &RunArguments) -> Result<Infallible, Failure> {
         return std::future::pending().await;
     }
     let Some(url) = arguments.repository.clone() else {
-        return Err(Failure::usage(2, anyhow!("pull requests are reviewed of a repository, and none is named"))
+        return Err(Failure::usage(anyhow!("pull requests are reviewed of a repository, and none is named"))
             .with_hint("name the address of the repository instead of --watch"));
     };
     let Some(seconds) = arguments.interval.seconds() else {
-        return Err(Failure::usage(FAILURE, anyhow!("--interval must be a duration, not Never")));
+        return Err(Failure::failed(anyhow!("--interval must be a duration, not Never")));
     };
     let remote = Remote {
         url,

@@ -22,7 +22,7 @@ use crate::core::snapshot::read::read;
 use crate::ports::Clock;
 
 use super::screen::Screen;
-use super::{FAILURE, world};
+use super::world;
 
 /// A step that has not settled after a day never will.
 const PATIENCE: jiff::SignedDuration = jiff::SignedDuration::from_hours(24);
@@ -44,12 +44,12 @@ pub struct Script {
 
 /// Reads the folder; everything that is missing or wrong in it is said now and not in the middle of the play.
 pub fn script(folder: &Path, arguments: &DefinitionArguments) -> Result<Script, Failure> {
-    let files = git::read_folder(folder).map_err(|error| Failure::of_repository(FAILURE, error))?.files;
+    let files = git::read_folder(folder).map_err(Failure::of_repository)?.files;
     let definitions = settings::read_definitions(&files, arguments);
     let region = definitions.region();
     let Some(scenario) = definitions.scenario else {
         let error = anyhow!("{} has no scenario that can be read", folder.display());
-        return Err(Failure::usage(FAILURE, error)
+        return Err(Failure::failed(error)
             .with_hint(format!("see what `cutlist lint {}` says about scenario.yaml", folder.display())));
     };
     let mut objects = Snapshot::default();
@@ -80,14 +80,14 @@ pub fn script(folder: &Path, arguments: &DefinitionArguments) -> Result<Script, 
 fn read_objects(folder: &Path, name: &str, into: &mut Snapshot) -> Result<(), Failure> {
     let bytes = read_beside(folder, name)?;
     let outcome = read(&bytes, into).with_context(|| format!("objects of the scenario, {name}"));
-    outcome.map(|_report| ()).map_err(|error| Failure::usage(FAILURE, error))
+    outcome.map(|_report| ()).map_err(Failure::failed)
 }
 
 fn read_beside(folder: &Path, name: &str) -> Result<Vec<u8>, Failure> {
     let path = folder.join(name);
     std::fs::read(&path)
         .with_context(|| format!("{}, which scenario.yaml names", path.display()))
-        .map_err(|error| Failure::usage(FAILURE, error))
+        .map_err(Failure::failed)
 }
 
 /// Plays the script up to and with the step `until` (from 1), or to its end; gives the world as it is then.
@@ -137,7 +137,7 @@ impl Stage {
         let name = script.folder.canonicalize().ok();
         let name = name.as_deref().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned();
         let repository = ScriptedRepository::create(&script.files, &format!("Begin with {name}"), clock.now())
-            .map_err(|error| Failure::usage(FAILURE, error))?;
+            .map_err(Failure::failed)?;
         let remote = GitRepository::open(&RemoteSettings {
             url: repository.path().display().to_string(),
             reference: None,
@@ -145,12 +145,12 @@ impl Stage {
             interval: INTERVAL,
             credentials_file: None,
             clone_folder: None,
-            program: std::env::current_exe().map_err(|error| Failure::usage(FAILURE, error))?,
+            program: std::env::current_exe().map_err(Failure::failed)?,
             limits: FetchLimits::default(),
             earlier: None,
             with_history: false,
         })
-        .map_err(|error| Failure::usage(FAILURE, error))?;
+        .map_err(Failure::failed)?;
         world.with(|world| world.load(script.objects.clone()));
         let nudge = remote.nudge();
         let ports = world::ports(remote, &world, EmbeddedForge::default());
@@ -237,9 +237,7 @@ impl Stage {
     fn scale(&self, scale: &Scale) -> Result<(), Failure> {
         if !self.world.with(|world| world.scale(&scale.deployment, scale.replicas)) {
             let error = anyhow!("the scenario scales {}, and there is no such Deployment", scale.deployment);
-            return Err(
-                Failure::usage(FAILURE, error).with_hint("name one of the scenario's objects as namespace/name")
-            );
+            return Err(Failure::failed(error).with_hint("name one of the scenario's objects as namespace/name"));
         }
         let text = format!("kubectl scale deployment {} --replicas {}", scale.deployment, scale.replicas);
         self.screen.note(self.world.clock().now(), &text);
@@ -250,9 +248,7 @@ impl Stage {
         let taken = self.world.with(|world| world.interrupt_some(usize::try_from(count).unwrap_or(usize::MAX)));
         if taken.is_empty() {
             let error = anyhow!("the scenario interrupts {count} spot instances, and there is none");
-            return Err(
-                Failure::usage(FAILURE, error).with_hint("let a pool with capacity type spot launch some first")
-            );
+            return Err(Failure::failed(error).with_hint("let a pool with capacity type spot launch some first"));
         }
         for instance in taken {
             self.screen.note(self.world.clock().now(), &format!("EC2 will take {instance} back in two minutes"));
@@ -267,7 +263,7 @@ impl Stage {
         }
         changes.extend(commit.delete.iter().map(|path| (path.clone(), None)));
         let id = self.repository.commit(&changes, &commit.message, self.world.clock().now());
-        self.expected_commit = Some(id.map_err(|error| Failure::usage(FAILURE, error))?);
+        self.expected_commit = Some(id.map_err(Failure::failed)?);
         self.nudge.nudge();
         Ok(())
     }

@@ -1,11 +1,13 @@
 //! What a run shows on standard output: each event in its own form, and the summary.
 
 use std::cell::RefCell;
-use std::io::Write;
+use std::io::{self, Write};
 use std::rc::Rc;
 
 use jiff::Timestamp;
 
+use crate::cli::exit::{Failure, Outcome};
+use crate::cli::output;
 use crate::controller::Shutdown;
 use crate::controller::events::{Event, Level, short};
 use crate::core::plan::Revision;
@@ -35,6 +37,8 @@ struct Inner {
     began: Timestamp,
     tally: Tally,
     shutdown: Shutdown,
+    /// Why nothing more can be shown, unless the reader has seen enough.
+    unwritable: Option<io::Error>,
     /// Whether the last thing shown was a block with an empty line after it.
     after_block: bool,
 }
@@ -43,7 +47,7 @@ impl Screen {
     /// `out` takes text with terminal escapes, and drops them where they make no sense.
     pub fn new(out: Box<dyn Write>, times: Times, began: Timestamp, shutdown: Shutdown) -> Self {
         let tally = Tally::new(began);
-        Self(Rc::new(RefCell::new(Inner { out, times, began, tally, shutdown, after_block: true })))
+        Self(Rc::new(RefCell::new(Inner { out, times, began, tally, shutdown, unwritable: None, after_block: true })))
     }
 
     /// The heading of a step.
@@ -119,6 +123,14 @@ impl Screen {
         let text = run_summary(&inner.tally.summary(now), Style::Coloured);
         inner.block(&text);
     }
+
+    /// The outcome, unless what was to be shown could not be written.
+    pub fn written(&self, outcome: Outcome) -> Result<Outcome, Failure> {
+        match self.0.borrow_mut().unwritable.take() {
+            Some(error) => Err(output::unwritable(error)),
+            None => Ok(outcome),
+        }
+    }
 }
 
 impl Inner {
@@ -185,7 +197,10 @@ impl Inner {
     /// A reader that closed the pipe has seen enough.
     fn write(&mut self, text: &str) {
         self.after_block = false;
-        if self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush()).is_err() {
+        if let Err(error) = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush()) {
+            if self.unwritable.is_none() && !output::is_closed(&error) {
+                self.unwritable = Some(error);
+            }
             self.shutdown.request();
         }
     }

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 
-use crate::adapters::git::{Beside, Earlier, FetchLimits, GitRepository, RemoteSettings, WatchedFolder, redacted};
+use crate::adapters::git::{
+    Beside, Earlier, FetchLimits, GitRepository, RemoteSettings, WatchedFolder, folder_below, redacted,
+};
 use crate::api::scenario;
 use crate::api::source::SourceFile;
 use crate::cli::arguments::RunArguments;
@@ -17,13 +19,17 @@ use crate::core::catalog::regions::Region;
 use crate::core::plan::Revision;
 use crate::ports::{PortError, PortErrorKind, Repository, RevisionContent, Unsigned};
 
-use super::FAILURE;
 use super::flux::{self, FluxRepository};
 use super::guard::Guard;
 
-pub enum Source {
+/// What was named.
+pub enum Place {
+    /// A folder with a scenario, which only the embedded cluster plays.
     Scenario(PathBuf),
-    Follow(Follow),
+    /// A folder or clone whose files are watched.
+    Folder(PathBuf),
+    /// A repository that is polled: an address, a bare repository, or a clone with a branch.
+    Repository(String),
 }
 
 pub enum Follow {
@@ -33,59 +39,58 @@ pub enum Follow {
     Flux(Box<FluxRepository>),
 }
 
-/// Finds out what was meant; a path that is not there is an error now. `earlier`: the commit that was used last, by another process.
-pub fn find(arguments: &RunArguments, earlier: Option<Earlier>) -> Result<Source, Failure> {
+/// Finds out what was meant; a path that is not there is an error now.
+pub fn place(arguments: &RunArguments) -> Result<Place, Failure> {
     if let Some(folder) = &arguments.watch {
-        return watched(folder, arguments);
+        return Ok(Place::Folder(folder.clone()));
     }
     let Some(text) = &arguments.repository else {
-        return Err(Failure::usage(2, anyhow!("nothing to run")).with_hint(
+        return Err(Failure::usage(anyhow!("nothing to run")).with_hint(
             "name a folder, a repository URL, or --watch DIR: `cutlist run --embedded examples/quickstart`",
         ));
     };
     let path = Path::new(text);
     if path.is_dir() {
-        if path.join(scenario::FILE_NAME).is_file() {
-            refuse_signatures(arguments, "a scenario")?;
-            return Ok(Source::Scenario(path.to_owned()));
+        if arguments.embedded && path.join(scenario::FILE_NAME).is_file() {
+            return Ok(Place::Scenario(path.to_owned()));
         }
         let is_bare = path.join("HEAD").is_file() && path.join("objects").is_dir();
-        let is_followed = is_bare || arguments.branch.is_some();
-        return if is_followed { remote(text, arguments, earlier) } else { watched(path, arguments) };
+        let is_polled = is_bare || arguments.branch.is_some();
+        return Ok(if is_polled { Place::Repository(text.clone()) } else { Place::Folder(path.to_owned()) });
     }
-    let is_address = text.contains("://") || (text.contains('@') && text.contains(':'));
-    if !is_address {
+    if !is_address(text) {
         let error = anyhow!("{} is not there, or is no folder", redacted(text));
-        return Err(Failure::usage(FAILURE, error).with_hint(
+        return Err(Failure::usage(error).with_hint(
             "name a folder with definitions, a clone, a bare repository, or a URL such as https://host/repository.git",
         ));
     }
-    remote(text, arguments, earlier)
+    Ok(Place::Repository(text.clone()))
 }
 
-fn watched(folder: &Path, arguments: &RunArguments) -> Result<Source, Failure> {
-    refuse_signatures(arguments, "a folder that is watched")?;
-    watched_folder(folder).map(Source::Follow)
+pub fn is_address(text: &str) -> bool {
+    text.contains("://") || (text.contains('@') && text.contains(':'))
 }
 
-pub fn watched_folder(folder: &Path) -> Result<Follow, Failure> {
-    let watched = WatchedFolder::open(folder).map_err(|error| Failure::of_repository(FAILURE, error))?;
+/// Begins to follow a place. `earlier`: the commit that was used last, by another process.
+pub fn follow(place: Place, arguments: &RunArguments, earlier: Option<Earlier>) -> Result<Follow, Failure> {
+    match place {
+        Place::Scenario(folder) | Place::Folder(folder) => watched(&folder, arguments),
+        Place::Repository(url) => remote(&url, arguments, earlier),
+    }
+}
+
+fn watched(folder: &Path, arguments: &RunArguments) -> Result<Follow, Failure> {
+    let folder = match &arguments.sub_path {
+        Some(below) => folder_below(folder, below).map_err(Failure::usage)?,
+        None => folder.to_owned(),
+    };
+    let watched = WatchedFolder::open(&folder).map_err(Failure::of_repository)?;
     Ok(Follow::Watched(Box::new(watched)))
 }
 
-/// What is no commit is signed by nobody.
-pub fn refuse_signatures(arguments: &RunArguments, what: &str) -> Result<(), Failure> {
-    if !arguments.signing.are_given() {
-        return Ok(());
-    }
-    Err(Failure::usage(2, anyhow!("signatures are those of commits, and {what} has none")).with_hint(
-        "name the Git repository itself, by its URL or with --branch; what Flux or Argo CD fetch, they can verify themselves",
-    ))
-}
-
-fn remote(url: &str, arguments: &RunArguments, earlier: Option<Earlier>) -> Result<Source, Failure> {
+fn remote(url: &str, arguments: &RunArguments, earlier: Option<Earlier>) -> Result<Follow, Failure> {
     let Some(seconds) = arguments.interval.seconds() else {
-        return Err(Failure::usage(2, anyhow!("--interval must be a duration, not Never")));
+        return Err(Failure::usage(anyhow!("--interval must be a duration, not Never")));
     };
     let signing = Signing::of(&arguments.signing, &arguments.definitions)?;
     let used_last = earlier.as_ref().map(|earlier| earlier.id.clone());
@@ -96,14 +101,14 @@ fn remote(url: &str, arguments: &RunArguments, earlier: Option<Earlier>) -> Resu
         interval: Duration::from_secs(seconds),
         credentials_file: arguments.credentials_file.clone(),
         clone_folder: None,
-        program: std::env::current_exe().map_err(|error| Failure::usage(FAILURE, error))?,
+        program: std::env::current_exe().map_err(Failure::failed)?,
         limits: FetchLimits::default(),
         earlier,
         with_history: signing.is_some(),
     };
-    let repository = GitRepository::open(&settings).map_err(|error| Failure::usage(FAILURE, error))?;
+    let repository = GitRepository::open(&settings).map_err(Failure::failed)?;
     let guard = signing.map(|signing| Box::new(Guard::new(signing, &repository, &settings.sub_path, used_last)));
-    Ok(Source::Follow(Follow::Remote(Box::new(repository), guard)))
+    Ok(Follow::Remote(Box::new(repository), guard))
 }
 
 /// A repository whose first revision was read already, to learn the region from it. Nobody waits for what comes later.
@@ -125,7 +130,7 @@ pub async fn first_look(follow: Follow, arguments: &RunArguments) -> Result<(Fol
         Follow::Flux(mut repository) => {
             let first = repository.next().await.map_err(|error| {
                 let hint = flux::hint(&error);
-                Failure::usage(FAILURE, error).with_hint(hint)
+                Failure::failed(error).with_hint(hint)
             })?;
             (first, Beside::start(*repository))
         }
@@ -148,7 +153,7 @@ fn unreadable(error: PortError) -> Failure {
             "check the address: it must be a Git repository, or a folder with definitions"
         }
     };
-    Failure::usage(FAILURE, error).with_hint(hint)
+    Failure::failed(error).with_hint(hint)
 }
 
 impl Repository for Followed {
@@ -173,6 +178,39 @@ impl Repository for Followed {
         match &mut self.guard {
             Some(guard) => guard.unsigned(revision, in_force).await,
             None => Ok(Vec::new()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::exit::FailureKind;
+    use crate::cli::run::usage::tests::parsed;
+
+    /// Definitions of other clusters beside it are not read.
+    #[test]
+    fn of_a_folder_only_the_sub_path_is_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["blue", "green"] {
+            std::fs::create_dir(folder.path().join(name)).unwrap();
+            std::fs::write(folder.path().join(name).join("pool.yaml"), format!("name: {name}\n")).unwrap();
+        }
+        let path = folder.path().to_str().unwrap();
+        let read = |further: &[&str]| {
+            let arguments = parsed(&[&["--embedded"], further].concat());
+            let Follow::Watched(mut watched) = follow(place(&arguments)?, &arguments, None)? else { unreachable!() };
+            let content = super::super::runtime(false)?.block_on(watched.poll()).map_err(unreadable)?;
+            Ok::<_, Failure>(content.unwrap().files)
+        };
+        for named in [[path, "--sub-path", "/blue/"], ["--watch", path, "--sub-path=blue"]] {
+            let files = read(&named).unwrap();
+            let texts: Vec<&[u8]> = files.iter().map(|file| file.content.as_slice()).collect();
+            assert_eq!(texts, [b"name: blue\n"]);
+        }
+        assert_eq!(read(&[path]).unwrap().len(), 2);
+        for no_folder_of_it in ["../up", "red"] {
+            assert_eq!(read(&[path, "--sub-path", no_folder_of_it]).unwrap_err().kind, FailureKind::Usage);
         }
     }
 }

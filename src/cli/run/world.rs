@@ -9,8 +9,8 @@ use crate::cli::exit::Failure;
 use crate::controller::{Journal, Ports};
 use crate::core::catalog::Catalog;
 
+use super::log;
 use super::screen::Screen;
-use super::{FAILURE, log};
 
 /// When virtual time begins: any day will do, so long as it is always the same.
 pub const EPOCH_SECONDS: i64 = 1_795_165_200;
@@ -18,7 +18,7 @@ pub const EPOCH_SECONDS: i64 = 1_795_165_200;
 /// A world that sells what the built-in catalog says of a region.
 pub fn build(region: &str, seed: u64, epoch: Timestamp) -> Result<EmbeddedWorld, Failure> {
     let catalog = Catalog::built_in(region)
-        .map_err(|error| Failure::usage(FAILURE, error).with_hint("set spec.region in cutlist.yaml"))?;
+        .map_err(|error| Failure::failed(error).with_hint("set spec.region in cutlist.yaml"))?;
     Ok(EmbeddedWorld::new(WorldSettings::new(seed, epoch), catalog))
 }
 

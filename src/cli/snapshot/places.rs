@@ -8,7 +8,6 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use jiff::Timestamp;
 
-use super::FAILURE;
 use crate::adapters::git::{SnapshotBranch, is_snapshot};
 use crate::adapters::registry::{Credentials, Reference, RegistryError, SCHEME, pull, push};
 use crate::cli::arguments::SnapshotArguments;
@@ -32,12 +31,12 @@ pub fn keep(place: &str, arguments: &SnapshotArguments, text: &[u8]) -> Result<(
         || !cluster.chars().all(is_inside)
     {
         let error = anyhow!("`{cluster}` can not be the name of a cluster's folder");
-        return Err(Failure::usage(2, error).with_hint("write letters, digits, `-`, `_` and `.`, with no `.` in front"));
+        return Err(Failure::usage(error).with_hint("write letters, digits, `-`, `_` and `.`, with no `.` in front"));
     }
     let file = format!("{}.json.gz", Timestamp::now().strftime(NAME));
     let mut packed = GzEncoder::new(Vec::new(), Compression::default());
     let packed = packed.write_all(text).and_then(|()| packed.finish());
-    let packed = packed.map_err(|error| Failure::usage(FAILURE, error))?;
+    let packed = packed.map_err(Failure::failed)?;
     let number = usize::try_from(arguments.keep).unwrap_or(usize::MAX);
     if place.starts_with(SCHEME) {
         return in_registry(place, arguments, packed, &format!("{cluster}/{file}"));
@@ -46,26 +45,24 @@ pub fn keep(place: &str, arguments: &SnapshotArguments, text: &[u8]) -> Result<(
         Some(branch) => {
             let Some(repository) = arguments.repository.clone() else {
                 let error = anyhow!("--to git:{branch} needs a repository");
-                return Err(Failure::usage(2, error).with_hint("name it with --repository URL"));
+                return Err(Failure::usage(error).with_hint("name it with --repository URL"));
             };
             let credentials_file = arguments.credentials_file.clone();
             let to = SnapshotBranch { repository, branch: branch.to_owned(), credentials_file };
-            to.push(cluster, &file, &packed, number).map_err(|error| Failure::usage(FAILURE, error))?;
+            to.push(cluster, &file, &packed, number).map_err(Failure::failed)?;
         }
-        None => in_folder(&Path::new(place).join(cluster), &file, &packed, number)
-            .map_err(|error| Failure::usage(FAILURE, error))?,
+        None => in_folder(&Path::new(place).join(cluster), &file, &packed, number).map_err(Failure::failed)?,
     }
     output::say(&format!("kept {cluster}/{file}, {} bytes", packed.len()));
     Ok(())
 }
 
 fn in_registry(place: &str, arguments: &SnapshotArguments, packed: Vec<u8>, title: &str) -> Result<(), Failure> {
-    let to = Reference::parse(place).map_err(|error| Failure::usage(2, error))?;
-    let failed =
-        |error: RegistryError| Failure::usage(FAILURE, anyhow::Error::new(error).context(format!("artifact {to}")));
+    let to = Reference::parse(place).map_err(Failure::usage)?;
+    let failed = |error: RegistryError| Failure::failed(anyhow::Error::new(error).context(format!("artifact {to}")));
     let credentials = arguments.credentials_file.as_deref().map(Credentials::read).transpose().map_err(failed)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::usage(FAILURE, error))?;
+    let runtime = runtime.map_err(Failure::failed)?;
     let created = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let digest = runtime.block_on(push(&to, credentials, packed, title, &created)).map_err(failed)?;
     output::say(&format!("kept {to} as {digest}"));
@@ -74,11 +71,11 @@ fn in_registry(place: &str, arguments: &SnapshotArguments, packed: Vec<u8>, titl
 
 /// The snapshot that an artifact of a registry is.
 pub fn of_registry(place: &str, credentials_file: Option<&Path>) -> Result<Vec<u8>, Failure> {
-    let from = Reference::parse(place).map_err(|error| Failure::usage(2, error))?;
-    let failed = |error: RegistryError| Failure::usage(FAILURE, error);
+    let from = Reference::parse(place).map_err(Failure::usage)?;
+    let failed = |error: RegistryError| Failure::failed(error);
     let credentials = credentials_file.map(Credentials::read).transpose().map_err(failed)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::usage(FAILURE, error))?;
+    let runtime = runtime.map_err(Failure::failed)?;
     runtime.block_on(pull(&from, credentials)).map(|(_, content)| content).map_err(failed)
 }
 

@@ -115,6 +115,8 @@ pub enum NoteCode {
     MinValuesLowered,
     /// Pods select namespaces by labels that are not in the snapshot.
     NamespaceUnknown,
+    /// There are no definitions, so there is nothing to plan for.
+    NoDefinitions,
     /// No snapshot was given: the plan is for an empty cluster.
     NoSnapshot,
     /// A NodeClaim names an instance that EC2 does not know.
@@ -145,6 +147,8 @@ pub enum NoteCode {
     ObjectUnreadable,
     /// It is not known what a RuntimeClass takes beside the containers of a DaemonSet.
     OverheadNotKnown,
+    /// Flux or Argo CD change objects after they were read from files.
+    PatchedElsewhere,
     /// What `penalties` of `cutlist.yaml` added to the price that was compared.
     PenaltiesCounted,
     /// `penalties` of `cutlist.yaml` do not count with this packing.

@@ -459,6 +459,7 @@ pub fn notes(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Vec<Note> {
     let managed: Vec<_> = problem.machines.iter().filter(|machine| machine.is_managed()).collect();
     let renamed = removed_pools(inputs).next().is_some();
     if !managed.is_empty()
+        && !pools.is_empty()
         && !renamed
         && managed.iter().all(|machine| !machine.node_pool().is_some_and(|pool| pools.contains(&pool)))
     {

@@ -1,8 +1,10 @@
 //! Amounts as people read them.
 
+use std::collections::BTreeSet;
+
 use crate::core::model::resources::{CPU, MEMORY};
 use crate::core::model::{HourlyPrice, Resources};
-use crate::core::plan::{FewerNodes, Summary};
+use crate::core::plan::{FewerNodes, HeldBack, ReasonCode, Summary};
 
 pub use crate::core::model::money::thousands;
 
@@ -61,8 +63,32 @@ pub fn change(summary: &Summary) -> HourlyPrice {
 /// nodes that it counts. The JSON form has it all the same.
 const PER_MILLE_WORTH_SAYING: i128 = 200;
 
+/// `within 1.2 % of the cheapest possible while 499 nodes stay`: the bound takes nodes that may go later as they are.
+pub fn distance_of(summary: &Summary, held_back: &[HeldBack]) -> Option<String> {
+    let distance = distance_from_cheapest(summary)?;
+    let later: BTreeSet<&str> = held_back.iter().filter(|held| may_go_later(held)).map(|it| &*it.node).collect();
+    Some(match later.len() {
+        0 => distance,
+        1 => format!("{distance} while 1 node stays"),
+        nodes => format!("{distance} while {} stay", count(nodes, "node")),
+    })
+}
+
+/// What keeps it passes by itself, or somebody lifts it: then a cheaper fleet may come of it.
+fn may_go_later(held: &HeldBack) -> bool {
+    matches!(
+        held.code,
+        ReasonCode::BudgetExhausted
+            | ReasonCode::ConsolidateAfterNotElapsed
+            | ReasonCode::ConfirmationNeeded
+            | ReasonCode::WaitsForOtherMove
+            | ReasonCode::WaitsForCanary
+            | ReasonCode::RolloutHalted
+    )
+}
+
 /// `within 1.2 % of the cheapest possible`, when that is known and says something: of all that nodes cost, where that decides.
-pub fn distance_from_cheapest(summary: &Summary) -> Option<String> {
+fn distance_from_cheapest(summary: &Summary) -> Option<String> {
     match &summary.costs_per_hour {
         Some(costs) => distance(costs.total(), costs.lower_bound),
         None => distance(summary.price_per_hour_after, summary.lower_bound_price_per_hour),
@@ -143,6 +169,34 @@ mod tests {
         assert_eq!(money(price(0.3276)), "+$0.3276/h (+$239.15/month)");
         assert_eq!(money(-price(12.5)), "-$12.5000/h (-$9,125.00/month)");
         assert_eq!(money(HourlyPrice::ZERO), "+$0.0000/h (+$0.00/month)");
+    }
+
+    #[test]
+    fn nodes_that_may_go_later_are_said_beside_the_bound() {
+        let held = |node: &str, code| HeldBack {
+            node: node.to_owned(),
+            code,
+            text: String::new(),
+            budget: None,
+            definition: None,
+        };
+        let summary = Summary {
+            price_per_hour_after: price(1.0),
+            lower_bound_price_per_hour: Some(price(1.0)),
+            ..Summary::default()
+        };
+        let all = [
+            held("a", ReasonCode::NotCheaper),
+            held("b", ReasonCode::WaitsForCanary),
+            held("c", ReasonCode::BudgetExhausted),
+        ];
+        for (held, said) in [
+            (&all[..1], "the cheapest possible"),
+            (&all[..2], "the cheapest possible while 1 node stays"),
+            (&all[..], "the cheapest possible while 2 nodes stay"),
+        ] {
+            assert_eq!(distance_of(&summary, held).as_deref(), Some(said));
+        }
     }
 
     #[test]

@@ -140,6 +140,10 @@ fn set_status(world: &mut World, request: &Request, commit: &str, account: &str)
     if text("description").chars().count() > 140 || text("context").chars().count() > 255 {
         return Some(Answer::of(422, json!({ "message": "description is too long (maximum is 140 characters)" })));
     }
+    if [text("description"), text("context")].iter().any(|it| it.chars().any(|it| u32::from(it) > 0xffff)) {
+        let message = "Validation Failed: description doesn't accept 4-byte Unicode";
+        return Some(Answer::of(422, json!({ "message": message })));
+    }
     if !["error", "failure", "pending", "success"].contains(&text("state").as_str()) {
         return Some(Answer::of(422, json!({ "message": "state is not included in the list" })));
     }

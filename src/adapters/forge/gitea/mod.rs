@@ -22,6 +22,7 @@ const TABLE: Table = Table {
     // 1,000 were taken; lines of a page are shorter.
     status_characters: 255,
     context_characters: 255,
+    status_takes_all_characters: true,
     check: None,
 };
 
@@ -139,7 +140,7 @@ impl Dialect for Gitea {
         issues::read_status_creator(answer)
     }
 
-    fn set_status(&self, commit: &str, status: &Status) -> Request {
+    fn set_status(&self, commit: &str, status: &Status, _place: Option<&Value>) -> Request {
         self.paths.set_status(
             commit,
             json!({

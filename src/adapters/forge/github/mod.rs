@@ -29,6 +29,8 @@ const TABLE: Table = Table {
     // 422 `description is too long (maximum is 140 characters)`.
     status_characters: 140,
     context_characters: 255,
+    // 422 `description doesn't accept 4-byte Unicode`, and the same of the context; the description does not say it.
+    status_takes_all_characters: false,
     // The published description of check runs.
     check: Some(CheckTable { summary_characters: 65_535, annotations_in_a_request: 50, annotation_bytes: 64 << 10 }),
 };
@@ -188,7 +190,7 @@ impl Dialect for GitHub {
         issues::read_status_creator(answer)
     }
 
-    fn set_status(&self, commit: &str, status: &Status) -> Request {
+    fn set_status(&self, commit: &str, status: &Status, _place: Option<&Value>) -> Request {
         self.paths.set_status(commit, statuses::written(status))
     }
 

@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::core::plan::Plan;
 
 use super::text::{budget, counts, longest_drain};
-use super::units::{change, costs, count, distance_from_cheapest, fewer_nodes, money, thousands};
+use super::units::{change, costs, count, distance_of, fewer_nodes, money, thousands};
 use super::{PLAN_DIGITS, revision, short};
 use details::Detail;
 use escape::{code, comment, prose};
@@ -69,7 +69,7 @@ fn head(plan: &Plan) -> String {
         data.to_string().replace('-', "\\u002d").replace('>', "\\u003e")
     ));
     text.push_str(&format!("### {}\n\n", verdict(plan)));
-    let distance = distance_from_cheapest(summary).map_or_else(String::new, |distance| format!(", {distance}"));
+    let distance = distance_of(summary, &plan.held_back).map_or_else(String::new, |distance| format!(", {distance}"));
     text.push_str(&format!("**{}**{distance}\n", money(change(summary))));
     if let Some(against) = &plan.against {
         let difference = summary.price_per_hour_after - against.summary.price_per_hour_after;

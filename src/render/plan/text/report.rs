@@ -7,7 +7,7 @@ use crate::render::chart::duration;
 use crate::render::terminal::{COLUMNS, Tone, clean, left, width, wrap, wrap_first};
 
 use super::super::alike::{HeldBackAlike, PendingAlike, held_back_alike, pending_alike, risks_by_code};
-use super::super::units::{change, costs, count, distance_from_cheapest, fewer_nodes, money, thousands};
+use super::super::units::{change, costs, count, distance_of, fewer_nodes, money, thousands};
 use super::super::workloads::by_workload;
 use super::Page;
 
@@ -214,7 +214,7 @@ pub(super) fn summary(plan: &Plan, page: &mut Page) {
         1.. => Tone::Replaced,
     };
     let money_line = page.style.paint(tone, &money(change(summary)));
-    let distance = distance_from_cheapest(summary).map_or_else(String::new, |distance| format!(", {distance}"));
+    let distance = distance_of(summary, &plan.held_back).map_or_else(String::new, |distance| format!(", {distance}"));
     page.line(&format!("{money_line}{distance}"));
     if let Some(against) = &plan.against {
         let difference = summary.price_per_hour_after - against.summary.price_per_hour_after;
