@@ -48,7 +48,7 @@ pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
         }
         ("GET", ["merge_requests", "7", "notes"]) => {
             let pushes = world.pushers.iter().map(|name| {
-                json!({ "id": 1, "system": true, "body": "added 1 commit", "author": { "username": name, "id": 1 } })
+                json!({ "id": 900_000, "system": true, "body": "added 1 commit", "author": { "username": name, "id": 1 } })
             });
             let notes = pushes.chain(world.comments.iter().map(|it| comment(world, it)));
             Some(listed(notes.collect(), request, "per_page", 100))
