@@ -8,12 +8,14 @@ pub mod ages;
 pub mod auto_mode;
 pub mod budgets;
 pub mod capacity_buffer;
+pub mod ec2_limits;
 pub mod ec2_node_class;
 pub mod explained;
 pub mod files;
 pub mod image_lock;
 pub mod kinds;
 pub mod kubelet;
+pub mod kubelet_limits;
 pub mod kubelet_types;
 pub mod kustomize;
 pub mod labels;
@@ -222,8 +224,10 @@ pub fn all() -> &'static [&'static Rule] {
             budgets::RULES,
             ec2_node_class::RULES,
             launching::RULES,
+            ec2_limits::RULES,
             kubelet::RULES,
             unlimited::RULES,
+            kubelet_limits::RULES,
             kubelet_types::RULES,
             references::RULES,
             auto_mode::RULES,
