@@ -74,7 +74,10 @@ fn offenders(document: &Document, pointer: &str, rule: &str) -> Vec<(String, Pla
             .iter()
             .enumerate()
             .filter(|(_, item)| fails(Value::Array(vec![(*item).clone()])))
-            .map(|(index, _)| (format!("{pointer}/{index}"), Place::Value))
+            .map(|(index, _)| match rule.starts_with("self.all(requirement, requirement.key ") {
+                true => (format!("{pointer}/{index}/key"), Place::Value),
+                false => (format!("{pointer}/{index}"), Place::Value),
+            })
             .collect(),
         Some(Value::Object(map)) if rule.starts_with("self.all(") => map
             .iter()
