@@ -193,6 +193,9 @@ fn moved(document: &Document, pointer: &str) -> Option<&'static str> {
             Some("write `template.spec.terminationGracePeriod`, a duration such as 24h")
         }
         ("NodePool", "timeZone") if pointer.contains("/budgets/") => Some(IN_UTC),
+        ("EC2NodeClass", "ids") if pointer.contains("SelectorTerms/") => {
+            Some("a term has one `id`: write a term for each, such as `- id: ami-0123456789abcdef0`")
+        }
         ("EC2NodeClass", "groupName") => Some("write `name`, which is the name of the group"),
         ("EC2NodeClass", "name") if pointer.contains("/subnetSelectorTerms/") => {
             Some("a subnet has its name in a tag: write `tags: { Name: NAME }`")
