@@ -64,6 +64,14 @@ impl Around<'_> {
         Some(lsp::Hover { contents: lsp::Contents::MarkupContent(self.markup(parts.join("\n---\n\n"))), range })
     }
 
+    /// The class that a pool names there.
+    pub fn class_named(&self, position: lsp::Position) -> Option<String> {
+        let place = Place::at(&self.document.text, self.byte(position), Reach::WholeWord)?;
+        let path: Vec<&str> = place.path.iter().map(String::as_str).collect();
+        let is_name = matches!(path.as_slice(), [.., "nodeClassRef", "name"]);
+        is_name.then_some(place.word)
+    }
+
     pub fn completion(&self, position: lsp::Position) -> Option<lsp::CompletionResponse> {
         let place = Place::at(&self.document.text, self.byte(position), Reach::ToPlace)?;
         let found = completion::candidates(&place, &self.known);
