@@ -173,6 +173,11 @@ pub fn nearest(word: &str) -> Option<&'static str> {
     suggest::nearest(word, all().iter().flat_map(|rule| [rule.code, rule.name]))
 }
 
+/// The question whether the code or name of a rule was meant that is like the word.
+pub(super) fn did_you_mean(word: &str) -> Option<String> {
+    suggest::did_you_mean(word, all().iter().flat_map(|rule| [rule.code, rule.name]))
+}
+
 /// The codes or names of rules that may have been meant: `unpinned` by `unpinned-alias`, `464` by `CL0464`. The most likely come first.
 pub fn like(word: &str) -> Vec<&'static str> {
     /// More are no help.
