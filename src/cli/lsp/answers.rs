@@ -12,6 +12,7 @@ use crate::definitions::editing::completion::{self, Candidate, Known, What};
 use crate::definitions::editing::fields;
 use crate::definitions::editing::place::{Place, Reach};
 use crate::definitions::editing::silencing;
+use crate::definitions::editing::values;
 use crate::definitions::rules::suppression;
 use crate::definitions::{Diagnostic, rule_description};
 use crate::render::fields as render;
@@ -55,11 +56,20 @@ impl Around<'_> {
         let place = Place::at(&self.document.text, byte, Reach::WholeWord).filter(|place| !place.word.is_empty());
         let field = place.as_ref().and_then(|place| fields::of_place(place, self.known.file_name));
         parts.extend(field.map(|field| render::field(&field)));
+        parts.extend(place.as_ref().and_then(|place| values::meaning(place, self.known.region)));
         if parts.is_empty() {
             return None;
         }
         let range = place.map(|place| self.text().range(place.start, place.end));
         Some(lsp::Hover { contents: lsp::Contents::MarkupContent(self.markup(parts.join("\n---\n\n"))), range })
+    }
+
+    /// The class that a pool names there.
+    pub fn class_named(&self, position: lsp::Position) -> Option<String> {
+        let place = Place::at(&self.document.text, self.byte(position), Reach::WholeWord)?;
+        let path: Vec<&str> = place.path.iter().map(String::as_str).collect();
+        let is_name = matches!(path.as_slice(), [.., "nodeClassRef", "name"]);
+        is_name.then_some(place.word)
     }
 
     pub fn completion(&self, position: lsp::Position) -> Option<lsp::CompletionResponse> {

@@ -77,6 +77,7 @@ pub fn result(encoding: Encoding) -> lsp::InitializeResult {
         }),
         text_document_sync: Some(lsp::TextDocumentSync::Options(sync)),
         hover_provider: Some(lsp::HoverProvider::Bool(true)),
+        definition_provider: Some(lsp::DefinitionProvider::Bool(true)),
         completion_provider: Some(completion),
         code_action_provider: Some(lsp::CodeActionProvider::CodeActionOptions(actions)),
         workspace: Some(lsp::WorkspaceOptions { workspace_folders: Some(folders), ..Default::default() }),

@@ -50,6 +50,8 @@ pub struct Folder {
     /// By the path of the file.
     pub found: BTreeMap<String, Vec<Diagnostic>>,
     pub node_classes: Vec<String>,
+    /// File and line, from 1, in which a class is defined.
+    pub class_places: BTreeMap<String, (String, usize)>,
     pub region: String,
 }
 
@@ -64,6 +66,7 @@ impl Folder {
             is_unpublished: false,
             found: BTreeMap::new(),
             node_classes: Vec::new(),
+            class_places: BTreeMap::new(),
             region: DEFAULT_REGION.to_owned(),
         }
     }
@@ -133,10 +136,12 @@ impl Folder {
         self.is_changed = false;
         self.was_looked_at = true;
         self.region = definitions.region().name;
-        let names = definitions.node_classes.iter().filter_map(|class| class.value.metadata.name.clone());
-        self.node_classes = names.collect();
-        self.node_classes.sort();
-        self.node_classes.dedup();
+        let places = definitions.node_classes.iter().filter_map(|class| {
+            let name = class.value.metadata.name.clone()?;
+            Some((name, (class.file.clone(), class.line)))
+        });
+        self.class_places = places.collect();
+        self.node_classes = self.class_places.keys().cloned().collect();
         self.found.clear();
         for diagnostic in definitions.diagnostics {
             self.found.entry(diagnostic.file.clone()).or_default().push(diagnostic);

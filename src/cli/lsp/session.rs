@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::answers::Around;
 use super::capabilities::{self, Client};
-use super::documents::{Document, path_of};
+use super::documents::{Document, path_of, uri_of};
 use super::folders::{Folder, Key};
 use super::framing::{FramingError, Incoming};
 use crate::cli::arguments::DefinitionArguments;
@@ -149,6 +149,13 @@ impl<'a> Session<'a> {
                 let found = self.around(&text_document.uri, false, |around| around.completion(position)).flatten();
                 self.answer::<lsp::CompletionRequest>(id, found);
             }
+            (Phase::Open, "textDocument/definition") => {
+                let Some(parameters) = self.parameters::<lsp::DefinitionRequest>(&id, parameters) else { return };
+                let lsp::TextDocumentPositionParams { text_document, position } =
+                    parameters.text_document_position_params;
+                let found = self.definition(text_document.uri, position);
+                self.answer::<lsp::DefinitionRequest>(id, found);
+            }
             (Phase::Open, "textDocument/codeAction") => {
                 let Some(parameters) = self.parameters::<lsp::CodeActionRequest>(&id, parameters) else { return };
                 let only = parameters.context.only.as_deref();
@@ -246,6 +253,18 @@ impl<'a> Session<'a> {
         let found = folder.found.get(&name).map(Vec::as_slice).unwrap_or_default();
         let known = Known { file_name: &name, region: &folder.region, node_classes: &folder.node_classes };
         Some(answer(Around { uri, document, client: &self.client, found, known }))
+    }
+
+    /// Where the class is defined that a pool names at a place.
+    fn definition(&mut self, uri: lsp::Uri, position: lsp::Position) -> Option<lsp::DefinitionResponse> {
+        let name = self.around(&uri, true, |around| around.class_named(position)).flatten()?;
+        let folder = self.folders.get(&self.documents.get(&uri.to_string())?.key)?;
+        let (file, line) = folder.class_places.get(&name)?;
+        // Where there is no folder, there is this document alone.
+        let uri = folder.path_of(file).map_or(Some(uri), |path| uri_of(&path))?;
+        let at = lsp::Position { line: u32::try_from(line.saturating_sub(1)).ok()?, character: 0 };
+        let location = lsp::Location { uri, range: lsp::Range { start: at, end: at } };
+        Some(lsp::DefinitionResponse::Definition(lsp::Definition::Location(location)))
     }
 
     fn parameters<R: Request>(&mut self, id: &Id, parameters: Value) -> Option<R::Params> {

@@ -265,6 +265,11 @@ fn nearest_family<'f>(family: &str, families: impl Iterator<Item = &'f str>) -> 
     longer.min_by_key(|other| (other.len(), **other)).copied().or_else(|| nearest(family, alike.iter().copied()))
 }
 
+/// What the numbers of a label are counted in.
+pub fn unit_of(key: &str) -> Option<&'static str> {
+    UNITS.iter().find(|(of, ..)| *of == key).map(|(_, unit, ..)| *unit)
+}
+
 /// The last part of a label.
 pub fn short(key: &str) -> &str {
     key.strip_prefix(AWS_PREFIX).unwrap_or_else(|| key.rsplit('/').next().unwrap_or(key))

@@ -347,7 +347,7 @@ fn key(file: usize, arrival: &Arrival, keys: &mut HashMap<String, Span>, is_temp
     (text, Vec::new())
 }
 
-const OF_TEMPLATE: &str = "this looks like a template: render it first (`helm template`), and lint the result";
+pub const OF_TEMPLATE: &str = "this looks like a template: render it first (`helm template`), and lint the result";
 
 /// Whether a mapping that begins here is what `{{ .Values.name }}` is to YAML.
 fn is_template(text: &str, start: usize) -> bool {

@@ -22,6 +22,7 @@ use super::rules::reading;
 use super::substitution::Variables;
 use spans::SpanIndex;
 
+pub use events::OF_TEMPLATE;
 pub use scalars::{Disagreement, disagreement};
 pub use shared::SharedValue;
 
@@ -281,7 +282,14 @@ pub fn parse(file: usize, file_text: &Arc<str>) -> Parsed {
             Err(error) => {
                 if !scanned.broken {
                     let rule = if error.limit { &reading::LIMIT } else { &reading::UNREADABLE };
-                    found.push(Finding::at_span(rule, file, spans.value(""), error.message));
+                    let offset = scanned.range.start;
+                    let place = error.place.and_then(|place| span_in(text, offset, place));
+                    let moved = |span: Span| {
+                        let by = file_text.len() - text.len();
+                        Span { start_byte: span.start_byte + by, end_byte: span.end_byte + by, ..span }
+                    };
+                    let span = place.map_or_else(|| spans.value(""), moved);
+                    found.push(Finding::at_span(rule, file, span, error.message));
                 }
                 let is_ours = ours::may_be_at(&spans, file_text) || (has_two_kinds(&found) && ours::may_be_in(slice));
                 parsed.add(found, is_ours);
@@ -290,6 +298,20 @@ pub fn parse(file: usize, file_text: &Arc<str>) -> Parsed {
         }
     }
     parsed
+}
+
+/// A place that is counted from where a document begins in the text, at the end of its line at most.
+fn span_in(text: &str, offset: usize, (line, column): (usize, usize)) -> Option<Span> {
+    let before = text.get(..offset)?;
+    let lines_before = before.matches('\n').count();
+    let start: usize = text.get(offset..)?.split_inclusive('\n').take(line.checked_sub(1)?).map(str::len).sum();
+    let here = text.get(offset + start..)?.lines().next().unwrap_or_default();
+    let column = column.saturating_sub(1).min(here.chars().count());
+    let in_line: usize = here.chars().take(column).map(char::len_utf8).sum();
+    // Behind the marker the first line goes on.
+    let marker = if line == 1 { before.rsplit('\n').next().unwrap_or_default().chars().count() } else { 0 };
+    let start_byte = offset + start + in_line;
+    Some(Span { line: lines_before + line, column: marker + column + 1, start_byte, end_byte: start_byte })
 }
 
 /// Whether it says twice what it is; then the first says nothing.

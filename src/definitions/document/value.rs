@@ -17,6 +17,8 @@ pub struct ValueError {
     pub message: String,
     /// Too much of something, rather than wrong.
     pub limit: bool,
+    /// Line and column in the text, from 1.
+    pub place: Option<(usize, usize)>,
 }
 
 /// Reads the one document that `text` holds.
@@ -26,9 +28,10 @@ pub fn read(text: &str) -> Result<Value, ValueError> {
     seed.deserialize(serde_yaml::Deserializer::from_str(text)).map_err(|error| {
         let message = error.to_string();
         let limit = values.get() > limits::DOCUMENT_VALUES || message.contains("limit exceeded");
+        let place = error.location().map(|location| (location.line(), location.column()));
         // Its lines are counted from the start of the document, which nobody can look up.
         let message = message.split(" at line ").next().unwrap_or_default().to_owned();
-        ValueError { message, limit }
+        ValueError { message, limit, place }
     })
 }
 

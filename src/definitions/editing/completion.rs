@@ -7,6 +7,7 @@ use super::place::{Place, Role};
 use super::values;
 use crate::definitions::fixes;
 use crate::definitions::kinds::Kind;
+use crate::definitions::rules::limits::KNOWN as LIMITED;
 
 /// What is known beside the text.
 #[derive(Clone, Copy, Debug)]
@@ -49,9 +50,6 @@ const GIVEN_MAX: usize = 200;
 /// Where requirements are lists of `key`, `operator` and `values`.
 const REQUIREMENTS: &str = "requirements";
 
-/// Resources that most limits are about.
-const LIMITED: [&str; 3] = ["cpu", "memory", "nodes"];
-
 /// What can be written at the place, best first. What the word is no part of is left out.
 pub fn candidates(place: &Place, known: &Known<'_>) -> Candidates {
     let kind = fields::kind_of(place.of_root("apiVersion"), place.of_root("kind"), known.file_name);
@@ -69,7 +67,16 @@ pub fn candidates(place: &Place, known: &Known<'_>) -> Candidates {
 }
 
 fn is_mapping(kind: Option<Kind>, place: &Place) -> bool {
-    kind.is_some_and(|kind| fields::is_mapping(kind, &place.path))
+    kind.is_some_and(|kind| fields::is_mapping(kind, &place.path)) || !free_names(kind, place).is_empty()
+}
+
+/// Names of members of a mapping that may have any.
+fn free_names(kind: Option<Kind>, place: &Place) -> Vec<String> {
+    match place.path.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["spec", "template", "metadata", "labels"] if kind == Some(Kind::NodePool) => values::labels(),
+        ["spec", "limits"] if kind == Some(Kind::NodePool) => LIMITED.map(str::to_owned).to_vec(),
+        _ => Vec::new(),
+    }
 }
 
 /// Names of members that are not there yet.
@@ -94,11 +101,7 @@ fn names(kind: Option<Kind>, place: &Place) -> Vec<Candidate> {
         Candidate { label: name.to_owned(), text: format!("{name}{behind}"), what: What::Field, field: Some(field) }
     };
     let mut candidates: Vec<Candidate> = found.into_iter().map(of_field).collect();
-    let free: Vec<String> = match place.path.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        ["spec", "template", "metadata", "labels"] if kind == Some(Kind::NodePool) => values::labels(),
-        ["spec", "limits"] if kind == Some(Kind::NodePool) => LIMITED.map(str::to_owned).to_vec(),
-        _ => Vec::new(),
-    };
+    let free = free_names(kind, place);
     let behind = if place.has_colon || place.quote.is_some() { "" } else { ": " };
     candidates.extend(free.into_iter().filter(|name| !is_there(name)).map(|name| Candidate {
         text: format!("{name}{behind}"),
@@ -223,6 +226,11 @@ mod tests {
         assert_eq!(in_pool("spec:\n  templ|"), ["template"]);
         assert_eq!(in_pool("spec:\n  nonsense:\n    |"), Vec::<String>::new());
         assert_eq!(in_pool("spec: |"), Vec::<String>::new(), "no key stands behind a key");
+        for limits in ["spec:\n  limits:\n    |", "spec:\n  limits:\n    cpu: 1\n    |"] {
+            let found = in_pool(limits);
+            assert!(found.contains(&"nvidia.com/gpu".to_owned()) && found.contains(&"memory".to_owned()), "{found:?}");
+            assert_eq!(found.contains(&"cpu".to_owned()), !limits.contains("cpu"), "{found:?}");
+        }
         assert_eq!(labels("|"), ["apiVersion", "kind", "metadata", "spec"]);
     }
 

@@ -7,4 +7,4 @@ pub mod place;
 pub mod positions;
 pub mod silencing;
 
-mod values;
+pub mod values;

@@ -1,8 +1,12 @@
 //! What labels and their values may be, from the catalog in this program.
 
+use super::place::Place;
 use crate::api::keys;
+use crate::api::node_pool::{NodeSelectorRequirement, Operator};
 use crate::core::catalog::labels::AWS_PREFIX;
+use crate::core::catalog::matching::Entry;
 use crate::core::catalog::regions::{self, Locality};
+use crate::core::catalog::values::unit_of;
 use crate::core::model::requirements::{AWS_LABELS, normalized};
 use crate::definitions::rules::requirements::MATCHING;
 
@@ -46,6 +50,49 @@ pub fn of_label(key: &str, region: &str) -> Vec<&'static str> {
     values
 }
 
+/// What a requirement's key, or one of its values, means for instance types; `None` for other places and for labels that types do not have.
+pub fn meaning(place: &Place, region: &str) -> Option<String> {
+    match place.path.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        [.., "requirements", _, "key"] => of_key(normalized(&place.word), region),
+        [.., "requirements", _, "values", _] => of_value(place.around(1)?.get("key")?, &place.word),
+        _ => None,
+    }
+}
+
+fn of_key(key: &str, region: &str) -> Option<String> {
+    /// The rest is counted.
+    const NAMED_MAX: usize = 8;
+    let values = of_label(key, region);
+    let named = values.get(..NAMED_MAX.min(values.len())).filter(|named| !named.is_empty())?;
+    let unit = unit_of(key).map_or_else(String::new, |unit| format!(", in {unit}"));
+    let rest = match values.len() - named.len() {
+        0 => String::new(),
+        rest => format!(" and {rest} more"),
+    };
+    Some(format!("`{key}`{unit}: {}{rest}\n", named.join(", ")))
+}
+
+fn of_value(key: &str, value: &str) -> Option<String> {
+    /// The rest is counted.
+    const NAMED_MAX: usize = 3;
+    let matching = MATCHING.as_ref()?;
+    let requirement = NodeSelectorRequirement {
+        key: key.to_owned(),
+        operator: Operator::In,
+        values: vec![value.to_owned()],
+        min_values: None,
+    };
+    let entries = [Entry::new(&requirement)];
+    let relevant = matching.relevant(&entries);
+    // A label that no type has leaves all of them.
+    let types: Vec<&str> = matching.types(&relevant).map(|it| it.name.as_str()).collect();
+    let named = types.get(..NAMED_MAX.min(types.len())).filter(|named| !named.is_empty() && !relevant.is_empty())?;
+    let unit = unit_of(normalized(key)).map_or_else(String::new, |unit| format!(" {unit}"));
+    let count = types.len();
+    let verb = if count == 1 { "instance type of the catalog has" } else { "instance types of the catalog have" };
+    Some(format!("{count} {verb} `{value}`{unit}, such as {}\n", named.join(", ")))
+}
+
 /// The regions there are.
 pub fn regions() -> Vec<&'static str> {
     regions::names(Locality::Region, regions::DEFAULT_REGION)
@@ -65,5 +112,20 @@ mod tests {
         assert!(of_label("eks.amazonaws.com/instance-family", "us-east-1").contains(&"c7i"));
         assert!(of_label("example.com/team", "us-east-1").is_empty());
         assert!(labels().contains(&keys::INSTANCE_FAMILY.to_owned()));
+    }
+
+    #[test]
+    fn says_what_keys_and_values_mean() {
+        let memory = of_key(keys::INSTANCE_MEMORY, "us-east-1").unwrap();
+        assert!(
+            memory.starts_with("`karpenter.k8s.aws/instance-memory`, in MiB: ") && memory.ends_with("more\n"),
+            "{memory}"
+        );
+        assert_eq!(of_key(keys::ARCHITECTURE, "us-east-1").as_deref(), Some("`kubernetes.io/arch`: amd64, arm64\n"));
+        assert_eq!(of_key("example.com/team", "us-east-1"), None);
+        let types = of_value(keys::INSTANCE_MEMORY, "8192").unwrap();
+        assert!(types.contains("instance types of the catalog have `8192` MiB, such as "), "{types}");
+        assert_eq!(of_value(keys::INSTANCE_MEMORY, "8Gi"), None);
+        assert_eq!(of_value("example.com/team", "web"), None);
     }
 }

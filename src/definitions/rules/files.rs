@@ -116,7 +116,7 @@ fn lint_rule(document: &Document) -> Vec<Finding> {
     });
     let finding = |(pointer, word): (String, &str)| {
         let message = format!("there is no rule `{word}`");
-        let near = super::nearest(word).map(|near| format!("did you mean `{near}`?"));
+        let near = super::did_you_mean(word);
         Finding::at(&LINT_RULE, document, &pointer, Place::Value, message)
             .hint("schemas/rules.md lists them")
             .maybe_hint(near)

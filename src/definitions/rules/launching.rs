@@ -277,7 +277,8 @@ fn volume_settings(document: &Document) -> Vec<Finding> {
         let mut found = |field: &str, message: String, hint: &str| {
             findings.push(Finding::at(&VOLUME_SETTINGS, document, &at(field), Place::Key, message).hint(hint));
         };
-        if number("throughput").is_some() && kind != "gp3" {
+        // What is no type has been said.
+        if number("throughput").is_some() && ["gp2", "io1", "io2", "st1", "sc1", "standard"].contains(&kind) {
             found(
                 "throughput",
                 format!("EC2 takes no throughput for a volume of type {kind}"),

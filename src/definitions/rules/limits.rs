@@ -33,7 +33,7 @@ pub static BELOW_ALL: Rule = Rule::pass(
 pub static RULES: &[&Rule] = &[&OF_NOTHING, &BELOW_ALL];
 
 /// Resources of nodes on EC2. Others come from device plugins, by names with a domain of their own.
-const KNOWN: [&str; 13] = [
+pub(in crate::definitions) const KNOWN: [&str; 13] = [
     resources::CPU,
     resources::MEMORY,
     resources::EPHEMERAL_STORAGE,

@@ -8,12 +8,14 @@ pub mod ages;
 pub mod auto_mode;
 pub mod budgets;
 pub mod capacity_buffer;
+pub mod ec2_limits;
 pub mod ec2_node_class;
 pub mod explained;
 pub mod files;
 pub mod image_lock;
 pub mod kinds;
 pub mod kubelet;
+pub mod kubelet_limits;
 pub mod kubelet_types;
 pub mod kustomize;
 pub mod labels;
@@ -171,6 +173,11 @@ pub fn nearest(word: &str) -> Option<&'static str> {
     suggest::nearest(word, all().iter().flat_map(|rule| [rule.code, rule.name]))
 }
 
+/// The question whether the code or name of a rule was meant that is like the word.
+pub(super) fn did_you_mean(word: &str) -> Option<String> {
+    suggest::did_you_mean(word, all().iter().flat_map(|rule| [rule.code, rule.name]))
+}
+
 /// The codes or names of rules that may have been meant: `unpinned` by `unpinned-alias`, `464` by `CL0464`. The most likely come first.
 pub fn like(word: &str) -> Vec<&'static str> {
     /// More are no help.
@@ -222,8 +229,10 @@ pub fn all() -> &'static [&'static Rule] {
             budgets::RULES,
             ec2_node_class::RULES,
             launching::RULES,
+            ec2_limits::RULES,
             kubelet::RULES,
             unlimited::RULES,
+            kubelet_limits::RULES,
             kubelet_types::RULES,
             references::RULES,
             auto_mode::RULES,

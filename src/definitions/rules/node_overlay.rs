@@ -1,11 +1,17 @@
 //! CL0700 to CL0799: node overlays.
 
+use serde_json::Value;
+
+use super::requirements::{MATCHING, PLACES, entries, lists};
 use super::{Rule, no_hint};
 use crate::api::validation::node_overlay as cel;
+use crate::core::catalog::matching::Entry;
+use crate::core::model::requirements::normalized;
 use crate::definitions::diagnostic::Severity::Warning;
 use crate::definitions::document::Document;
 use crate::definitions::findings::{Finding, Place};
 use crate::definitions::kinds::Kind;
+use crate::definitions::revision::{Object, Revision};
 
 pub static KEY: Rule = Rule::cel(
     "CL0701",
@@ -41,7 +47,15 @@ pub static NO_EFFECT: Rule = Rule::document(
     no_effect,
 );
 
-pub static RULES: &[&Rule] = &[&KEY, &NOT_IN_WITHOUT_VALUES, &ONE_PRICE, &CAPACITY, &NO_EFFECT];
+pub static CONFLICT: Rule = Rule::revision(
+    "CL0706",
+    "overlay-conflict",
+    Warning,
+    "Overlays that change the same of the same instance types in different ways have different weights.",
+    conflict,
+);
+
+pub static RULES: &[&Rule] = &[&KEY, &NOT_IN_WITHOUT_VALUES, &ONE_PRICE, &CAPACITY, &NO_EFFECT, &CONFLICT];
 
 fn no_effect(document: &Document) -> Vec<Finding> {
     let spec = document.value.get("spec").and_then(|spec| spec.as_object());
@@ -52,5 +66,82 @@ fn no_effect(document: &Document) -> Vec<Finding> {
             vec![Finding::at(&NO_EFFECT, document, "/spec", Place::Key, message)]
         }
         _ => Vec::new(),
+    }
+}
+
+/// Each overlay beside one before it. Karpenter uses neither of two that are in conflict.
+fn conflict(revision: &Revision<'_>) -> Vec<Finding> {
+    let overlays: Vec<Overlay<'_>> = revision.of(Kind::NodeOverlay).filter_map(Overlay::of).collect();
+    let mut findings = Vec::new();
+    for (index, overlay) in overlays.iter().enumerate() {
+        let before = overlays.get(..index).unwrap_or_default().iter();
+        let mut before =
+            before.filter(|other| other.weight == overlay.weight && other.object.name() != overlay.object.name());
+        let found = before.find_map(|other| {
+            let pointer = overlay.changes_otherwise(other)?;
+            overlay.shares_types_with(other).then_some((other, pointer))
+        });
+        let Some((other, pointer)) = found else { continue };
+        let name = other.object.name().unwrap_or_default();
+        let message = format!(
+            "this and the NodeOverlay `{name}` have one weight, and change the same instance types in two ways: Karpenter uses neither"
+        );
+        let finding = Finding::at(&CONFLICT, &overlay.object.document, &pointer, Place::Key, message);
+        let finding = finding.related(&other.object.document, "/metadata/name", "the other one");
+        findings.push(finding.hint("give one of them another weight: the higher one counts"));
+    }
+    findings
+}
+
+/// An overlay whose requirements are all known.
+struct Overlay<'o> {
+    object: &'o Object,
+    weight: i64,
+    entries: Vec<Entry>,
+    /// What it asks of zones and regions, which no catalog of one region answers.
+    places: Vec<&'o Value>,
+}
+
+impl<'o> Overlay<'o> {
+    fn of(object: &'o Object) -> Option<Self> {
+        let document = &object.document;
+        let lists = lists(Kind::NodeOverlay, document);
+        let all: Vec<&Value> = document.items("/spec/requirements").map(|(_, entry)| entry).collect();
+        let is_known =
+            document.variables.open().next().is_none() && lists.iter().all(|list| list.written.len() == all.len());
+        let key_of = |entry: &Value| entry.get("key").and_then(Value::as_str).map(|key| normalized(key).to_owned());
+        let is_place = |entry: &&Value| key_of(entry).is_some_and(|key| PLACES.contains(&key.as_str()));
+        is_known.then(|| Self {
+            object,
+            weight: document.value.pointer("/spec/weight").and_then(Value::as_i64).unwrap_or_default(),
+            entries: lists.iter().flat_map(entries).collect(),
+            places: all.into_iter().filter(is_place).collect(),
+        })
+    }
+
+    fn value(&self, pointer: &str) -> Option<&'o Value> {
+        self.object.document.value.pointer(pointer)
+    }
+
+    /// Where it says another thing of what the other one speaks of as well.
+    fn changes_otherwise(&self, other: &Self) -> Option<String> {
+        let of_price = ["/spec/price", "/spec/priceAdjustment"];
+        let change = |overlay: &Self| of_price.map(|pointer| overlay.value(pointer));
+        let own = of_price.into_iter().find(|pointer| self.value(pointer).is_some());
+        let has_price = change(other).iter().any(Option::is_some);
+        if let Some(own) = own.filter(|_| has_price && change(self) != change(other)) {
+            return Some(own.to_owned());
+        }
+        let mut capacities = self.object.document.members("/spec/capacity");
+        let differs = |pointer: &str, amount: &Value| other.value(pointer).is_some_and(|it| it != amount);
+        capacities.find(|(pointer, _, amount)| differs(pointer, amount)).map(|(pointer, ..)| pointer)
+    }
+
+    /// Whether some instance type is meant by both. Of other places than the other one's it is not said.
+    fn shares_types_with(&self, other: &Self) -> bool {
+        let Some(matching) = MATCHING.as_ref().filter(|_| self.places == other.places) else { return false };
+        let both: Vec<&Entry> =
+            matching.relevant(&self.entries).into_iter().chain(matching.relevant(&other.entries)).collect();
+        matching.types(&both).next().is_some()
     }
 }

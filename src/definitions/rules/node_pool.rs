@@ -324,10 +324,11 @@ fn unused_values(document: &Document) -> Vec<Finding> {
 }
 
 fn contradiction(document: &Document) -> Vec<Finding> {
-    let mut allowed: BTreeMap<String, Requirement> = BTreeMap::new();
-    for (_, key, value) in document.members("/spec/template/metadata/labels") {
+    // With where it was last said.
+    let mut allowed: BTreeMap<String, (Requirement, String)> = BTreeMap::new();
+    for (pointer, key, value) in document.members("/spec/template/metadata/labels") {
         if let Some(value) = value.as_str() {
-            allowed.insert(requirements::normalized(key).to_owned(), Requirement::is_in([value]));
+            allowed.insert(requirements::normalized(key).to_owned(), (Requirement::is_in([value]), pointer));
         }
     }
     let mut findings = Vec::new();
@@ -337,14 +338,21 @@ fn contradiction(document: &Document) -> Vec<Finding> {
         let requirement = Requirement::new(entry.operator, entry.values);
         // A single entry that allows nothing, such as In without values, has its own rule; DoesNotExist allows that there is no label.
         let alone = requirement.is_contradiction();
-        let together = allowed.get(key).map_or_else(|| requirement.clone(), |before| before.intersection(&requirement));
-        let before = allowed.get(key).is_some_and(|before| !before.is_contradiction());
-        if together.is_contradiction() && !alone && before {
-            let message = format!("no value of `{key}` satisfies this and what is required of it before");
-            let finding = Finding::at(&CONTRADICTION, document, &format!("{pointer}/key"), Place::Value, message);
-            findings.push(finding.hint("the pool could never make a node"));
-        }
-        allowed.insert(key.to_owned(), together);
+        let together = match allowed.get(key) {
+            Some((before, at)) => {
+                let together = before.intersection(&requirement);
+                if together.is_contradiction() && !alone && !before.is_contradiction() {
+                    let message = format!("no value of `{key}` satisfies this and what is required of it before");
+                    let here = format!("{pointer}/key");
+                    let finding = Finding::at(&CONTRADICTION, document, &here, Place::Value, message);
+                    let finding = finding.related(document, at, "required here");
+                    findings.push(finding.hint("the pool could never make a node"));
+                }
+                together
+            }
+            None => requirement,
+        };
+        allowed.insert(key.to_owned(), (together, format!("{pointer}/key")));
     }
     findings
 }

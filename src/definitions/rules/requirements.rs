@@ -279,7 +279,7 @@ fn excludes_all(list: &List, key: &str) -> bool {
     allowed.reduce(|one, other| one.intersection(&other)).is_some_and(|allowed| allowed.is_contradiction())
 }
 
-fn entries(list: &List) -> Vec<Entry> {
+pub(super) fn entries(list: &List) -> Vec<Entry> {
     let entries = list.written.iter().map(|written| Entry::new(&written.entry));
     entries.filter(|entry| !OF_CLASS.contains(&entry.key.as_str()) && !PLACES.contains(&entry.key.as_str())).collect()
 }

@@ -41,6 +41,12 @@ fn unlimited(revision: &Revision<'_>) -> Vec<Finding> {
 fn of_pool(pool: &Object, over_pools: &[DisruptionBudgetSpec]) -> Vec<Finding> {
     let document = &pool.document;
     let budgets: Vec<(String, &Value)> = document.items(BUDGETS).collect();
+    let known = REASONS.map(|reason| format!("{reason:?}"));
+    let mut named = budgets.iter().flat_map(|(_, it)| it.get("reasons").and_then(Value::as_array)).flatten();
+    // What a misspelt reason is meant to be is not known.
+    if named.any(|reason| reason.as_str().is_none_or(|reason| !known.iter().any(|known| known == reason))) {
+        return Vec::new();
+    }
     let mut by_budgets: BTreeMap<Vec<usize>, Vec<String>> = BTreeMap::new();
     let occurring = REASONS.into_iter().filter(|reason| occurs(document, *reason));
     for reason in occurring.filter(|reason| !over_pools.iter().any(|budget| limits(budget, pool, *reason))) {

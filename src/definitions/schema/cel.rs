@@ -4,6 +4,7 @@ use kube::core::cel::{ErrorKind, Validator};
 use serde_json::{Map, Value};
 
 use super::KindSchema;
+use crate::api::validation::ec2_node_class as cel;
 use crate::definitions::document::{Document, spans};
 use crate::definitions::findings::{Finding, Place};
 use crate::definitions::rules::{self, schema};
@@ -55,6 +56,9 @@ fn speaks_of(finding: &Finding, pointer: &str) -> bool {
 /// A rule on a list or mapping says only that one of the entries is wrong. Which one shows when the rule is put to
 /// each entry alone; when it holds for each alone, it is about all together.
 fn offenders(document: &Document, pointer: &str, rule: &str) -> Vec<(String, Place)> {
+    if let Some(second) = second_of_two(document, pointer, rule) {
+        return vec![(second, Place::Key)];
+    }
     let whole = || {
         let exact = document.value.pointer(pointer).is_some_and(|value| !value.is_object() && !value.is_array());
         vec![(pointer.to_owned(), if exact { Place::Value } else { Place::Key })]
@@ -74,7 +78,10 @@ fn offenders(document: &Document, pointer: &str, rule: &str) -> Vec<(String, Pla
             .iter()
             .enumerate()
             .filter(|(_, item)| fails(Value::Array(vec![(*item).clone()])))
-            .map(|(index, _)| (format!("{pointer}/{index}"), Place::Value))
+            .map(|(index, _)| match rule.starts_with("self.all(requirement, requirement.key ") {
+                true => (format!("{pointer}/{index}/key"), Place::Value),
+                false => (format!("{pointer}/{index}"), Place::Value),
+            })
             .collect(),
         Some(Value::Object(map)) if rule.starts_with("self.all(") => map
             .iter()
@@ -84,6 +91,19 @@ fn offenders(document: &Document, pointer: &str, rule: &str) -> Vec<(String, Pla
         _ => Vec::new(),
     };
     if one_by_one.is_empty() { whole() } else { one_by_one }
+}
+
+/// Of two that exclude each other the second, for the rules that say so.
+fn second_of_two(document: &Document, pointer: &str, rule: &str) -> Option<String> {
+    let is_root = |(_, mapping): &(String, &Value)| mapping.get("rootVolume") == Some(&Value::Bool(true));
+    let second = match rule {
+        _ if rule == cel::ROLE_OR_PROFILE.rule => spans::join(pointer, "instanceProfile"),
+        _ if rule == cel::ONE_ROOT_VOLUME.rule => {
+            format!("{}/rootVolume", document.items(pointer).filter(is_root).nth(1)?.0)
+        }
+        _ => return None,
+    };
+    document.value.pointer(&second).is_some().then_some(second)
 }
 
 /// `spec.template.spec.requirements[5].key` as a pointer into `value`. Keys may hold dots, so the longest that fits wins.

@@ -5,8 +5,9 @@ use jsonschema::{PatternOptions, ValidationError};
 use serde_json::Value;
 
 use super::canonical;
+use crate::api::node_pool::{CLASS_GROUP, CLASS_KIND};
 use crate::api::validation::forms;
-use crate::definitions::document::{Document, spans};
+use crate::definitions::document::{Document, OF_TEMPLATE, spans};
 use crate::definitions::findings::{Finding, Place};
 use crate::definitions::fixes::Instead;
 use crate::definitions::kinds::Kind;
@@ -41,23 +42,7 @@ pub fn from_error(
             wrong_type(document, pointer, value, kind, field)
         }
         ValidationErrorKind::Enum { options } => not_one_of(document, pointer, value, options),
-        ValidationErrorKind::Pattern { pattern } => {
-            let text = shown(value);
-            match forms::ALL.iter().find(|form| form.pattern == pattern) {
-                // A folded or literal block.
-                Some(form) if *form == forms::SCHEDULE && value.as_str().is_some_and(|text| text.ends_with('\n')) => {
-                    at_value(&rules::PATTERN, format!("{name} is {text}, which is not {}", form.words))
-                        .hint("write it behind the key: `>` and `|` end it with a newline")
-                }
-                Some(form) => {
-                    let meant = value.as_str().and_then(|text| canonical::meant(form, text));
-                    at_value(&rules::PATTERN, format!("{name} is {text}, which is not {}", form.words))
-                        .maybe_hint(meant.as_ref().map(|meant| format!("did you mean `{meant}`?")))
-                        .instead(meant.map(Instead::Text))
-                }
-                None => at_value(&rules::PATTERN, format!("{name} is {text}, which does not match `{pattern}`")),
-            }
-        }
+        ValidationErrorKind::Pattern { pattern } => malformed(document, pointer, value, pattern),
         ValidationErrorKind::Minimum { limit } => {
             let limit = whole(limit);
             at_value(&rules::OUT_OF_RANGE, format!("{name} is {value}, and must be at least {limit}"))
@@ -94,6 +79,30 @@ pub fn from_error(
         _ => at_value(&rules::OTHER, format!("{name}: {}", error.masked())),
     }]
 }
+
+/// A text that has not the form of its field.
+fn malformed(document: &Document, pointer: &str, value: &Value, pattern: &str) -> Finding {
+    let at = |message: String| Finding::at(&rules::PATTERN, document, pointer, Place::Value, message);
+    let (name, shown) = (name(pointer), shown(value));
+    let text = value.as_str().unwrap_or_default();
+    let Some(form) = forms::ALL.iter().find(|form| form.pattern == pattern) else {
+        return at(format!("{name} is {shown}, which does not match `{pattern}`"));
+    };
+    let finding = at(format!("{name} is {shown}, which is not {}", form.words));
+    let is_schedule = *form == forms::SCHEDULE;
+    match canonical::meant(form, text) {
+        Some(meant) => finding.hint(format!("did you mean `{meant}`?")).instead(Some(Instead::Text(meant))),
+        None if text.contains("{{") => finding.hint(OF_TEMPLATE),
+        None if is_schedule && text.contains("TZ=") => finding.hint(IN_UTC),
+        // A folded or literal block.
+        None if is_schedule && text.ends_with('\n') => {
+            finding.hint("write it behind the key: `>` and `|` end it with a newline")
+        }
+        None => finding,
+    }
+}
+
+const IN_UTC: &str = "hours of a budget are UTC; a DisruptionBudget of Cutlist has a `timeZone`";
 
 /// The field's name in backticks, or a word for the whole document or an item.
 fn name(pointer: &str) -> String {
@@ -140,6 +149,9 @@ fn unknown_field(document: &Document, pointer: &str, field: &str, parent: &Value
     let hint = match suggest::did_you_mean(field, names()) {
         _ if let Some(now) = moved(document, &at) => Some(now.to_owned()),
         Some(question) => Some(question),
+        None if begins_one(field, names()).is_some() => {
+            begins_one(field, names()).map(|name| format!("did you mean `{name}`?"))
+        }
         None if !where_to.is_empty() => Some(format!("it belongs under {}", where_to.join(" or "))),
         None => {
             let names: Vec<&str> = names().collect();
@@ -153,6 +165,14 @@ fn unknown_field(document: &Document, pointer: &str, field: &str, parent: &Value
     };
     let message = format!("unknown field `{field}` {place}");
     Finding::at(&rules::UNKNOWN_FIELD, document, &at, Place::Key, message).maybe_hint(hint)
+}
+
+/// The one name that begins so: `placementGroup`.
+fn begins_one<'n>(field: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    /// Shorter words begin anything.
+    const LETTERS_MIN: usize = 5;
+    let mut alike = names.filter(|name| field.len() >= LETTERS_MIN && name.starts_with(field));
+    alike.next().filter(|_| alike.next().is_none())
 }
 
 /// What took the place of a field that Karpenter had before version 1, or that pods have, where its name does not say it.
@@ -171,6 +191,14 @@ fn moved(document: &Document, pointer: &str) -> Option<&'static str> {
         ("NodePool", "providerRef") => Some("write `template.spec.nodeClassRef` with group, kind and name"),
         ("NodePool", "terminationGracePeriodSeconds") => {
             Some("write `template.spec.terminationGracePeriod`, a duration such as 24h")
+        }
+        ("NodePool", "timeZone") if pointer.contains("/budgets/") => Some(IN_UTC),
+        ("EC2NodeClass", "ids") if pointer.contains("SelectorTerms/") => {
+            Some("a term has one `id`: write a term for each, such as `- id: ami-0123456789abcdef0`")
+        }
+        ("EC2NodeClass", "groupName") => Some("write `name`, which is the name of the group"),
+        ("EC2NodeClass", "name") if pointer.contains("/subnetSelectorTerms/") => {
+            Some("a subnet has its name in a tag: write `tags: { Name: NAME }`")
         }
         ("EC2NodeClass", "subnetSelector") => Some("write `subnetSelectorTerms`, a list of terms with tags or id"),
         ("EC2NodeClass", "securityGroupSelector") => {
@@ -225,6 +253,10 @@ fn missing_field(document: &Document, pointer: &str, field: &str, empty_members:
         if pointer.is_empty() { "the document".to_owned() } else { format!("`{}`", spans::field_path(pointer)) };
     let mut finding =
         Finding::at(&rules::MISSING_FIELD, document, pointer, Place::Key, format!("{holder} lacks `{field}`"));
+    let is_of_ours = document.str(&spans::join(pointer, "kind")) == Some(CLASS_KIND);
+    if spans::last(pointer) == "nodeClassRef" && field == "group" && is_of_ours {
+        finding = finding.hint(format!("add `group: {CLASS_GROUP}`"));
+    }
     finding.pointer = Some(at);
     finding
 }

@@ -40,6 +40,30 @@ fn what_is_cancelled_while_it_waits_is_not_answered() {
 }
 
 #[test]
+fn the_class_that_a_pool_names_is_found() {
+    let arguments = DefinitionArguments::default();
+    let mut session = session(&arguments);
+    let text = "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: { name: general }\nspec:\n  template:\n    spec:\n      \
+                requirements: []\n      nodeClassRef:\n        group: karpenter.k8s.aws\n        kind: EC2NodeClass\n        name: default\n\
+                ---\napiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nmetadata: { name: default }\nspec:\n  role: Nodes\n  \
+                amiSelectorTerms: [{ alias: al2023@v20250920 }]\n  subnetSelectorTerms: [{ tags: { a: b } }]\n  \
+                securityGroupSelectorTerms: [{ tags: { a: b } }]\n";
+    let document = json!({ "uri": "untitled:a", "languageId": "yaml", "version": 1, "text": text });
+    let open = message(json!({ "method": "textDocument/didOpen", "params": { "textDocument": document } }));
+    let ask = |line: u32| {
+        let place = json!({ "textDocument": { "uri": "untitled:a" }, "position": { "line": line, "character": 16 } });
+        message(json!({ "id": line, "method": "textDocument/definition", "params": place }))
+    };
+    assert!(session.take(vec![open, ask(10), ask(9)]).is_none());
+    let said: Vec<Value> = session.outgoing().iter().map(|it| serde_json::from_str(it).unwrap()).collect();
+    let answer = |id: u32| said.iter().find(|it| it["id"] == id).unwrap();
+    assert_eq!(answer(10)["result"]["uri"], "untitled:a", "{said:?}");
+    let line = answer(10)["result"]["range"]["start"]["line"].as_u64().unwrap();
+    assert!((11..=13).contains(&line), "{line}");
+    assert_eq!(answer(9)["result"], Value::Null);
+}
+
+#[test]
 fn it_ends_as_it_is_asked_to() {
     let arguments = DefinitionArguments::default();
     let exit = || message(json!({ "method": "exit" }));
