@@ -151,7 +151,10 @@ const VARIABLES: [(&str, &str); 12] = [
     ("CUTLIST_FORGE_TOKEN", "The token for the forge, unless `--token-variable` names another variable."),
     ("CUTLIST_NOTIFY_SLACK_URL", "The address that `--notify-slack-file` would hold."),
     ("CUTLIST_NOTIFY_WEBHOOK_URL", "The address that `--notify-webhook-file` would hold."),
-    ("KUBECONFIG", "The kubeconfig, where `--kubeconfig` names none; else `~/.kube/config`, else the service account of the pod."),
+    (
+        "KUBECONFIG",
+        "The kubeconfig, where `--kubeconfig` names none; else `~/.kube/config`, else the service account of the pod.",
+    ),
     ("POD_NAME", "Who holds the lease of `run`; else HOSTNAME."),
     ("USER", "Who approves, where neither the API server nor `--by` says it."),
     ("RUST_LOG", "What `run --verbose` logs."),
