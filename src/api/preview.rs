@@ -99,7 +99,7 @@ pub enum PreviewVerdict {
     /// No file that this program reads differs: nothing was planned, and nothing need be said.
     #[default]
     Untouched,
-    /// Definitions differ, and the nodes do not.
+    /// Definitions differ, and the nodes do not; or what other programs make of files differs, which is not known here.
     NoEffect,
     /// Nodes, pods or prices change.
     Changes,

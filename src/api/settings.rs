@@ -95,7 +95,7 @@ pub struct Penalties {
     /// as the EC2NodeClass says. It stands for agents that are licensed by the host (monitoring of infrastructure is commonly listed at
     /// about $15 a host and month, $0.0205 an hour), and for what each node more costs the API server, the address space and the people
     /// who look after it. 0 counts nothing, and plans may then split pods over very many very small nodes.
-    #[schemars(range(min = 0))]
+    #[schemars(range(min = 0, max = 1_000_000))]
     pub per_node_per_hour: f64,
     /// Pods of one workload on one node, which are gone together when it fails.
     pub blast_radius: ConcentrationPenalty,
@@ -119,7 +119,7 @@ impl Default for Penalties {
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ConcentrationPenalty {
     /// US dollars for every hour of every pod beyond the share; 0 counts nothing.
-    #[schemars(range(min = 0))]
+    #[schemars(range(min = 0, max = 1_000_000))]
     pub per_pod_per_hour: f64,
     /// This part of a workload's replicas, rounded down, and always one pod, may be together for nothing.
     #[schemars(range(min = 1, max = 100))]

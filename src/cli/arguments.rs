@@ -21,6 +21,7 @@ use crate::adapters::flux::SourceName;
 use crate::api::approval_rules::ApprovalRules;
 use crate::api::duration::NillableDuration;
 use crate::api::settings::ApprovalMode;
+use crate::definitions::rules::files::is_variable_name;
 
 pub use super::cluster::ClusterArguments;
 pub use ami::{AmiAction, AmiArguments, AmiLockArguments};
@@ -335,7 +336,10 @@ fn parse_environment(name: &str) -> Result<FromEnvironment, String> {
 
 fn parse_variable(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        Some((name, _)) if !is_variable_name(name) => {
+            Err("a name has letters, digits and `_`, and does not begin with a digit".to_owned())
+        }
+        Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
         _ => Err("write NAME=VALUE".to_owned()),
     }
 }

@@ -95,6 +95,11 @@ pub fn text(text: &str) -> Result<(), Failure> {
     write(&mut anstream::AutoStream::auto(io::stdout()).lock(), &terminal::page(shown(text)))
 }
 
+/// Markdown, which is read where others have put it.
+pub fn document(text: &str) -> Result<(), Failure> {
+    plain(&terminal::document(&shown(text)))
+}
+
 /// For programs. It is JSON or YAML, which have a way to write everything that a terminal would obey.
 pub fn data(text: &str) -> Result<(), Failure> {
     let hidden = masks();
@@ -132,6 +137,8 @@ pub fn unwritable(error: io::Error) -> Failure {
 pub enum Form {
     /// For people, or in a form in which a mark may stand for any character.
     Page,
+    /// Markdown.
+    Document,
     /// JSON.
     Data,
     /// JSON on each line.
@@ -144,6 +151,7 @@ pub enum Form {
 pub fn print(shown: &str, form: Form) -> Result<(), Failure> {
     match form {
         Form::Page => text(shown),
+        Form::Document => document(shown),
         Form::Data => data(shown),
         Form::Lines | Form::Commands(_) => plain(&safe(shown, form)),
     }
@@ -161,6 +169,7 @@ fn safe(text: &str, form: Form) -> String {
     };
     match form {
         Form::Page => terminal::page(shown(text)),
+        Form::Document => terminal::document(&shown(text)),
         Form::Data => data(text),
         Form::Lines => text.split_inclusive('\n').map(data).collect(),
         Form::Commands(commands) => text.split_inclusive('\n').map(|line| command(line, commands)).collect(),

@@ -55,7 +55,7 @@ pub fn run(arguments: &PlanArguments) -> Result<Outcome, Failure> {
     };
     match arguments.output {
         PlanOutput::Text => output::text(&render::text(&plan, render::Style::Coloured))?,
-        PlanOutput::Markdown => output::text(&render::markdown(&plan))?,
+        PlanOutput::Markdown => output::document(&render::markdown(&plan))?,
         PlanOutput::Json => output::data(&render::json(&plan).map_err(Failure::failed)?)?,
     }
     timings.done("render");
@@ -89,7 +89,7 @@ fn show_calendar(arguments: &PlanArguments) -> Result<Outcome, Failure> {
         PlanOutput::Json => {
             output::data(&render_calendar::json(&calendar).map_err(Failure::failed)?)?;
         }
-        PlanOutput::Markdown => output::text(&render_calendar::markdown(&calendar))?,
+        PlanOutput::Markdown => output::document(&render_calendar::markdown(&calendar))?,
     }
     Ok(Outcome::Clean)
 }

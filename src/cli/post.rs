@@ -32,10 +32,7 @@ pub fn run(arguments: &PostArguments) -> Result<Outcome, Failure> {
     let preview = parsed(&name, &text).map_err(Failure::failed)?;
     refuse_another_head(arguments, &preview)?;
     let resolved = resolve(&arguments.forge, arguments.details_url.as_deref())?;
-    let number = arguments.pull_request.or(resolved.found.pull_request).ok_or_else(|| {
-        Failure::usage(anyhow!("nothing says which pull request the preview is for"))
-            .with_hint("add --pull-request NUMBER, or run this in a job for a pull request")
-    })?;
+    let number = number_of(arguments, &resolved)?;
     let shown = Shown::of(arguments, &resolved);
     let posting = assembled(&preview, number, &shown, resolved.table());
     if let Some(file) = &arguments.summary_file
@@ -44,7 +41,7 @@ pub fn run(arguments: &PostArguments) -> Result<Outcome, Failure> {
         append(file, &posting::page(&preview, shown.manner(), SUMMARY_ROOM)).map_err(Failure::failed)?;
     }
     if arguments.dry_run {
-        output::text(&assemble::described(&posting, &resolved))?;
+        output::document(&assemble::described(&posting, &resolved))?;
         return Ok(Outcome::Clean);
     }
     if arguments.allow_no_token && !resolved.has_token() {
@@ -57,6 +54,20 @@ pub fn run(arguments: &PostArguments) -> Result<Outcome, Failure> {
     let posted = runtime.block_on(post(&forge, &posting));
     tell(&posted);
     outcome(&posted, &resolved)
+}
+
+/// The pull request to comment on; `None` where the commit is of none.
+fn number_of(arguments: &PostArguments, resolved: &Resolved) -> Result<Option<u64>, Failure> {
+    if arguments.commit_only {
+        return Ok(None);
+    }
+    match arguments.pull_request.or(resolved.found.pull_request) {
+        Some(number) => Ok(Some(number)),
+        None if resolved.found.is_merge_queue => Ok(None),
+        None => Err(Failure::usage(anyhow!("nothing says which pull request the preview is for")).with_hint(
+            "add --pull-request NUMBER, or run this in a job for a pull request; --commit-only sets the status alone",
+        )),
+    }
 }
 
 fn shown_name(path: &Path) -> String {
@@ -121,12 +132,16 @@ pub(super) fn tell(posted: &Posted) {
         let what = match done {
             Done::StatusSet => "status set",
             Done::StatusStands => "the status stands already",
+            Done::NoStatus => {
+                "no status: the forge takes none for a commit that is in none of its branches, as that of a fork, before a job ran for it"
+            }
             Done::CommentCreated => "commented",
             Done::CommentEdited => "comment edited",
             Done::CommentStands => "the comment stands already",
             Done::CommentIsOfAnother => {
                 "no comment, for the pull request is at another commit than the preview: its comment is left to that one"
             }
+            Done::IsClosed => "no comment, for the pull request is closed",
             Done::NoComment => "nothing to comment on",
             Done::CheckCreated => "check made",
             Done::CheckStands => "the check stands already",

@@ -33,7 +33,7 @@ pub fn run(arguments: &PreviewArguments) -> Result<Outcome, Failure> {
     let (preview, plans) = made(arguments, &|_, _| {})?;
     match arguments.output {
         PlanOutput::Text => output::text(&render::text(&preview, &plans, Style::Coloured))?,
-        PlanOutput::Markdown => output::text(&render::markdown(&preview))?,
+        PlanOutput::Markdown => output::document(&render::markdown(&preview))?,
         PlanOutput::Json => output::data(&render::json(&preview).map_err(Failure::failed)?)?,
     }
     outcome(arguments, &preview, &plans)

@@ -7,6 +7,7 @@ mod commands;
 mod merged;
 mod rights;
 mod rounds;
+mod two_people;
 
 use std::path::PathBuf;
 use std::time::Duration;

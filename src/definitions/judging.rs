@@ -52,7 +52,10 @@ impl Judged {
             findings.extend(unread::set_by_cluster(&document));
         }
         findings.extend(schema::check(kind, &mut document, old, &mut unchecked));
-        findings.extend(context.karpenter.iter().flat_map(|it| versions::check(kind, &document, old, *it)));
+        findings.extend(match context.karpenter {
+            Some(installed) => versions::check(kind, &document, old, installed),
+            None => versions::unreleased(kind, &document, None),
+        });
         findings.extend(amounts::too_much_of(kind, &document));
         // What is far too long is not looked at entry by entry.
         let is_too_long = amounts::is_far_too_long(kind, &document);

@@ -288,8 +288,7 @@ fn meant(group: &str, kind: &str) -> Option<Kind> {
     if GROUPS.contains(&group) {
         return nearest_kind(kind, objects());
     }
-    let is_like =
-        |ours: &str| group.eq_ignore_ascii_case(ours) || suggest::nearest(group, [ours].into_iter()).is_some();
+    let is_like = |ours: &str| group.eq_ignore_ascii_case(ours) || suggest::is_like(group, ours);
     let near = nearest_kind(kind, objects().filter(|it| group == it.group() || is_like(it.group())));
     // Groups without a dot, and those of k8s.io, are Kubernetes' own, and it has no such kinds.
     let is_kubernetes_own = !group.contains('.') || group.ends_with(".k8s.io");

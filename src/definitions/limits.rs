@@ -6,6 +6,10 @@ pub const FILE_BYTES: usize = 8 << 20;
 pub const FILE_DOCUMENTS: usize = 10_000;
 /// Mappings and lists inside each other. A pod in a Deployment in a List needs 14.
 pub const DEPTH: usize = 64;
+/// Documents of all files together. One of 1 kB takes some 33 kB of memory, most of it for the place of each value.
+pub const REVISION_DOCUMENTS: usize = 20_000;
+/// Their values, of which each takes half a kilobyte: what is above it takes more than the chart gives.
+pub const REVISION_VALUES: usize = 1_000_000;
 /// Values of one document after its aliases were expanded; stops a file of a kilobyte that stands for a terabyte.
 pub const DOCUMENT_VALUES: usize = 1_000_000;
 /// Aliases of one document. Hand-written ones have a handful.

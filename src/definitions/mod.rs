@@ -11,8 +11,10 @@ mod amounts;
 pub mod baseline;
 mod before;
 mod beside;
+mod broken;
 pub mod changes;
 mod context;
+mod counted;
 pub mod diagnostic;
 mod document;
 pub mod editing;
@@ -33,6 +35,7 @@ mod own_baseline;
 pub mod patterns;
 mod places;
 mod reader;
+pub mod renderers;
 mod revision;
 pub mod rules;
 mod schema;
@@ -62,6 +65,7 @@ use crate::core::plan::{DefinitionPlace, Note};
 use reader::Aside;
 
 pub use before::Before;
+pub use broken::BrokenDefinition;
 pub use diagnostic::{Diagnostic, Fix, Related, RuleDescription, Severity, Suppressed, SuppressedBy};
 pub use files::is_candidate;
 pub use fixes::apply as apply_fixes;
@@ -111,6 +115,8 @@ pub struct Definitions {
     pub notes: Vec<Note>,
     /// Definitions with variables that have no value. Those whose value can be read are among the others, too.
     pub open: Vec<OpenDefinition>,
+    /// Objects in which an error was found, or whose names others have: they are in no other list, and were not taken away.
+    pub broken: Vec<BrokenDefinition>,
     /// Files that are among the others and are not read: what was defined in them is not gone.
     pub not_read: Vec<NotRead>,
     /// Hides the values that came from the environment.
@@ -147,6 +153,20 @@ impl Definitions {
         regions::find(self.settings.region.as_deref(), [], &pools)
     }
 
+    /// The files of pools, classes and what goes with them, of those that can not be used as well; some more than once.
+    pub fn files_of_objects(&self) -> impl Iterator<Item = &str> {
+        fn files<T>(definitions: &[Definition<T>]) -> impl Iterator<Item = &str> {
+            definitions.iter().map(|it| it.file.as_str())
+        }
+        files(&self.node_pools)
+            .chain(files(&self.node_classes))
+            .chain(files(&self.node_overlays))
+            .chain(files(&self.capacity_buffers))
+            .chain(files(&self.disruption_budgets))
+            .chain(self.open.iter().map(|it| it.file.as_str()))
+            .chain(self.broken.iter().map(|it| it.file.as_str()))
+    }
+
     pub fn count(&self, severity: Severity) -> usize {
         self.diagnostics.iter().filter(|diagnostic| diagnostic.severity == severity).count()
     }
@@ -155,7 +175,10 @@ impl Definitions {
 /// Reads every `*.yaml`, `*.yml` and `*.json` among `files` that the settings let in. Never stops at the first mistake.
 /// Variables that are given override those of `cutlist.yaml`.
 pub fn read(files: &[SourceFile], given: &GivenVariables) -> Definitions {
-    reader::read(files, given, reader::Purpose::Use, Aside::default())
+    let mut definitions = reader::read(files, given, reader::Purpose::Use, Aside::default());
+    let notes = renderers::notes(files, &definitions);
+    definitions.notes.extend(notes);
+    definitions
 }
 
 /// The same to judge every file, and not to use them together: kustomizations that define the same stand side by side,

@@ -7,14 +7,13 @@ use super::diagnostic::Span;
 use super::document::Document;
 use super::findings::Finding;
 use super::kinds::{self, Kind};
-use super::limits;
+use super::kustomize::Elsewhere;
 use super::rules::reading::TOO_LARGE as TOO_LARGE_RULE;
 use super::rules::{kinds as kind_rules, kustomize as rules};
-use super::{Definition, Definitions};
-use crate::api::keys;
-use crate::api::node_pool::NodePool;
-use crate::api::settings;
+use super::{Definition, Definitions, files, limits};
+use crate::api::kustomization::folder;
 use crate::api::source::{SourceFile, Standing, is_worth_a_note};
+use crate::api::{keys, settings};
 use crate::core::plan::{Note, NoteCode};
 use crate::core::snapshot::doubts::Unreadable;
 use crate::core::snapshot::kinds::Stored;
@@ -22,8 +21,9 @@ use crate::core::snapshot::{Objects, Snapshot};
 
 pub const OF_A_CHART: &str = "is a template of a Helm chart now";
 pub const UNREADABLE: &str = "can not be read now";
+pub const WITHOUT_OBJECTS: &str = "holds no objects now";
 const LINK: &str = "is a symbolic link that leads out of the repository, or nowhere, now";
-const SUBMODULE: &str = "is a submodule now";
+pub const SUBMODULE: &str = "is a submodule now";
 const TOO_LARGE: &str = "is too large to be read now";
 const ALIKE: &str = "has an object of this name and kind in the group of another project now";
 
@@ -32,27 +32,89 @@ const ALIKE: &str = "has an object of this name and kind in the group of another
 pub struct NotRead {
     pub path: String,
     /// `is a submodule now`
-    pub why: &'static str,
-    /// `NodePool/default`: nothing but this object is out of sight, whatever file it was defined in.
-    pub object: Option<String>,
+    pub why: String,
+    /// Where in the file it says so; 0 where it is the file itself.
+    line: usize,
+    hides: Hides,
+}
+
+/// What is out of sight because of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Hides {
+    /// What was defined in it.
+    OwnFiles,
+    /// `NodePool/default`: nothing but this object, whatever file it was defined in.
+    Object(String),
+    /// What was defined anywhere, and may come from there now.
+    Anything {
+        always: Reach,
+        /// Whether the definitions before had it as well, and nothing was missing in them: what goes now goes for another reason.
+        is_known: bool,
+    },
+}
+
+/// What is hidden also by what was there before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Reach {
+    Nothing,
+    /// What was defined in the folder that is built.
+    Below(String),
+    /// Definitions come the same way, so that any may.
+    All,
 }
 
 impl NotRead {
-    pub fn new(path: impl Into<String>, why: &'static str) -> Self {
-        Self { path: path.into(), why, object: None }
+    pub fn new(path: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { path: path.into(), why: why.into(), line: 0, hides: Hides::OwnFiles }
     }
 
     /// An object of another project, called like one of ours was: whether somebody meant to put it in the place of that one, who knows.
     pub fn alike(path: &str, document: &Document) -> Option<Self> {
         let kind = document.str("/kind").and_then(kinds::named_alike)?;
         let object = format!("{}/{}", kind.name(), document.str("/metadata/name")?);
-        Some(Self { object: Some(object), ..Self::new(path, ALIKE) })
+        Some(Self { hides: Hides::Object(object), ..Self::new(path, ALIKE) })
     }
 
-    fn hides(&self, kind: &str, name: &str, file: &str) -> bool {
-        match &self.object {
-            Some(object) => object.split_once('/') == Some((kind, name)),
-            None => file.strip_prefix(&self.path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')),
+    /// What may bring objects that nobody sees here: what is in no file any more may have moved there.
+    pub fn bringing(path: impl Into<String>, why: impl Into<String>) -> Self {
+        let hides = Hides::Anything { always: Reach::Nothing, is_known: false };
+        Self { hides, ..Self::new(path, why) }
+    }
+
+    /// The same of what a kustomization takes from elsewhere. Where definitions are built with it, any of them may come from there.
+    pub fn elsewhere(found: &Elsewhere, path: &str, top: &str, builds_definitions: bool) -> Self {
+        let always = if builds_definitions { Reach::All } else { Reach::Below(folder(top).to_owned()) };
+        let hides = Hides::Anything { always, is_known: false };
+        Self { hides, line: found.line, ..Self::new(path, found.what.clone()) }
+    }
+
+    /// `kustomization.yaml:5 makes objects by ...`
+    fn sentence(&self) -> String {
+        match self.line {
+            0 => format!("{} {}", self.path, self.why),
+            line => format!("{}:{line} {}", self.path, self.why),
+        }
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        (&self.path, &self.why) == (&other.path, &other.why)
+    }
+
+    fn hides(&self, kind: &str, name: &str, file: &str, earlier: Option<&Definitions>) -> bool {
+        match &self.hides {
+            Hides::OwnFiles => files::covers(&self.path, file),
+            Hides::Object(object) => object.split_once('/') == Some((kind, name)),
+            Hides::Anything { always, is_known } => {
+                let was_there = || {
+                    let mut of_earlier = earlier.iter().flat_map(|earlier| &earlier.not_read);
+                    of_earlier.any(|it| it.is_same(self) && matches!(it.hides, Hides::Anything { .. }))
+                };
+                match always {
+                    Reach::All => true,
+                    Reach::Below(folder) if files::covers(folder, file) => true,
+                    Reach::Below(_) | Reach::Nothing => !(*is_known || was_there()),
+                }
+            }
         }
     }
 }
@@ -83,16 +145,36 @@ pub(super) fn passed_over(index: usize, source: &SourceFile) -> (NotRead, Option
 }
 
 impl Definitions {
-    /// That a NodePool of other definitions is not here, and not gone either.
-    pub fn note_of_hidden_pool(&self, pool: &Definition<NodePool>) -> Option<Note> {
-        let name = pool.value.metadata.name.as_deref()?;
-        if self.node_pools.iter().any(|it| it.value.metadata.name.as_deref() == Some(name)) {
+    /// The name and the file of each NodePool, of those that can not be used as well.
+    pub fn pools_in_files(&self) -> impl Iterator<Item = (&str, &str)> {
+        let usable = self.node_pools.iter();
+        let usable = usable.filter_map(|it| Some((it.value.metadata.name.as_deref()?, it.file.as_str())));
+        let broken = self.broken.iter().filter(|it| it.kind == Kind::NodePool.name());
+        usable.chain(broken.map(|it| (it.name.as_str(), it.file.as_str())))
+    }
+
+    /// That a NodePool that was defined in this file is not here, and not gone either. `earlier`: the definitions that it was in.
+    pub fn note_of_hidden_pool(&self, name: &str, file: &str, earlier: Option<&Self>) -> Option<Note> {
+        if self.pools_in_files().any(|(own, _)| own == name) {
             return None;
         }
-        let not_read = self.not_read.iter().find(|it| it.hides(Kind::NodePool.name(), name, &pool.file))?;
-        let (file, path, why) = (&pool.file, &not_read.path, not_read.why);
-        let text = format!("NodePool {name} is not taken for removed: it was defined in {file}, and {path} {why}");
+        let not_read = self.not_read.iter().find(|it| it.hides(Kind::NodePool.name(), name, file, earlier))?;
+        let why = not_read.sentence();
+        let text = format!("NodePool {name} is not taken for removed: it was defined in {file}, and {why}");
         Some(Note::new(NoteCode::LeftOut, text).about_pool(name))
+    }
+
+    /// That these definitions come after others. What brought objects to them as well hides nothing more, unless it hid something then:
+    /// `hid_something` says so.
+    pub fn come_after(&mut self, earlier: &Self, hid_something: bool) {
+        for own in &mut self.not_read {
+            let before = earlier.not_read.iter().find(|before| before.is_same(own)).map(|before| &before.hides);
+            if let (Hides::Anything { is_known, .. }, Some(Hides::Anything { is_known: was_known, .. })) =
+                (&mut own.hides, before)
+            {
+                *is_known = *was_known || !hid_something;
+            }
+        }
     }
 
     /// What was applied from files that are not read any more, and is defined nowhere else. It is neither removed nor brought up to date, and
@@ -130,10 +212,10 @@ fn look<T: Stored>(
         let noted = metadata.annotations.as_ref().and_then(|notes| notes.get(keys::DEFINED_IN));
         let Some(file) = before.or(noted) else { continue };
         let name = metadata.name.as_deref().unwrap_or_default();
-        let hides = |not_read: &&NotRead| not_read.hides(T::KIND, name, file);
+        let hides = |not_read: &&NotRead| not_read.hides(T::KIND, name, file, earlier);
         let Some(not_read) = definitions.not_read.iter().find(hides) else { continue };
         if (before.is_some() || is_ours(metadata)) && !of_kind(definitions).iter().any(|it| named(&it)) {
-            let why = format!("it was defined in {file}, and {} {}", not_read.path, not_read.why);
+            let why = format!("it was defined in {file}, and {}", not_read.sentence());
             let object = json!({ "metadata": { "name": metadata.name, "namespace": metadata.namespace } });
             found.push(Unreadable::new(T::KIND, &object, &why));
         }

@@ -86,8 +86,8 @@ fn hides(document: &Document, finding: &Finding) -> bool {
         return false;
     }
     // That a field does not exist has nothing to do with its value.
-    if [&schema::UNKNOWN_FIELD, &kubelet::FIELD, &versions::FIELD].iter().any(|rule| std::ptr::eq(finding.rule, *rule))
-    {
+    let of_names = [&schema::UNKNOWN_FIELD, &kubelet::FIELD, &versions::FIELD, &versions::UNRELEASED];
+    if of_names.iter().any(|rule| std::ptr::eq(finding.rule, *rule)) {
         return variables.is_open_key(pointer);
     }
     if variables.is_open(pointer) {

@@ -11,6 +11,7 @@ use super::ahead::{self, Ahead};
 use super::amounts::Amounts;
 use super::before::Before;
 use super::context::Context;
+use super::counted::Counted;
 use super::diagnostic::{Diagnostic, Span, Suppressed, SuppressedBy};
 use super::document::{self, Document, Parsed};
 use super::findings::{self, Finding, Place};
@@ -63,7 +64,8 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
     let mut sources: Vec<&SourceFile> = sources.iter().filter(is_read).collect();
     sources.sort_by(|one, other| one.path.cmp(&other.path));
     let (context, own_baseline) = context_of(&sources, given, purpose, options);
-    let (parsed, known) = known_or_parsed(&sources, &context, memory.as_deref_mut());
+    let counted = Counted::default();
+    let (parsed, known) = known_or_parsed(&sources, &context, memory.as_deref_mut(), &counted);
     let layout = Layout::of(&sources, &links, &parsed, &context.paths);
     let tops = match layout.of_root().filter(|_| purpose == Purpose::Use) {
         Some(root) => vec![root],
@@ -79,13 +81,14 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
     let ahead = if memory.is_some() { Vec::new() } else { ahead_of(&sources, &parsed, &hows, &context, options) };
     let mut reading =
         Reading { context, findings, ahead, purpose: Some(purpose), before: options.before, ..Reading::default() };
+    reading.findings.extend(counted.finding());
     reading.judged = memory.as_deref_mut().map(|memory| memory.judged(known));
     for (index, ((source, parsed), how)) in sources.iter().zip(&parsed).zip(hows).enumerate() {
         let is_named = files::is_of_root(&source.path) || !matches!(layout.role(index), Role::Plain | Role::Apart);
         reading.file(index, source, parsed, (how, is_named));
     }
     for build in builds {
-        reading.build(build, &sources);
+        reading.build(build, &sources, &layout);
     }
     reading.findings.extend(reading.context.unused_paths(&sources));
     reading.findings.extend(reading.misses.findings(given));
@@ -193,17 +196,39 @@ fn known_or_parsed(
     sources: &[&SourceFile],
     context: &Context,
     memory: Option<&mut Memory>,
+    counted: &Counted,
 ) -> (Vec<Parsed>, Vec<JudgedOfFile>) {
     let parse = parser(sources, context);
-    let Some(memory) = memory else {
-        let parsed = sources.par_iter().enumerate().map(|(index, source)| parse(index, source)).collect();
-        return (parsed, Vec::new());
+    let parse = |index: usize, source: &SourceFile| match counted.is_too_much() {
+        true => Parsed::default(),
+        false => parse(index, source),
     };
-    memory.begin(sources, context);
-    let known_or_parsed = |(index, source): (usize, &&SourceFile)| {
-        memory.recall(index, source).unwrap_or_else(|| (parse(index, source), JudgedOfFile::new()))
+    let (parsed, known): (Vec<Parsed>, Vec<JudgedOfFile>) = match memory {
+        None => {
+            let parsed = sources.par_iter().enumerate().map(|(index, source)| {
+                let parsed = parse(index, source);
+                counted.add(&parsed);
+                parsed
+            });
+            (parsed.collect(), Vec::new())
+        }
+        Some(memory) => {
+            memory.begin(sources, context);
+            let known_or_parsed = |(index, source): (usize, &&SourceFile)| {
+                let known = memory.recall(index, source);
+                let (parsed, judged) = known.unwrap_or_else(|| (parse(index, source), JudgedOfFile::new()));
+                counted.add(&parsed);
+                (parsed, judged)
+            };
+            sources.iter().enumerate().map(known_or_parsed).unzip()
+        }
     };
-    sources.iter().enumerate().map(known_or_parsed).unzip()
+    if counted.is_too_much() {
+        // Which ones were parsed before it was is by chance.
+        let none = |_| (Parsed::default(), JudgedOfFile::new());
+        return sources.iter().map(none).unzip();
+    }
+    (parsed, known)
 }
 
 /// Parses every file that may be needed: of a repository with kustomizations also those that the settings leave out.
@@ -216,7 +241,13 @@ fn parser<'c>(sources: &[&SourceFile], context: &'c Context) -> impl Fn(usize, &
             return Parsed::default();
         }
         match text_of(index, source) {
-            Ok(text) => document::parse(index, &text),
+            Ok(text) => {
+                let mut parsed = document::parse(index, &text);
+                if source.path.ends_with(".json") {
+                    parsed.hold_to_json(index, &text);
+                }
+                parsed
+            }
             Err(finding) => Parsed::of_no_text(*finding, &source.content),
         }
     }
@@ -326,6 +357,9 @@ impl Reading<'_> {
         if how == How::NotRead {
             let (not_read, finding) = not_read::passed_over(index, source);
             self.not_read.push(not_read);
+            if source.standing == Standing::Submodule {
+                self.not_read.push(NotRead::bringing(source.path.clone(), not_read::SUBMODULE));
+            }
             return self.findings.extend(finding);
         }
         if how == How::Skipped {
@@ -334,6 +368,9 @@ impl Reading<'_> {
         let of_chart_above = (source.standing == Standing::Template).then_some("");
         if let Some(chart) = self.context.template_of(&source.path).or(of_chart_above) {
             self.not_read.push(NotRead::new(source.path.clone(), not_read::OF_A_CHART));
+            if str::from_utf8(&source.content).is_ok_and(|text| text.contains(Kind::NodePool.name())) {
+                self.not_read.push(NotRead::bringing(source.path.clone(), not_read::OF_A_CHART));
+            }
             // One note for a chart, at its first template.
             if self.charts.insert(chart.to_owned()) {
                 let message = "templates of a Helm chart are not read";
@@ -344,6 +381,11 @@ impl Reading<'_> {
         }
         self.files_read += 1;
         self.paths_read.push(source.path.clone());
+        if source.path.contains(char::REPLACEMENT_CHARACTER) {
+            let message = "the name is no UTF-8 text: it is shown with `\u{fffd}` in the place of what is none";
+            let finding = Finding::at_span(&reading::NAME_NOT_TEXT, index, Span::start(), message);
+            self.findings.push(finding.hint("rename it"));
+        }
         if let Ok(text) = str::from_utf8(&source.content) {
             self.ignores.comments(index, text);
         }
@@ -398,6 +440,11 @@ impl Reading<'_> {
                 class => self.document(class, document, Origin::Written(number), source, found),
             }
         }
+        // What stands for objects that are elsewhere, or encrypted, takes none away. A file without a document does.
+        let is_no_object = |it: &Document| matches!(classify(&it.value), Class::NoObject);
+        if parsed.documents.iter().any(|it| !it.value.is_null()) && parsed.documents.iter().all(is_no_object) {
+            self.not_read.push(NotRead::new(source.path.clone(), not_read::WITHOUT_OBJECTS));
+        }
         // One note for a file, and none where a file has objects as well, or findings anyway.
         let unread = parsed.aside.first().filter(|_| parsed.has_unread).map(unread::no_definition);
         if let Some(note) = no_object.or(unread)
@@ -405,7 +452,7 @@ impl Reading<'_> {
             && found.is_empty()
             && !files::is_of_another_tool(&source.path)
         {
-            found.push(note);
+            found.push(unread::stand_in(note, &source.content));
         }
     }
 
@@ -421,16 +468,20 @@ impl Reading<'_> {
             substitution::apply(kind, &mut document, &self.context.variables);
             found.extend(judging::ambiguous(kind, &document));
             let mut checked = schema::check(kind, &mut document, None, &mut false);
-            checked.extend(self.context.karpenter.iter().flat_map(|it| versions::check(kind, &document, None, *it)));
+            checked.extend(match self.context.karpenter {
+                Some(installed) => versions::check(kind, &document, None, installed),
+                None => versions::unreleased(kind, &document, None),
+            });
             open::drop_hidden(&document, &mut checked);
             found.extend(checked.into_iter().filter(|finding| finding.rule.is_of_one_field()));
         }
     }
 
     /// Objects as a kustomization built them.
-    fn build(&mut self, build: Build, sources: &[&SourceFile]) {
-        let place = path_of(sources, build.top);
+    fn build(&mut self, build: Build, sources: &[&SourceFile], layout: &Layout<'_>) {
+        let (top, place) = (build.top, path_of(sources, build.top));
         let mut found = Vec::new();
+        let objects_before = self.objects.len();
         for (number, document) in build.documents.into_iter().enumerate() {
             let Some(source) = sources.get(document.file) else { continue };
             let objects = self.objects.len();
@@ -447,6 +498,11 @@ impl Reading<'_> {
             self.objects.iter_mut().skip(objects).for_each(|object| object.build = Some(build.top));
         }
         self.findings.extend(found);
+        let builds_definitions = self.objects.iter().skip(objects_before).any(|object| object.kind.is_object());
+        for found in kustomize::elsewhere(layout, top) {
+            let path = path_of(sources, found.file);
+            self.not_read.push(NotRead::elsewhere(&found, path, place, builds_definitions));
+        }
     }
 
     fn document(

@@ -173,6 +173,24 @@ fn a_file_that_is_too_large_counts_where_it_is_asked_for() {
     assert!(!definitions.has_errors() && definitions.not_read.is_empty(), "{:?}", shown(&definitions));
 }
 
+/// Small files together are held in memory as large ones are.
+#[test]
+fn documents_of_all_files_are_counted() {
+    let files = |documents: usize| -> Vec<SourceFile> {
+        let of_file = limits::FILE_DOCUMENTS / 2;
+        let full = (0..documents / of_file).map(|_| of_file).chain([documents % of_file]);
+        let named = full
+            .enumerate()
+            .map(|(number, count)| SourceFile::new(format!("{number}.yaml"), "a: b\n---\n".repeat(count)));
+        named.chain([SourceFile::new("pool.yaml", POOL)]).collect()
+    };
+    let most = read(&files(limits::REVISION_DOCUMENTS - 1), &GivenVariables::default());
+    assert!(!most.has_errors() && most.node_pools.len() == 1, "{:?}", shown(&most));
+    let more = read(&files(limits::REVISION_DOCUMENTS), &GivenVariables::default());
+    assert_eq!(rules_of(&more), ["limit"], "{:?}", shown(&more));
+    assert!(more.has_errors() && more.node_pools.is_empty());
+}
+
 /// Whoever reads a file of another tool finds nothing in it; one that may be ours can not be left out in silence.
 #[test]
 fn what_is_wrong_with_files_of_other_tools_is_theirs() {

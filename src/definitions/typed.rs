@@ -6,6 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::broken::BrokenDefinition;
 use super::diagnostic::Severity;
 use super::document::Document;
 use super::findings::{Finding, Place};
@@ -28,13 +29,14 @@ pub fn typed(revision: Revision<'_>, findings: &mut Vec<Finding>, keeps_places: 
         .filter_map(|finding| Some((finding.file, finding.object.clone()?)))
         .collect();
     let revision_paths = revision.paths;
-    for object in revision.objects.into_iter().filter(|object| object.usable && !object.staged) {
+    for object in revision.objects.into_iter().filter(|object| !object.staged) {
         let mut document = object.document;
+        if !object.usable || document.name().is_some_and(|name| refused.contains(&(document.file, name))) {
+            definitions.broken.extend(BrokenDefinition::of(object.kind, &document, &revision_paths));
+            continue;
+        }
         if cluster_fields::may_be_in_metadata(&document.value) {
             cluster_fields::remove_from_metadata(&mut document.value);
-        }
-        if document.name().is_some_and(|name| refused.contains(&(document.file, name))) {
-            continue;
         }
         let path = revision_paths.get(document.file).copied().unwrap_or_default();
         let open = OpenDefinition::of(object.kind, &document, path, object.unchecked);
@@ -70,7 +72,11 @@ pub fn typed(revision: Revision<'_>, findings: &mut Vec<Finding>, keeps_places: 
             Some(open) => {
                 definitions.open.push(OpenDefinition { unchecked: open.unchecked || unread.is_some(), ..open });
             }
-            None => findings.extend(unread.map(|finding| *finding)),
+            None => {
+                let broken = || BrokenDefinition::of(object.kind, &document, &revision_paths);
+                definitions.broken.extend(unread.is_some().then(broken).flatten());
+                findings.extend(unread.map(|finding| *finding));
+            }
         }
     }
     keep_templates_of_buffers(&mut definitions);

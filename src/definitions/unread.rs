@@ -1,10 +1,14 @@
 //! What is said of documents that are not read: whose kind is not ours, not there, or of another time.
 
+use serde_json::Value;
+
 use super::document::{self, Document};
 use super::findings::{Finding, Place};
-use super::kinds::{Kind, OldKind};
+use super::fixes::Instead;
+use super::kinds::{Class, Kind, OldKind, classify};
 use super::rules::image_lock as image_lock_rules;
 use super::rules::kinds as rules;
+use super::rules::reading;
 use super::rules::schema::UNKNOWN_FIELD;
 use super::suggest;
 use crate::api::{cluster_fields, image_lock, scenario, settings};
@@ -36,8 +40,15 @@ pub fn no_settings(document: &Document, path: &str) -> Option<Finding> {
     Some(Finding::at(rule, document, "/kind", Place::Value, message).hint(hint))
 }
 
-/// A document without apiVersion and kind: a slip in these words, or another tool's file.
+/// A document without apiVersion and kind: a slip in these words, objects that nothing holds together, or another tool's file.
 pub fn no_object(document: &Document) -> Finding {
+    let is_definition = |item: &Value| matches!(classify(item), Class::Read(kind) if kind.is_object());
+    if document.value.as_array().is_some_and(|items| items.iter().any(is_definition)) {
+        let message = "a list of objects is no object: kubectl refuses it, and nothing in it is read";
+        let finding = Finding::at(&rules::INCOMPLETE, document, "", Place::Key, message);
+        return finding
+            .hint("write `apiVersion: v1` and `kind: List` with the objects under `items`, or a document for each");
+    }
     let map = document.value.as_object();
     let keys = || map.into_iter().flat_map(|map| map.keys().map(String::as_str));
     for field in ["apiVersion", "kind"] {
@@ -59,6 +70,40 @@ pub fn no_object(document: &Document) -> Finding {
     };
     let message = format!("no Kubernetes object ({lacks}): skipped");
     Finding::at(&rules::NO_OBJECT, document, "", Place::Key, message)
+}
+
+/// A pointer of Git LFS, which Git keeps in the place of the file.
+fn is_lfs_pointer(content: &[u8]) -> bool {
+    let versions = ["version https://git-lfs.github.com/spec/", "version https://hawser.github.com/spec/"];
+    versions.iter().any(|version| content.starts_with(version.as_bytes()))
+}
+
+/// By what a file is encrypted, if it is as a whole.
+fn encrypted_by(content: &[u8]) -> Option<&'static str> {
+    let beginnings = [
+        ("$ANSIBLE_VAULT;", "ansible-vault"),
+        ("-----BEGIN PGP MESSAGE-----", "OpenPGP"),
+        ("-----BEGIN AGE ENCRYPTED FILE-----", "age"),
+    ];
+    beginnings.into_iter().find(|(beginning, _)| content.starts_with(beginning.as_bytes())).map(|(_, by)| by)
+}
+
+/// A file that stands for another text, which is not in it. `note`: what is said of one that holds no object.
+pub fn stand_in(note: Finding, content: &[u8]) -> Finding {
+    if is_lfs_pointer(content) {
+        let message = "the file is a pointer of Git LFS: what it stands for is not in Git, and is not read";
+        let finding = Finding::at_span(&reading::LFS_POINTER, note.file, note.span, message);
+        return finding.hint(
+            "take definitions out of Git LFS: they are small, and neither Argo CD nor Flux reads them there by itself",
+        );
+    }
+    match encrypted_by(content) {
+        Some(by) => {
+            let message = format!("no Kubernetes object (encrypted by {by}): skipped");
+            Finding::at_span(&rules::NO_OBJECT, note.file, note.span, message)
+        }
+        None => note,
+    }
 }
 
 /// A file that can not be read, with what was found in it, and in which nothing looks like a definition.
@@ -86,9 +131,17 @@ pub fn unknown(document: &Document, meant: Option<Kind>) -> Finding {
     match meant {
         Some(meant) => {
             let pointer = if meant.name() == kind { "/apiVersion" } else { "/kind" };
-            let word = if pointer == "/kind" { meant.name() } else { meant.api_version() };
             let hint = format!("did you mean `kind: {}` in `apiVersion: {}`?", meant.name(), meant.api_version());
-            Finding::at(&rules::MISSPELT_KIND, document, pointer, Place::Value, message).hint(hint).meaning(word)
+            let finding = Finding::at(&rules::MISSPELT_KIND, document, pointer, Place::Value, message).hint(hint);
+            match pointer {
+                "/kind" => finding.meaning(meant.name()),
+                // The kind is there. Of another version nobody knows whether it is one to come.
+                _ => {
+                    let digits = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>();
+                    let is_same = digits(api_version) == digits(meant.api_version());
+                    finding.instead(is_same.then(|| Instead::Text(meant.api_version().to_owned())))
+                }
+            }
         }
         None => {
             let group = api_version.split('/').next().unwrap_or_default();
@@ -155,8 +208,8 @@ pub fn outdated(old: &'static OldKind, document: &Document) -> Vec<Finding> {
             let message = format!("unknown field `{key}`");
             let known = || names.iter().copied();
             let under_spec = old.fields.iter().any(|(at, names)| *at == "/spec" && names.contains(&key));
-            let hint = match suggest::nearest(key, known()) {
-                Some(nearest) => Some(format!("did you mean `{nearest}`?")),
+            let hint = match suggest::did_you_mean(key, known()) {
+                Some(question) => Some(question),
                 None if parent.is_empty() && under_spec => Some("it belongs under `spec`".to_owned()),
                 None => None,
             };

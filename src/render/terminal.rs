@@ -78,6 +78,13 @@ pub fn page(text: String) -> String {
     without_commands(text)
 }
 
+/// The same of Markdown, which others show: spaces without width stay where they keep names from being mentioned and addresses from
+/// being linked. There are no colours in it.
+pub fn document(text: &str) -> String {
+    let is_kept = |character: char| matches!(character, '\n' | '\u{200b}') || !is_hostile(character);
+    without_commands(text.chars().map(|character| if is_kept(character) { character } else { '\u{fffd}' }).collect())
+}
+
 fn is_hostile(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
@@ -262,6 +269,14 @@ mod tests {
                 assert_eq!(wrap_first(text, columns, lines), all, "{lines} of {columns}");
             }
         }
+    }
+
+    #[test]
+    fn a_document_keeps_what_cuts_mentions_and_nothing_else_that_is_invisible() {
+        let text = "al2023@\u{200b}v20251112 http:\u{200b}//a\n#\u{200b}1\n";
+        assert_eq!(document(text), text);
+        assert_eq!(document("a\u{1b}[1mb\rc\u{202e}d"), "a\u{fffd}[1mb\u{fffd}c\u{fffd}d");
+        assert_eq!(document("##[group]a"), "#\u{fffd}#[group]a");
     }
 
     #[test]

@@ -377,6 +377,39 @@ fn a_file_that_is_too_large_is_never_dropped_in_silence() {
     }
 }
 
+/// Git takes any bytes for a name, and so do file systems.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_whose_name_is_no_text_is_read() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let fixture = Fixture::new();
+    fixture.commit("One", &[("a.yaml", "a")]);
+    let write = |path: &[u8], text: &str| {
+        let path = fixture.path().join(OsStr::from_bytes(path));
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    write(b"nodepool\xff.yaml", "b");
+    write(b"po\xffols/c\xfe.yaml", "c");
+    fixture.git(&["add", "--all"]);
+    fixture.git(&["commit", "--quiet", "--message", "Two"]);
+    let expected = [("a.yaml", "a"), ("nodepool\u{fffd}.yaml", "b"), ("po\u{fffd}ols/c\u{fffd}.yaml", "c")];
+    for content in [read_folder(&fixture.path()).unwrap(), read_revision(&fixture.path(), "main").unwrap()] {
+        let found = content.files.iter().map(|file| (file.path.as_str(), str::from_utf8(&file.content).unwrap()));
+        assert_eq!(found.collect::<Vec<_>>(), expected);
+        assert!(!content.revision.id.contains("dirty"), "{}", content.revision.id);
+    }
+    write(b"nodepool\xfe.yaml", "d");
+    let error = read_folder(&fixture.path()).unwrap_err();
+    assert!(error.to_string().contains("are both shown as `nodepool\u{fffd}.yaml`"), "{error}");
+    fixture.git(&["add", "--all"]);
+    fixture.git(&["commit", "--quiet", "--message", "Three"]);
+    let error = read_revision(&fixture.path(), "main").unwrap_err();
+    assert!(error.to_string().contains("are both shown as `nodepool\u{fffd}.yaml`"), "{error}");
+    assert_eq!(error.hint().as_deref(), Some("rename one of them"));
+}
+
 #[test]
 fn a_bare_repository_is_only_itself() {
     let fixture = Fixture::new();

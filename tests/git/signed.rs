@@ -344,6 +344,38 @@ fn a_merge_answers_for_what_its_parents_do_not_bring() {
     assert_eq!(paths(between.commits.last().unwrap()), ["a.yaml"]);
 }
 
+/// A merge of three could take what the oldest of them had, and nothing would differ from its first parent.
+#[test]
+fn a_merge_of_three_answers_for_what_it_undoes() {
+    let fixture = Fixture::new();
+    let old = fixture.commit("Old", &[("cutlist.yaml", "old"), ("a.yaml", "a")]);
+    let base = fixture.commit("Strict", &[("cutlist.yaml", "strict"), ("a.yaml", "a")]);
+    let tree = |commit: &str| fixture.git(&["rev-parse", &format!("{commit}^{{tree}}")]);
+    let made = |name: &str, tree: &str, parents: &[&str]| {
+        let parents = parents.iter().flat_map(|parent| ["-p", *parent]);
+        fixture.git(&["commit-tree", tree, "-m", name].into_iter().chain(parents).collect::<Vec<_>>())
+    };
+    let beside = made("Beside", &tree(&old), &[&old]);
+    let history = SignedHistory::open(&fixture.path()).unwrap();
+    let changed = |head: &str| {
+        let between = history.between(Some(&base), head).unwrap();
+        let last = between.commits.into_iter().next_back().unwrap();
+        (last.before != Some(last.after), last.paths)
+    };
+    for parents in [[&old, &base, &beside], [&base, &old, &beside], [&beside, &old, &base]] {
+        let octopus = made("Undo", &tree(&old), &parents.map(String::as_str));
+        assert_eq!(changed(&octopus), (true, vec!["cutlist.yaml".to_owned()]), "{parents:?}");
+        // One that brings what its parents bring together brings nothing itself.
+        let octopus = made("Merge", &tree(&base), &parents.map(String::as_str));
+        assert_eq!(changed(&octopus), (false, Vec::new()), "{parents:?}");
+    }
+    let more: Vec<String> = (0..40).map(|number| made(&number.to_string(), &tree(&old), &[&old])).collect();
+    let many = made("Many", &tree(&old), &more.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(changed(&many), (false, Vec::new()), "each of them is so already");
+    let many = made("More", &tree(&old), &more.iter().chain([&base]).map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(changed(&many), (true, vec!["cutlist.yaml".to_owned()]));
+}
+
 /// The files of the operator: Ada is of the platform team, Bob commits, the forge merges.
 fn operators(folder: &Path) -> [Signer; 3] {
     let signers = [Signer::new(1), Signer::new(2), Signer::new(3)];

@@ -394,3 +394,25 @@ fn texts(folder: &Path) -> Vec<String> {
     };
     paths.iter().flat_map(text).collect()
 }
+
+/// What is a guess is left to people, in pools and classes, and what differs only in its look is written.
+#[test]
+fn fixes_are_no_guesses() {
+    let target = tempfile::tempdir().unwrap();
+    program::copy(&super::folder().join("guesses").join("input"), target.path());
+    let before = std::fs::read_to_string(target.path().join("pools.yaml")).unwrap();
+    lint(target.path(), &[".", "--fix"]);
+    let after = std::fs::read_to_string(target.path().join("pools.yaml")).unwrap();
+    let changed: Vec<&str> =
+        before.lines().zip(after.lines()).filter(|(old, new)| old != new).map(|(_, new)| new.trim()).collect();
+    let expected = [
+        "- { key: karpenter.k8s.aws/instance-category, operator: In, values: [c, m, r] }",
+        "- { key: node.kubernetes.io/instance-type, operator: In, values: [c7g.xlarge, m6i.large] }",
+    ];
+    assert_eq!(changed, expected);
+    // What a replacement wrote stands elsewhere: nothing is written there.
+    let target = tempfile::tempdir().unwrap();
+    program::copy(&super::folder().join("replacements").join("input"), target.path());
+    let (text, _) = lint(target.path(), &[".", "--fix"]);
+    assert!(text.contains("`weight`") && !text.contains("\nfixed: "), "{text}");
+}

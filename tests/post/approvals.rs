@@ -122,6 +122,78 @@ fn an_approval_outlives_a_forge_that_is_away_and_a_process_that_ends() {
     }
 }
 
+/// Somebody pushes a commit that changes no file.
+fn push(desk: &mut Desk) {
+    let repository = git2::Repository::open(desk.remote()).unwrap();
+    let before = repository.find_commit(git2::Oid::from_str(&desk.head).unwrap()).unwrap();
+    let (author, tree) = (before.author(), before.tree().unwrap());
+    let head = repository.commit(None, &author, &author, "Once more", &tree, &[&before]).unwrap();
+    repository.reference(desk.forge.head, head, true, "pushed").unwrap();
+    desk.head = head.to_string();
+    desk.opens();
+}
+
+#[test]
+fn an_approval_is_for_the_head_that_it_was_given_for() {
+    for forge in FORGES {
+        let mut desk = stage(forge, "a-change");
+        desk.look(ASKS);
+        let digest = waiting(&desk);
+        desk.says("writer", &format!("/cutlist approve {digest}"));
+        desk.look(ASKS);
+        assert_eq!(desk.status("cutlist/blue/approval").unwrap(), approved("writer", &digest), "{}", forge.name);
+        push(&mut desk);
+        desk.look(ASKS);
+        assert_eq!(waiting(&desk), digest, "{}: the same plan, and another head", forge.name);
+        desk.says("writer", &format!("/cutlist approve {digest}"));
+        desk.look(ASKS);
+        assert_eq!(desk.status("cutlist/blue/approval").unwrap(), approved("writer", &digest), "{}", forge.name);
+    }
+}
+
+/// Whoever opened it is not the only one who may have made it.
+#[test]
+fn who_made_a_commit_or_pushed_one_does_not_approve_it() {
+    let [author, writer] = [Some("author"), Some("writer")];
+    let cases: [(&[[Option<&'static str>; 2]], &[&'static str], &str); 5] = [
+        (&[[author; 2], [writer; 2]], &[], "has no commit in it"),
+        (&[[author; 2], [author, writer], [writer, author]], &[], "has no commit in it"),
+        (&[[author; 2]], &["writer"], "has no commit in it"),
+        (&[[author; 2], [None, author]], &[], "is no address of an account"),
+        (&[[author; 2], [author, None]], &[], "is no address of an account"),
+    ];
+    for forge in FORGES {
+        for (commits, pushers, why) in cases {
+            let mut desk = stage(forge, "a-change");
+            {
+                let mut world = desk.server.world();
+                (world.commits, world.pushers) = (commits.to_vec(), pushers.to_vec());
+                // What is pushed to a fork GitHub tells to the fork.
+                world.pull_requests[0]["head"]["repo"]["id"] = json!(1);
+            }
+            desk.look(ASKS);
+            let digest = waiting(&desk);
+            desk.says("writer", &format!("/cutlist approve {digest}"));
+            desk.server.world().pull_requests[0]["head"]["repo"]["id"] = json!(1);
+            desk.look(ASKS);
+            assert_eq!(waiting(&desk), digest, "{}: {commits:?} {pushers:?}", forge.name);
+            assert!(answers(&desk)[0].contains(why), "{}: {:?}", forge.name, answers(&desk));
+            if forge.name == "github" {
+                assert_eq!(super::described::complaints_of(&desk.server), Vec::<String>::new());
+            }
+
+            // One who made nothing of it, whoever else did.
+            desk.server.world().commits = vec![[author; 2]];
+            desk.server.world().pushers.clear();
+            push(&mut desk);
+            desk.look(ASKS);
+            desk.says("writer", &format!("/cutlist approve {digest}"));
+            desk.look(ASKS);
+            assert_eq!(desk.status("cutlist/blue/approval").unwrap(), approved("writer", &digest), "{}", forge.name);
+        }
+    }
+}
+
 /// Two processes that review one repository.
 #[test]
 fn two_reviewers_answer_once() {
@@ -155,5 +227,28 @@ fn a_command_in_the_second_of_the_last_look_is_obeyed() {
         desk.server.world().comment_by("writer", "/cutlist plan");
         until("the second answer", || answers(&desk).len() == 2);
         stopped(child);
+    }
+}
+
+/// Of some forges a thumb moves the moment of a change, as an edit does.
+#[test]
+fn a_reaction_takes_no_approval_back() {
+    for forge in FORGES {
+        let desk = stage(forge, "a-change");
+        desk.look(ASKS);
+        let digest = waiting(&desk);
+        desk.says("writer", &format!("/cutlist approve {digest}"));
+        let react = || {
+            let mut world = desk.server.world();
+            let all: Vec<u64> = world.comments.iter().map(|it| it.id).collect();
+            world.reacted.extend(all);
+        };
+        // Before the command is seen, and when it is answered.
+        for _ in 0..2 {
+            react();
+            desk.look(ASKS);
+            assert_eq!(desk.status("cutlist/blue/approval").unwrap(), approved("writer", &digest), "{}", forge.name);
+        }
+        assert_eq!(answers(&desk).len(), 1, "{}", forge.name);
     }
 }

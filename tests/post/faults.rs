@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::forges::FORGES;
+use super::forges::{FORGES, GITHUB};
 use super::previews::{commit, preview};
 use super::server::{Answer, Harm, Server};
 use super::{assert_once, assert_posted, stage};
@@ -176,5 +176,22 @@ fn a_write_is_given_up_when_the_time_to_wait_is_over() {
             ran.stderr
         );
         assert!(ran.stderr.contains("it may pass") && !ran.stderr.contains("may not do this"), "{}", ran.stderr);
+    }
+}
+
+/// That checks are not allowed is no fault; that a limit was reached, or that the token ran out, is.
+#[test]
+fn a_check_that_could_not_be_made_is_told_from_one_that_is_not_allowed() {
+    let used_up = message(403, "API rate limit exceeded").with("x-ratelimit-remaining", "0");
+    for (answer, code) in [
+        (message(403, "Resource not accessible by integration"), 0),
+        (used_up.with("x-ratelimit-reset", "9999999999"), 1),
+        (message(401, "Bad credentials"), 1),
+    ] {
+        let (server, desk) = stage(GITHUB);
+        server.harm("POST", "check-runs", 9, Harm::Answer(answer));
+        let ran = desk.post_with(&preview(1, 1), &["--max-wait", "1s"]);
+        assert_eq!(ran.code, code, "{}", ran.stderr);
+        assert_eq!(ran.stderr.contains("no check"), code == 0, "{}", ran.stderr);
     }
 }

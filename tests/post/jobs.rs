@@ -97,3 +97,16 @@ fn a_forge_without_encryption_is_allowed_by_a_variable() {
         assert_eq!(ran.code, code, "{value:?}: {}", ran.stderr);
     }
 }
+
+/// A required status is waited for on the commit of a merge queue as well, which is of no pull request.
+#[test]
+fn the_commit_of_a_merge_queue_has_a_status_and_no_comment() {
+    let queued = ("GITHUB_REF", "refs/heads/gh-readonly-queue/main/pr-7-0123456789");
+    let in_queue = [&GITHUB[..], &[queued, ("GITHUB_EVENT_NAME", "merge_group")]].concat();
+    for (variables, arguments) in [(in_queue, &[][..]), (GITHUB.to_vec(), &["--commit-only"])] {
+        let ran = job(&variables, arguments);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        assert!(ran.stdout.starts_with("no pull request of acme/nodes"), "{}", ran.stdout);
+        assert!(ran.stdout.contains("status cutlist/prod/eu") && ran.stdout.contains("no comment"), "{}", ran.stdout);
+    }
+}

@@ -22,7 +22,7 @@ mod slack;
 
 use forges::{FORGES, Forge, GITHUB};
 use previews::{Desk, commit, ended, preview, target};
-use server::{Server, World};
+use server::{Answer, Harm, Server, World};
 
 fn stage(forge: Forge) -> (Server, Desk) {
     let server = Server::start(forge.router);
@@ -293,4 +293,91 @@ fn annotations_go_fifty_at_a_time() {
     );
     let most = world.requests.iter().filter_map(|it| it.body["output"]["annotations"].as_array()).map(Vec::len).max();
     assert_eq!(most, Some(50));
+}
+
+/// Whoever may write on a forge may edit what stands there in our name.
+#[test]
+fn what_somebody_wrote_in_our_comment_does_not_stay() {
+    for forge in FORGES {
+        let (server, desk) = stage(forge);
+        assert_posted(&desk.post(&preview(1, 2)), forge);
+        let written = server.world().comments[0].body.clone();
+        for edited in [
+            written.replace("**2 created**", "### All fine, approved"),
+            written.lines().take(2).chain(["### All fine, approved"]).collect::<Vec<_>>().join("\n"),
+        ] {
+            assert_ne!(edited, written);
+            server.world().comments[0].body = edited;
+            assert_posted(&desk.post(&preview(1, 2)), forge);
+            assert_eq!(server.world().comments[0].body, written, "{}", forge.name);
+        }
+        let writes = server.world().writes().len();
+        server.world().comments[0].body = written.replace('\n', "\r\n");
+        assert_posted(&desk.post(&preview(1, 2)), forge);
+        assert_eq!(server.world().writes().len(), writes, "{}: it is as it was", forge.name);
+    }
+}
+
+/// A status says in other characters what a forge does not take.
+#[test]
+fn names_with_emoji_have_a_status() {
+    for forge in FORGES {
+        let (server, desk) = stage(forge);
+        let mut preview = preview(1, 1);
+        preview["targets"][0]["environment"] = "\u{1f7e2} eu".into();
+        preview["targets"][0]["headline"] = "pools/\u{1f389}.yaml is wrong".into();
+        assert_posted(&desk.post(&preview), forge);
+        assert_posted(&desk.post(&preview), forge);
+        let world = server.world();
+        assert_eq!(world.statuses.len(), 1, "{}: it stands already", forge.name);
+        let expected = if forge.name == "github" { "cutlist/prod/U+1F7E2 eu" } else { "cutlist/prod/\u{1f7e2} eu" };
+        assert_eq!(world.statuses[0].context, expected);
+    }
+}
+
+/// What a change would do is of no use below one that was merged.
+#[test]
+fn a_late_job_says_nothing_below_what_is_closed() {
+    for forge in FORGES {
+        let (server, desk) = stage(forge);
+        server.world().is_closed = true;
+        let ran = desk.post(&preview(1, 1));
+        assert_posted(&ran, forge);
+        assert!(ran.stderr.contains("the pull request is closed"), "{}: {}", forge.name, ran.stderr);
+        let world = server.world();
+        assert!(world.comments.is_empty() && world.statuses.len() == 1, "{}: the commit has its status", forge.name);
+    }
+}
+
+/// Somebody removes our comment between the list and the change of it.
+#[test]
+fn a_comment_that_is_gone_is_begun_again() {
+    for forge in FORGES {
+        let (server, desk) = stage(forge);
+        assert_posted(&desk.post(&preview(1, 1)), forge);
+        for method in ["PATCH", "PUT"] {
+            let gone = Answer::of(404, serde_json::json!({ "message": "Not Found" }));
+            server.harm(method, "", 1, Harm::Answer(gone));
+        }
+        assert_posted(&desk.post(&preview(2, 2)), forge);
+        assert_once(&server.world(), forge, 2, &commit(2));
+    }
+}
+
+#[test]
+fn statuses_of_many_clusters_are_listed_once() {
+    for forge in FORGES {
+        let (server, desk) = stage(forge);
+        let mut preview = preview(1, 1);
+        let clusters = ["a", "b", "c", "d", "e"];
+        preview["targets"].as_array_mut().unwrap().extend(clusters.map(|cluster| target(cluster, 1)));
+        for _ in 0..2 {
+            let before = server.world().requests.len();
+            assert_posted(&desk.post(&preview), forge);
+            let world = server.world();
+            let is_list = |it: &&server::Request| it.method == "GET" && it.path.contains("/commits/");
+            let lists = world.requests[before..].iter().filter(is_list).filter(|it| !it.path.contains("check-runs"));
+            assert_eq!((lists.count(), world.statuses.len()), (1, 6), "{}", forge.name);
+        }
+    }
 }

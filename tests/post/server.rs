@@ -86,10 +86,18 @@ pub struct World {
     pub pull_requests: Vec<Value>,
     /// Comments that were changed after they were written.
     pub edited: std::collections::BTreeSet<u64>,
+    /// Comments to which somebody reacted; of one forge that looks like a change of the comment.
+    pub reacted: std::collections::BTreeSet<u64>,
     pub last_id: u64,
+    /// Author and committer of each commit of pull request 7, `None` for an address that is nobody's; none listed: one by its author.
+    pub commits: Vec<[Option<&'static str>; 2]>,
+    /// Who pushed to it beside its author.
+    pub pushers: Vec<&'static str>,
     /// The commit that pull request 7 is at, where none is in the list above; a test may hold it.
     pub head: String,
     pub is_head_held: bool,
+    /// And whether it was closed.
+    pub is_closed: bool,
     /// Who is in the team acme/platform, which may be one that this account does not see.
     pub team: std::collections::BTreeSet<String>,
     pub hides_team: bool,
@@ -120,10 +128,18 @@ impl World {
         self.comments.iter().filter(|it| it.author == author && !it.is_hidden).collect()
     }
 
+    /// Author and committer of each commit of pull request 7.
+    pub fn makers(&self) -> Vec<[Option<&'static str>; 2]> {
+        if self.commits.is_empty() { vec![[Some("author"); 2]] } else { self.commits.clone() }
+    }
+
+    pub fn is_edited(&self, comment: &Comment) -> bool {
+        comment.edits > 0 || self.edited.contains(&comment.id)
+    }
+
     /// When it was written and changed.
     pub fn moments(&self, comment: &Comment) -> [Value; 2] {
-        let is_edited = comment.edits > 0 || self.edited.contains(&comment.id);
-        [json!("t0"), json!(if is_edited { "t1" } else { "t0" })]
+        [json!("t0"), json!(if self.is_edited(comment) { "t1" } else { "t0" })]
     }
 
     /// The newest of a commit.
@@ -281,7 +297,7 @@ pub fn pull_requests(world: &World, request: &Request) -> Answer {
 /// Pull request 7, with as many comments as there are.
 pub fn pull_request(world: &World) -> Option<Answer> {
     let of_both = json!({
-        "number": 7, "iid": 7, "state": "open", "user": { "login": "author" }, "author": { "username": "author" },
+        "number": 7, "iid": 7, "state": if world.is_closed { "closed" } else { "open" }, "user": { "login": "author" }, "author": { "username": "author" },
         "updated_at": "t1", "head": { "sha": world.head, "ref": "change", "repo": { "id": 2 }, "repo_id": 2 },
         "base": { "ref": "main", "sha": "x", "repo": { "id": 1 }, "repo_id": 1 }, "merged_at": null,
         "merge_commit_sha": null, "sha": world.head, "source_branch": "change", "target_branch": "main",
@@ -291,6 +307,17 @@ pub fn pull_request(world: &World) -> Option<Answer> {
     shown["comments"] = json!(world.comments.len());
     shown["user_notes_count"] = json!(world.comments.len());
     Some(Answer::of(200, shown))
+}
+
+/// The commits of pull request 7 as GitHub and Gitea list them.
+pub fn commits(world: &World) -> Vec<Value> {
+    let person = |name: Option<&str>| name.map_or(Value::Null, |name| json!({ "login": name }));
+    let address = |name: Option<&str>| json!({ "email": format!("{}@example.com", name.unwrap_or("stranger")) });
+    let commit = |[author, committer]: [Option<&str>; 2]| {
+        json!({ "sha": "c0ffee0000", "author": person(author), "committer": person(committer),
+                "commit": { "author": address(author), "committer": address(committer) } })
+    };
+    world.makers().into_iter().map(commit).collect()
 }
 
 /// The newest status of each context of a commit.

@@ -9,6 +9,7 @@
 #[path = "../program/at_once.rs"]
 mod at_once;
 mod canaries;
+mod doubtful;
 mod drift;
 mod fleet;
 mod kept;
@@ -90,6 +91,11 @@ fn clusters_are_named() {
     let folder = laid_out(&root().join("a-change"));
     let ran = cutlist(folder.path(), MERGE);
     assert!(ran.code == 2 && ran.stderr.contains("--cluster NAME=SNAPSHOT"), "{}", ran.transcript());
+    // Where 2 means changes, a mistake is none.
+    let detailed = cutlist(folder.path(), MERGE.into_iter().chain(["--detailed-exitcode"]));
+    assert!(detailed.code == 1 && detailed.stderr.contains("--cluster NAME=SNAPSHOT"), "{}", detailed.transcript());
+    let misspelt = preview(folder.path(), &["--detailed-exitcode", "--definitons", "blue=."]);
+    assert_eq!(misspelt.code, 1, "{}", misspelt.transcript());
     let unknown = preview(folder.path(), &["--definitions", "bleu=."]);
     assert!(unknown.code == 2 && unknown.stderr.contains("did you mean blue?"), "{}", unknown.transcript());
     let outside = preview(folder.path(), &["--definitions", "blue=../.."]);

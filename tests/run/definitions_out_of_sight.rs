@@ -110,6 +110,28 @@ async fn a_pool_whose_file_becomes_a_link_stays_with_its_nodes() {
     }
 }
 
+/// A pointer of Git LFS, and what is encrypted, stand for the file.
+#[tokio::test(start_paused = true)]
+async fn a_pool_whose_file_holds_no_object_any_more_stays_with_its_nodes() {
+    let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 12345\n";
+    for text in [
+        pointer,
+        "$ANSIBLE_VAULT;1.1;AES256\n62313365396662343061\n",
+        "-----BEGIN PGP MESSAGE-----\n\nhQEM\n",
+        "a: b\n",
+    ] {
+        let mut stage = with_two_pools(EXTRA).await;
+        let rest = POOL.replacen("name: default", "name: other", 1);
+        stage.script.commit("stands in", &[("pool.yaml", &rest), (EXTRA, text), ("cutlist.yaml", SETTINGS)]);
+        stage.run_for(1500).await;
+        assert_eq!((pools(&stage), stage.snapshot().nodes.len(), removals(&stage)), (2, 4, 0), "{text}");
+        // Without a document nothing stands for anything.
+        stage.script.commit("gone", &[("pool.yaml", &rest), (EXTRA, "# nothing\n"), ("cutlist.yaml", SETTINGS)]);
+        stage.run_for(1500).await;
+        assert_eq!(pools(&stage), 1, "{text}");
+    }
+}
+
 /// A link that leads nowhere for years is no reason to keep what was defined elsewhere.
 #[tokio::test(start_paused = true)]
 async fn what_was_defined_elsewhere_goes() {
@@ -132,4 +154,46 @@ async fn settings_that_are_a_link_are_no_settings() {
     stage.run_for(3600).await;
     assert_eq!(stage.count(|event| matches!(event, Event::RevisionRefused { .. })), 1);
     assert_eq!((pools(&stage), removals(&stage)), (2, 0));
+}
+
+const KUSTOMIZATION: &str = "resources:\n- pool.yaml\n- https://github.com/acme/pools//extra?ref=v1\n";
+
+/// What is taken from elsewhere is not read, and may be what is in no file any more.
+#[tokio::test(start_paused = true)]
+async fn a_pool_that_moves_to_another_repository_stays_with_its_nodes() {
+    let rest = POOL.replacen("name: default", "name: other", 1);
+    let own = [("pool.yaml", rest.as_str()), ("cutlist.yaml", SETTINGS)];
+    let with = [own[0], own[1], ("kustomization.yaml", KUSTOMIZATION)];
+    let ways = [(&with[..], Vec::new()), (&own[..], vec![not_read("shared", Standing::Submodule)])];
+    for (files, more) in ways {
+        let mut stage = with_two_pools(EXTRA).await;
+        stage.script.commit_with("moved", files, more.clone());
+        // Also for a process that comes later, and after another commit.
+        for message in ["again", "and again"] {
+            stage.run_for(1500).await;
+            assert_eq!((pools(&stage), stage.snapshot().nodes.len(), removals(&stage)), (2, 4, 0), "{message}");
+            stage.restart();
+            stage.run_for(1500).await;
+            assert_eq!((pools(&stage), removals(&stage)), (2, 0), "{message}");
+            let noted: Vec<(&str, &str)> = files.iter().copied().chain([("notes.yaml", message)]).collect();
+            stage.script.commit_with(message, &noted, more.clone());
+        }
+        stage.script.commit("gone", &own);
+        stage.run_for(1500).await;
+        assert_eq!(pools(&stage), 1, "what left Git goes");
+    }
+}
+
+/// A submodule that was there all the time brings nothing new.
+#[tokio::test(start_paused = true)]
+async fn what_is_removed_beside_an_old_submodule_goes() {
+    let mut stage = with_two_pools(EXTRA).await;
+    let (rest, extra) = (POOL.replacen("name: default", "name: other", 1), extra());
+    let own = [("pool.yaml", rest.as_str()), ("cutlist.yaml", SETTINGS), (EXTRA, extra.as_str())];
+    stage.script.commit_with("beside", &own, vec![not_read("shared", Standing::Submodule)]);
+    stage.run_for(600).await;
+    assert_eq!(pools(&stage), 2);
+    stage.script.commit_with("without", &own[..2], vec![not_read("shared", Standing::Submodule)]);
+    stage.run_for(1500).await;
+    assert_eq!(pools(&stage), 1);
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use cutlist::adapters::aws::user_data::{Bootstrap, Cluster, UserDataError, render};
 use cutlist::api::ec2_node_class::{AmiFamily, InstanceStorePolicy};
+use cutlist::core::catalog::user_data::{Bootstrap, Cluster, UserDataError, render};
 use proptest::collection::vec;
 use proptest::prelude::{ProptestConfig, Strategy, any, proptest};
 use proptest::sample::select;

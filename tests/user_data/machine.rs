@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cutlist::adapters::aws::user_data::{Bootstrap, registers_itself_with};
 use cutlist::api::ec2_node_class::AmiFamily;
+use cutlist::core::catalog::user_data::{Bootstrap, registers_itself_with};
 use toml_edit::DocumentMut;
 
 /// The node that registers.

@@ -13,8 +13,8 @@ mod machine;
 
 use std::path::{Path, PathBuf};
 
-use cutlist::adapters::aws::user_data::{Bootstrap, UserData, UserDataError, render};
 use cutlist::api::ec2_node_class::{AmiFamily, EC2NodeClass};
+use cutlist::core::catalog::user_data::{Bootstrap, UserData, UserDataError, render};
 use serde::Deserialize;
 
 struct Case {

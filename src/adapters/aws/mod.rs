@@ -1,7 +1,7 @@
 //! EC2. What decides is plain types and is built and tested without the AWS SDK; the SDK itself is behind the Cargo feature `aws`.
 //!
 //! [`api`] is every call as a trait over plain data, and `calls` makes them through the SDK; [`resolution`] finds what an EC2NodeClass
-//! selects; [`user_data`] and [`launch_templates`] are what a machine is told, [`fleet`] is what a launch asks for; [`instances`]
+//! selects; [`launch_templates`] are what a machine is told, [`fleet`] is what a launch asks for; [`instances`]
 //! reads the instances; [`catalog`] is what is sold; [`throttle`], [`shortages`] and [`addresses`] remember what EC2 has little of.
 
 pub mod addresses;
@@ -20,4 +20,3 @@ pub mod refusals;
 pub mod resolution;
 pub mod shortages;
 pub mod throttle;
-pub mod user_data;

@@ -37,6 +37,7 @@ mod machines;
 mod merge;
 mod objects;
 mod pods;
+mod preemption;
 mod random;
 mod reservations;
 mod saved;

@@ -205,6 +205,7 @@ impl World {
             self.collect_orphans();
             self.reconcile_daemons();
             self.schedule();
+            self.preempt();
             self.reconcile_budgets();
             if self.generation == before {
                 return;

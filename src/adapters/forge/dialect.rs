@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::http::{Credential, HttpError, Request, Secret, SecretError, SecretSource};
+use super::makers::MadeCommit;
 
 /// A repository on a forge. Names as they are, not encoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +27,8 @@ impl std::str::FromStr for RepositoryName {
                 && part != ".."
                 && !part.contains(|it: char| it.is_whitespace() || it.is_control() || "?#%\\".contains(it))
         };
-        match text.trim_matches('/').rsplit_once('/') {
+        let text = text.trim_matches('/');
+        match text.strip_suffix(".git").unwrap_or(text).rsplit_once('/') {
             Some((owner, name)) if is_name(name) && owner.split('/').all(is_name) => {
                 Ok(Self { owner: owner.to_owned(), name: name.to_owned() })
             }
@@ -147,8 +149,39 @@ pub struct Table {
     pub comment_bytes: usize,
     pub status_characters: usize,
     pub context_characters: usize,
+    /// Whether a status may have characters beyond U+FFFF, such as most emoji.
+    pub status_takes_all_characters: bool,
     /// `None`: it has no checks.
     pub check: Option<CheckTable>,
+}
+
+impl Table {
+    /// The status as this forge takes it: characters that it would refuse are written by their numbers, so that two contexts stay two.
+    pub fn fitted(&self, status: Status) -> Status {
+        if self.status_takes_all_characters {
+            return status;
+        }
+        Status {
+            context: by_number(&status.context, self.context_characters),
+            description: by_number(&status.description, self.status_characters),
+            ..status
+        }
+    }
+}
+
+/// At most so many characters, none of them beyond U+FFFF.
+fn by_number(text: &str, characters: usize) -> String {
+    if text.chars().all(|it| u32::from(it) <= 0xffff) {
+        return text.to_owned();
+    }
+    let mut written = String::new();
+    for character in text.chars() {
+        match u32::from(character) {
+            number @ 0x1_0000.. => written.push_str(&format!("U+{number:X}")),
+            _ => written.push(character),
+        }
+    }
+    written.chars().take(characters).collect()
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -259,11 +292,29 @@ pub trait Dialect: Send + Sync {
     /// Where Git finds the head, also of a fork.
     fn head_reference(&self, number: u64) -> String;
 
+    /// The commits of a pull request, with who made each.
+    fn commits(&self, number: u64, page: u32) -> Request;
+    fn read_commits(&self, answer: &Value) -> Option<Vec<MadeCommit>>;
+    /// As many are listed at most.
+    fn commits_max(&self) -> usize;
+    /// What was pushed to it, and by whom; `None`: there are no more pages.
+    fn pushes(&self, pull_request: &PullRequest, page: u32) -> Option<Request>;
+    /// Of one item of that list, if it is a push.
+    fn read_pusher(&self, item: &Value) -> Option<String>;
+
     fn comments(&self, number: u64, page: u32) -> Request;
     fn read_comment(&self, answer: &Value) -> Option<Comment>;
     fn create_comment(&self, number: u64, body: &str) -> Request;
     fn edit_comment(&self, number: u64, id: u64, body: &str) -> Request;
     fn remove_comment(&self, number: u64, id: u64) -> Request;
+    /// Asks of these comments, which changed in some way, whether somebody edited them. `None`: a comment says so itself.
+    fn edits(&self, _comments: &[u64]) -> Option<Request> {
+        None
+    }
+    /// Those of them that nobody edited, by the answer to it.
+    fn read_unedited(&self, _answer: &Value, _comments: &[u64]) -> Vec<u64> {
+        Vec::new()
+    }
     /// `None`: this forge hides nothing.
     fn hide_comment(&self, _comment: &Comment) -> Option<Request> {
         None
@@ -272,7 +323,20 @@ pub trait Dialect: Send + Sync {
     fn statuses(&self, commit: &str, page: u32) -> Request;
     /// The newest of each context.
     fn read_statuses(&self, answer: &Value) -> Vec<Status>;
-    fn set_status(&self, commit: &str, status: &Status) -> Request;
+    /// `place`: that of [`Dialect::read_status_place`], where it is known.
+    fn set_status(&self, commit: &str, status: &Status, place: Option<&Value>) -> Request;
+    /// Whether a status has a place beside its commit, which a pull request tells.
+    fn has_status_places(&self) -> bool {
+        false
+    }
+    /// Where statuses of the head of a pull request go.
+    fn read_status_place(&self, _answer: &Value) -> Option<Value> {
+        None
+    }
+    /// Whether the refusal of a status says that nothing of the repository has its commit.
+    fn has_no_place(&self, _error: &HttpError) -> bool {
+        false
+    }
     /// Who set it, by the answer to it.
     fn read_status_creator(&self, answer: &Value) -> Option<String>;
     /// Whether the refusal of a status says that it stands already.
@@ -352,9 +416,41 @@ pub struct Found {
     pub url: Option<String>,
     pub repository: Option<String>,
     pub pull_request: Option<u64>,
+    /// The commit is that of a merge queue: it is of no pull request, and must have the statuses that pull requests must have.
+    pub is_merge_queue: bool,
     /// Where the job can be read.
     pub link: Option<String>,
 }
 
 /// Reads variables of the environment.
 pub type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_has_only_characters_that_the_forge_takes() {
+        let table = |status_takes_all_characters| Table {
+            comment_characters: 1,
+            comment_bytes: 1,
+            status_characters: 20,
+            context_characters: 20,
+            status_takes_all_characters,
+            check: None,
+        };
+        let of = |context: &str, description: &str| Status {
+            context: context.to_owned(),
+            state: State::Success,
+            description: description.to_owned(),
+            link: None,
+        };
+        let status = of("cutlist/\u{1f7e2}", "\u{1f389}\u{1f389}\u{1f389} grün · plan");
+        assert_eq!(table(true).fitted(status.clone()), status);
+        assert_eq!(table(false).fitted(status), of("cutlist/U+1F7E2", "U+1F389U+1F389U+1F38"));
+        // Two clusters are two.
+        let context = |text: &str| table(false).fitted(of(text, "")).context;
+        assert_ne!(context("\u{1f7e2}"), context("\u{1f534}"));
+        assert_eq!(context("grün \u{2713}"), "grün \u{2713}");
+    }
+}

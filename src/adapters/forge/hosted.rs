@@ -16,7 +16,7 @@ use super::dialect::{
 use super::http::{Answer, Client, Credential, HttpError, Request, tag};
 
 /// Pages of a list; behind them nothing is looked for. A pull request with 5,000 comments is no longer read by anybody.
-const PAGES_MAX: u32 = 50;
+pub(super) const PAGES_MAX: u32 = 50;
 /// A forge hears of a push up to some seconds later than those it tells of it.
 const UNKNOWN_FOR: [Duration; 5] = [
     Duration::from_millis(500),
@@ -33,6 +33,10 @@ const TAGS_MAX: usize = 64;
 const MEMBER_FOR: SignedDuration = SignedDuration::from_mins(5);
 const NO_MEMBER_FOR: SignedDuration = SignedDuration::from_secs(30);
 const MEMBERS_MAX: usize = 1_000;
+/// Comments of which one request asks whether they were edited.
+const EDITS_AT_ONCE: usize = 50;
+/// Commits of which it is known where their statuses go.
+const PLACES_MAX: usize = 1_000;
 /// Requests on the way to whether somebody is in a team.
 const TEAM_STEPS_MAX: usize = 4;
 
@@ -42,6 +46,11 @@ pub enum ForgeError {
     Http(#[from] HttpError),
     #[error("the forge's answer to {0} is not what its documentation says")]
     Answer(&'static str),
+    /// GraphQL says what is wrong in an answer that looks like any other.
+    #[error("the forge refused {what}: {message}")]
+    Refused { what: &'static str, message: String, may_pass: bool },
+    #[error("there is no pull request {0} here that this account sees")]
+    NoPullRequest(u64),
     #[error("no token can be made: {0}")]
     NoToken(&'static str),
     #[error("who is in {team} is not told to this account: {needs}")]
@@ -54,18 +63,28 @@ impl ForgeError {
     pub fn status(&self) -> Option<StatusCode> {
         match self {
             Self::Http(error) => error.status(),
-            Self::Answer(_) | Self::NoToken(_) | Self::TeamNotTold { .. } | Self::NoTeamName { .. } => None,
+            Self::Answer(_)
+            | Self::Refused { .. }
+            | Self::NoPullRequest(_)
+            | Self::NoToken(_)
+            | Self::TeamNotTold { .. }
+            | Self::NoTeamName { .. } => None,
         }
     }
 
     /// Whether it may get better by itself, with time.
     pub fn may_pass(&self) -> bool {
-        matches!(self, Self::Http(error) if error.may_pass())
+        match self {
+            Self::Http(error) => error.may_pass(),
+            Self::Refused { may_pass, .. } => *may_pass,
+            _ => false,
+        }
     }
 
-    /// Whether it will not get better without somebody who changes a permission.
+    /// Whether it will not get better without somebody who changes a permission. A rate limit looks alike and passes, and a token that
+    /// ran out is no lack of a permission.
     pub fn is_denied(&self) -> bool {
-        matches!(self.status(), Some(StatusCode::FORBIDDEN | StatusCode::UNAUTHORIZED))
+        self.status() == Some(StatusCode::FORBIDDEN) && !self.may_pass()
     }
 }
 
@@ -84,7 +103,7 @@ pub struct Looks {
 
 pub struct HostedRepository {
     client: Client,
-    dialect: Box<dyn Dialect>,
+    pub(super) dialect: Box<dyn Dialect>,
     access: Access,
     token: tokio::sync::Mutex<Option<Token>>,
     account: OnceCell<String>,
@@ -92,12 +111,15 @@ pub struct HostedRepository {
     known: Mutex<BTreeMap<String, String>>,
     /// Who is in which team, and when that was told.
     members: Mutex<BTreeMap<(Team, String), (bool, Timestamp)>>,
+    /// Where statuses of a commit go. What is known first stays: all statuses of a commit go to one place.
+    places: Mutex<BTreeMap<String, Value>>,
 }
 
 impl HostedRepository {
     pub fn new(client: Client, dialect: Box<dyn Dialect>, access: Access) -> Self {
-        let (known, members) = (Mutex::default(), Mutex::default());
-        Self { client, dialect, access, token: tokio::sync::Mutex::default(), account: OnceCell::new(), known, members }
+        let (known, members, places) = (Mutex::default(), Mutex::default(), Mutex::default());
+        let (token, account) = (tokio::sync::Mutex::default(), OnceCell::new());
+        Self { client, dialect, access, token, account, known, members, places }
     }
 
     pub fn table(&self) -> &'static Table {
@@ -108,6 +130,7 @@ impl HostedRepository {
     pub async fn account(&self) -> Result<&str, ForgeError> {
         let ask = || async {
             let answer = self.ask(&self.dialect.account()).await?;
+            refused_in(&answer, "to say who we are")?;
             self.dialect.read_account(&answer.body).ok_or(ForgeError::Answer("who we are"))
         };
         self.account.get_or_try_init(ask).await.map(String::as_str)
@@ -124,8 +147,35 @@ impl HostedRepository {
     }
 
     pub async fn pull_request(&self, number: u64) -> Result<PullRequest, ForgeError> {
-        let answer = self.ask_for_what_is_new(&self.dialect.pull_request(number)).await?;
-        self.dialect.read_pull_request(&answer.body).ok_or(ForgeError::Answer("a pull request"))
+        let answer = match self.ask_for_what_is_new(&self.dialect.pull_request(number)).await {
+            Err(error) if error.status() == Some(StatusCode::NOT_FOUND) => {
+                return Err(ForgeError::NoPullRequest(number));
+            }
+            answer => answer?,
+        };
+        let read = self.dialect.read_pull_request(&answer.body).ok_or(ForgeError::Answer("a pull request"))?;
+        if let Some(place) = self.dialect.read_status_place(&answer.body) {
+            let mut places = self.places();
+            if places.len() >= PLACES_MAX {
+                places.pop_first();
+            }
+            places.entry(read.head.clone()).or_insert(place);
+        }
+        Ok(read)
+    }
+
+    /// Whether the pull request must be read before a status of this commit is set: it tells where that goes.
+    pub fn lacks_place(&self, commit: &str) -> bool {
+        self.dialect.has_status_places() && !self.places().contains_key(commit)
+    }
+
+    /// Whether a status was refused since neither a branch nor a job of the repository has its commit.
+    pub fn has_no_place(&self, error: &ForgeError) -> bool {
+        matches!(error, ForgeError::Http(error) if self.dialect.has_no_place(error))
+    }
+
+    fn places(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Value>> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// `None` when the list is the one that was given last.
@@ -157,6 +207,28 @@ impl HostedRepository {
         Ok(comments)
     }
 
+    /// Takes comments that changed in some way for unedited where nobody edited them: a reaction of anybody moves the same moment on some
+    /// forges. Asks of those that `matter`; what the forge does not tell may have been edited.
+    pub async fn tell_edits(
+        &self,
+        comments: &mut [Comment],
+        matters: impl Fn(&Comment) -> bool,
+    ) -> Result<(), ForgeError> {
+        let in_question: Vec<u64> =
+            comments.iter().filter(|it| it.is_edited && matters(it)).map(|comment| comment.id).collect();
+        for ids in in_question.chunks(EDITS_AT_ONCE) {
+            let Some(request) = self.dialect.edits(ids) else { return Ok(()) };
+            let unedited = match self.ask(&request).await {
+                Ok(answer) => self.dialect.read_unedited(&answer.body, ids),
+                Err(error) if error.may_pass() => return Err(error),
+                // A forge that knows no such question.
+                Err(_) => Vec::new(),
+            };
+            comments.iter_mut().filter(|it| unedited.contains(&it.id)).for_each(|it| it.is_edited = false);
+        }
+        Ok(())
+    }
+
     pub async fn create_comment(&self, number: u64, body: &str) -> Result<Comment, ForgeError> {
         let answer = self.ask(&self.dialect.create_comment(number, body)).await?;
         self.dialect.read_comment(&answer.body).ok_or(ForgeError::Answer("a new comment"))
@@ -177,7 +249,7 @@ impl HostedRepository {
     /// Folds it away; where a forge can not, removes it.
     pub async fn hide_comment(&self, number: u64, comment: &Comment) -> Result<(), ForgeError> {
         match self.dialect.hide_comment(comment) {
-            Some(request) => self.ask(&request).await.map(drop),
+            Some(request) => refused_in(&self.ask(&request).await?, "to hide a comment"),
             None => self.remove_comment(number, comment.id).await,
         }
     }
@@ -196,7 +268,8 @@ impl HostedRepository {
     }
 
     pub async fn set_status(&self, commit: &str, status: &Status) -> Result<(), ForgeError> {
-        match self.ask_for_what_is_new(&self.dialect.set_status(commit, status)).await {
+        let place = self.places().get(commit).cloned();
+        match self.ask_for_what_is_new(&self.dialect.set_status(commit, status, place.as_ref())).await {
             Err(ForgeError::Http(error)) if self.dialect.has_status_already(&error) => Ok(()),
             outcome => {
                 if let Some(creator) = self.dialect.read_status_creator(&outcome?.body) {
@@ -362,7 +435,7 @@ impl HostedRepository {
         self.ask(request).await
     }
 
-    async fn ask(&self, request: &Request) -> Result<Answer, ForgeError> {
+    pub(super) async fn ask(&self, request: &Request) -> Result<Answer, ForgeError> {
         let credential = self.credential().await?;
         match self.client.ask(request, Some(&credential)).await {
             // Taken back before its time, or the clocks differ.
@@ -405,6 +478,13 @@ impl HostedRepository {
     }
 }
 
+/// What GraphQL refused, which REST says by its status.
+fn refused_in(answer: &Answer, what: &'static str) -> Result<(), ForgeError> {
+    let Some(first) = answer.body["errors"].as_array().and_then(|errors| errors.first()) else { return Ok(()) };
+    let message = first["message"].as_str().unwrap_or("it does not say why").to_owned();
+    Err(ForgeError::Refused { what, message, may_pass: first["type"] == "RATE_LIMITED" })
+}
+
 fn list(body: Value) -> Result<Vec<Value>, ForgeError> {
     match body {
         Value::Array(items) => Ok(items),
@@ -414,7 +494,7 @@ fn list(body: Value) -> Result<Vec<Value>, ForgeError> {
 }
 
 /// `Link: <…>; rel="next"`, which all forges send.
-fn has_next(answer: &Answer) -> bool {
+pub(super) fn has_next(answer: &Answer) -> bool {
     let links = answer.headers.get_all(LINK).iter().filter_map(|it| it.to_str().ok());
     links.flat_map(|line| line.split(',')).any(|link| link.contains("rel=\"next\""))
 }

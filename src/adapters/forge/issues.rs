@@ -27,6 +27,10 @@ impl Paths {
         Request::get(format!("{}/issues/{number}/comments?{query}", self.0))
     }
 
+    pub fn commits(&self, number: u64, query: &str) -> Request {
+        Request::get(format!("{}/pulls/{number}/commits?{query}", self.0))
+    }
+
     pub fn create_comment(&self, number: u64, body: &str) -> Request {
         Request::create(format!("{}/issues/{number}/comments", self.0), json!({ "body": body }))
     }

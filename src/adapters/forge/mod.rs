@@ -4,6 +4,7 @@
 //! |---|---|
 //! | requests, time limits, patience, credentials | `http/` |
 //! | what one forge is asked, and how it answers; its limits | `github/`, `gitea/`, `gitlab/`, each a [`Dialect`] |
+//! | who made the commits of a pull request | `makers.rs` |
 //! | a repository: pages, tags, tokens, what a push made a moment ago | `hosted.rs` |
 //! | statuses, comments and checks, each once | `posting.rs` |
 //! | webhooks, which only shorten a wait | `hooks.rs` |
@@ -16,7 +17,9 @@ mod hooks;
 mod hosted;
 mod http;
 mod issues;
+mod makers;
 mod posting;
+mod seal;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +33,9 @@ pub use dialect::{
 pub use hooks::{HookError, HookReceiver, HookSettings};
 pub use hosted::{ForgeError, HostedRepository};
 pub use http::{Address, AddressError, HttpError, Secret, SecretError, SecretSource};
+pub use makers::Makers;
 pub use posting::{ANNOTATIONS_MAX, CommentPosting, Done, Manner, Posted, Posting, TargetPosting, announce, post};
+pub use seal::{SEAL_CHARACTERS, Seal, seal_of, sealed, unsealed};
 
 /// The forges that are spoken with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +59,7 @@ impl ForgeKind {
         match self {
             Self::GitHub => Box::new(github::GitHub::new(repository, address)),
             Self::Gitea => Box::new(gitea::Gitea::new(repository)),
-            Self::GitLab => Box::new(gitlab::GitLab::new(repository)),
+            Self::GitLab => Box::new(gitlab::GitLab::new(repository, address)),
         }
     }
 

@@ -2,23 +2,29 @@
 //!
 //! Nothing is recorded anywhere but on the forge, so a crash between any two requests, or a second process that does the same, is met
 //! by looking again. A comment is found by its first line *and* its author, is created before another one goes, and is edited only when
-//! its second line, the data, differs. Of several the oldest stays: all who look agree on which one that is.
+//! its second line, the data, differs, or somebody else has edited it. Of several the oldest stays: all who look agree on which one that is.
 
 use std::time::Duration;
 
+use hyper::StatusCode;
+
 use super::dialect::{Check, Comment, PullRequest, Status};
 use super::hosted::{ForgeError, HostedRepository, Looks};
+use super::seal::{Seal, seal_of, sealed};
 
 /// A forge knows a head up to some seconds later than those it tells of a push: so long a pull request is believed to be at another one.
 const HEAD_PAUSES: [Duration; 4] =
     [Duration::from_millis(500), Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(4)];
+/// Looks after which a comment that was listed, and can not be found, is no longer taken for one that somebody has just removed.
+const GONE_MAX: u32 = 3;
 /// More annotations than this are counted in the check's summary: nobody looks at them one by one.
 pub const ANNOTATIONS_MAX: usize = 200;
 
 /// What to post for one revision of a pull request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Posting {
-    pub number: u64,
+    /// `None`: the commit is of none, as that of a merge queue, and has statuses and checks only.
+    pub number: Option<u64>,
     /// The commit that statuses and checks are of.
     pub head: String,
     pub targets: Vec<TargetPosting>,
@@ -60,11 +66,15 @@ pub enum Manner {
 pub enum Done {
     StatusSet,
     StatusStands,
+    /// The forge takes none: no branch has the commit, as that of a fork, and no job ran for it.
+    NoStatus,
     CommentCreated,
     CommentEdited,
     CommentStands,
     /// The pull request is at another commit: its comment is left to whoever posts for that one.
     CommentIsOfAnother,
+    /// The pull request was merged or closed meanwhile: what it would do is of no use any more.
+    IsClosed,
     /// Nothing of ours changed, and nothing was said before.
     NoComment,
     CheckCreated,
@@ -112,14 +122,19 @@ pub async fn announce(
 /// Posts all of it, and goes on after what fails.
 pub async fn post(forge: &HostedRepository, posting: &Posting) -> Posted {
     let mut posted = Posted::default();
-    let mut were_there = Vec::new();
+    let (mut were_there, mut statuses) = (Vec::new(), None);
+    // What can not be read now is read again where it is needed, and said there.
+    let standing = match posting.number.filter(|_| forge.lacks_place(&posting.head)) {
+        Some(number) => at_head(forge, number, &posting.head).await.ok(),
+        None => None,
+    };
     for target in &posting.targets {
         let is_begun = posting.begun.contains(&target.status.context);
-        let outcome = set_status(forge, &posting.head, &target.status, is_begun).await;
+        let outcome = set_status(forge, &posting.head, &target.status, is_begun, &mut statuses).await;
         were_there.push(matches!(outcome, Ok(Done::StatusStands)));
         posted.note(target, "set the status", outcome);
     }
-    set_comments(forge, posting, &mut posted).await;
+    set_comments(forge, posting, standing, &mut posted).await;
     for (target, was_there) in posting.targets.iter().zip(were_there) {
         if let Some(check) = &target.check {
             let outcome = set_check(forge, &posting.head, check, was_there).await;
@@ -140,12 +155,18 @@ impl Posted {
 }
 
 /// There is one comment for all revisions: that of the newest stays, whoever ends last.
-async fn set_comments(forge: &HostedRepository, posting: &Posting, posted: &mut Posted) {
+async fn set_comments(
+    forge: &HostedRepository,
+    posting: &Posting,
+    known: Option<Option<PullRequest>>,
+    posted: &mut Posted,
+) {
     let wanted = || posting.targets.iter().filter_map(|target| Some((target, target.comment.as_ref()?)));
-    if wanted().next().is_none() {
-        return;
-    }
-    let standing = at_head(forge, posting).await;
+    let Some(number) = posting.number.filter(|_| wanted().next().is_some()) else { return };
+    let standing = match known {
+        Some(known) => Ok(known),
+        None => at_head(forge, number, &posting.head).await,
+    };
     let mut listed = match &standing {
         // Nobody wrote anything yet.
         Ok(Some(PullRequest { comments: Some(0), .. })) => Some(Vec::new()),
@@ -153,7 +174,8 @@ async fn set_comments(forge: &HostedRepository, posting: &Posting, posted: &mut 
     };
     for (target, comment) in wanted() {
         let outcome = match &standing {
-            Ok(Some(_)) => set_comment(forge, posting.number, comment, &mut listed).await,
+            Ok(Some(PullRequest { is_open: false, .. })) => Ok(Done::IsClosed),
+            Ok(Some(_)) => set_comment(forge, number, comment, &mut listed).await,
             Ok(None) => Ok(Done::CommentIsOfAnother),
             Err(_) => break,
         };
@@ -165,11 +187,11 @@ async fn set_comments(forge: &HostedRepository, posting: &Posting, posted: &mut 
 }
 
 /// The pull request, if it is at the commit of the posting.
-async fn at_head(forge: &HostedRepository, posting: &Posting) -> Result<Option<PullRequest>, ForgeError> {
+async fn at_head(forge: &HostedRepository, number: u64, head: &str) -> Result<Option<PullRequest>, ForgeError> {
     let mut pauses = HEAD_PAUSES.into_iter();
     loop {
-        let pull_request = forge.pull_request(posting.number).await?;
-        if pull_request.head == posting.head {
+        let pull_request = forge.pull_request(number).await?;
+        if pull_request.head == head {
             return Ok(Some(pull_request));
         }
         match pauses.next() {
@@ -179,15 +201,31 @@ async fn at_head(forge: &HostedRepository, posting: &Posting) -> Result<Option<P
     }
 }
 
-async fn set_status(forge: &HostedRepository, head: &str, status: &Status, is_begun: bool) -> Result<Done, ForgeError> {
+/// `listed`: the statuses of the commit, once they were asked for. One list does for all targets, until something was done that nobody knows
+/// the end of.
+async fn set_status(
+    forge: &HostedRepository,
+    head: &str,
+    status: &Status,
+    is_begun: bool,
+    listed: &mut Option<Vec<Status>>,
+) -> Result<Done, ForgeError> {
     let mut looks = Looks::default();
     loop {
-        let may_stand = !is_begun || looks.number > 0;
-        if may_stand && forge.statuses(head).await?.iter().any(|known| says_the_same(known, status)) {
-            return Ok(if looks.number == 0 { Done::StatusStands } else { Done::StatusSet });
+        if !is_begun || looks.number > 0 {
+            let known = match listed.take().filter(|_| looks.number == 0) {
+                Some(known) => known,
+                None => forge.statuses(head).await?,
+            };
+            let stands = known.iter().any(|known| says_the_same(known, status));
+            *listed = Some(known);
+            if stands {
+                return Ok(if looks.number == 0 { Done::StatusStands } else { Done::StatusSet });
+            }
         }
         match forge.set_status(head, status).await {
             Err(error) if forge.pause(&mut looks, &error).await => {}
+            Err(error) if forge.has_no_place(&error) => return Ok(Done::NoStatus),
             outcome => return outcome.map(|()| Done::StatusSet),
         }
     }
@@ -235,10 +273,11 @@ async fn set_comment(
             _ => forge.comments(number).await?,
         };
         let found = ours(forge, &comments, &posting.marker).await?;
+        let may_be_gone = !found.is_empty() && looks.number < GONE_MAX;
         let outcome = match (found.as_slice(), posting.manner) {
             ([], _) if !posting.is_worth_beginning => Ok(Done::NoComment),
             ([], _) => begin(forge, number, posting).await,
-            ([.., newest], Manner::Anew) if lines_of(newest).1 == posting.data => Ok(Done::CommentStands),
+            ([.., newest], Manner::Anew) if stands(newest, posting) => Ok(Done::CommentStands),
             (old, Manner::Anew) => anew(forge, number, posting, old).await,
             ([first, others @ ..], Manner::Edit) => {
                 for other in others {
@@ -249,6 +288,8 @@ async fn set_comment(
         };
         match outcome {
             Err(error) if forge.pause(&mut looks, &error).await => {}
+            // Somebody removed it between the list and the change.
+            Err(error) if may_be_gone && error.status() == Some(StatusCode::NOT_FOUND) => looks.number += 1,
             outcome => {
                 *listed = Some(comments);
                 return outcome;
@@ -259,7 +300,7 @@ async fn set_comment(
 
 /// A new comment, and a look whether somebody else began one at the same time.
 async fn begin(forge: &HostedRepository, number: u64, posting: &CommentPosting) -> Result<Done, ForgeError> {
-    let created = forge.create_comment(number, &posting.body).await?;
+    let created = forge.create_comment(number, &sealed(&posting.body)).await?;
     forge.is_known_as(&created.author);
     if posting.manner == Manner::Anew {
         return Ok(Done::CommentCreated);
@@ -286,11 +327,16 @@ async fn edit(
     posting: &CommentPosting,
     comment: &Comment,
 ) -> Result<Done, ForgeError> {
-    if lines_of(comment).1 == posting.data {
+    if stands(comment, posting) {
         return Ok(Done::CommentStands);
     }
-    forge.edit_comment(number, comment.id, &posting.body).await?;
+    forge.edit_comment(number, comment.id, &sealed(&posting.body)).await?;
     Ok(Done::CommentEdited)
+}
+
+/// Whether it says the same, in the words of this program.
+fn stands(comment: &Comment, posting: &CommentPosting) -> bool {
+    lines_of(comment).1 == posting.data && seal_of(&comment.body) == Seal::Whole
 }
 
 async fn anew(
@@ -299,10 +345,11 @@ async fn anew(
     posting: &CommentPosting,
     old: &[&Comment],
 ) -> Result<Done, ForgeError> {
-    let created = forge.create_comment(number, &posting.body).await?;
+    let created = forge.create_comment(number, &sealed(&posting.body)).await?;
     forge.is_known_as(&created.author);
-    for comment in old {
-        forge.hide_comment(number, comment).await?;
+    // Those before the last were hidden when it came, or removed.
+    if let Some(last) = old.last() {
+        forge.hide_comment(number, last).await?;
     }
     Ok(Done::CommentCreated)
 }

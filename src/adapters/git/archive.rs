@@ -8,7 +8,7 @@ use std::path::{Component, Path};
 use flate2::read::MultiGzDecoder;
 use tar::EntryType;
 
-use super::collect::{Collector, Content, LimitError};
+use super::collect::{Collector, Content, DEPTH_MAX, LimitError};
 use super::walk::{self, Entry, Files, Kind, Scope, Step};
 use crate::api::kustomization::{folder as folder_of, join};
 use crate::api::source::SourceFile;
@@ -22,6 +22,10 @@ const KEPT_BYTES_MAX: u64 = 8 << 20;
 const KEPT_TOTAL_MAX: usize = 256 << 20;
 const ENTRIES_MAX: usize = 100_000;
 const PATH_BYTES_MAX: usize = 4_096;
+/// Of what is said of an entry beside its header: its path, that of a link, and extended attributes.
+const RECORD_BYTES_MAX: u64 = 64 << 10;
+/// Of all entries and of the folders that they lie in.
+const PATHS_BYTES_MAX: usize = 64 << 20;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
@@ -39,6 +43,12 @@ pub enum ArchiveError {
     Odd(String),
     #[error("`{0}` lies in what is no folder")]
     InNoFolder(String),
+    #[error("two entries are both shown as `{0}`: their names are no UTF-8 text, so rename one")]
+    Alike(String),
+    #[error("the archive has a record about an entry that is longer than {} KiB", RECORD_BYTES_MAX >> 10)]
+    LongRecord,
+    #[error("the paths of the archive are longer than {} MiB together", PATHS_BYTES_MAX >> 20)]
+    TooLongPaths,
     #[error("the archive has no folder `{0}`")]
     NotThere(String),
     #[error(transparent)]
@@ -74,13 +84,18 @@ enum Item {
 }
 
 /// By path.
-struct Archive(BTreeMap<String, Item>);
+#[derive(Default)]
+struct Archive {
+    items: BTreeMap<String, Item>,
+    path_bytes: usize,
+}
 
 impl Archive {
     fn unpack(archive: &[u8], bytes_max: u64) -> Result<Self, ArchiveError> {
+        check_records(archive, bytes_max)?;
         let unpacked = Bounded { inner: MultiGzDecoder::new(archive), left: bytes_max };
         let mut reader = tar::Archive::new(unpacked);
-        let (mut items, mut kept) = (Self(BTreeMap::new()), 0);
+        let (mut items, mut kept) = (Self::default(), 0);
         for (count, entry) in reader.entries().map_err(damaged)?.enumerate() {
             if count >= ENTRIES_MAX {
                 return Err(ArchiveError::TooManyEntries);
@@ -117,22 +132,68 @@ impl Archive {
     fn add(&mut self, path: String, item: Item) -> Result<(), ArchiveError> {
         let mut above = folder_of(&path);
         while !above.is_empty() {
-            match self.0.get(above) {
+            match self.items.get(above) {
                 Some(Item::Folder) => break,
                 Some(_) => return Err(ArchiveError::InNoFolder(path)),
-                None => self.0.insert(above.to_owned(), Item::Folder),
-            };
+                None => self.insert(above.to_owned(), Item::Folder)?,
+            }
             above = folder_of(above);
         }
-        let takes_a_folder_away = !matches!(item, Item::Folder) && matches!(self.0.get(&path), Some(Item::Folder));
+        let takes_a_folder_away = !matches!(item, Item::Folder) && matches!(self.items.get(&path), Some(Item::Folder));
         if takes_a_folder_away {
             return Err(ArchiveError::InNoFolder(path));
         }
-        if !path.is_empty() {
-            self.0.insert(path, item);
+        // A later one of the same name takes the place of the earlier; of two names that are shown alike neither does.
+        if path.contains(char::REPLACEMENT_CHARACTER) && !matches!(item, Item::Folder) && self.items.contains_key(&path)
+        {
+            return Err(ArchiveError::Alike(path));
         }
+        if path.is_empty() { Ok(()) } else { self.insert(path, item) }
+    }
+
+    /// Counts an item before it is kept: a path of some kilobytes brings a thousand folders.
+    fn insert(&mut self, path: String, item: Item) -> Result<(), ArchiveError> {
+        if self.items.len() >= ENTRIES_MAX {
+            return Err(ArchiveError::TooManyEntries);
+        }
+        self.path_bytes += path.len();
+        if self.path_bytes > PATHS_BYTES_MAX {
+            return Err(ArchiveError::TooLongPaths);
+        }
+        self.items.insert(path, item);
         Ok(())
     }
+}
+
+/// Refuses records about entries, such as long names, that are longer than any path: the reader holds each of them in memory, however large.
+/// The size of an entry is what its header says; a record that says another one is for files larger than any that is read here.
+fn check_records(archive: &[u8], bytes_max: u64) -> Result<(), ArchiveError> {
+    let unpacked = Bounded { inner: MultiGzDecoder::new(archive), left: bytes_max };
+    let mut reader = tar::Archive::new(unpacked);
+    for entry in reader.entries().map_err(damaged)?.raw(true) {
+        let mut entry = entry.map_err(damaged)?;
+        let shown =
+            |entry: &tar::Entry<'_, _>| String::from_utf8_lossy(&entry.path_bytes()).chars().take(200).collect();
+        match entry.header().entry_type() {
+            EntryType::Regular | EntryType::Continuous | EntryType::Directory | EntryType::Symlink => {}
+            EntryType::GNULongName | EntryType::GNULongLink | EntryType::XHeader | EntryType::XGlobalHeader => {
+                if entry.size() > RECORD_BYTES_MAX {
+                    return Err(ArchiveError::LongRecord);
+                }
+                let mut record = Vec::new();
+                entry.read_to_end(&mut record).map_err(damaged)?;
+                let says_size = |line: &[u8]| {
+                    line.splitn(2, |byte| *byte == b' ').nth(1).is_some_and(|it| it.starts_with(b"size="))
+                };
+                let is_pax = entry.header().entry_type().is_pax_local_extensions();
+                if is_pax && record.split(|byte| *byte == b'\n').any(says_size) {
+                    return Err(ArchiveError::Odd(shown(&entry)));
+                }
+            }
+            _ => return Err(ArchiveError::Odd(shown(&entry))),
+        }
+    }
+    Ok(())
 }
 
 /// The path with `/` between its parts.
@@ -151,7 +212,12 @@ fn inside(path: &Path) -> Result<String, ArchiveError> {
             }
         }
     }
-    Ok(parts.join("/"))
+    let joined = parts.join("/");
+    // The file itself is in so many folders.
+    if parts.len() > DEPTH_MAX + 1 {
+        return Err(LimitError::TooDeep { path: shown() }.into());
+    }
+    Ok(joined)
 }
 
 fn link(path: &str, target: &Path) -> Result<String, ArchiveError> {
@@ -186,7 +252,7 @@ impl Files for Archive {
 
     fn entries(&self, folder: &str) -> Result<Vec<Entry>, ArchiveError> {
         let beginning = if folder.is_empty() { String::new() } else { format!("{folder}/") };
-        let below = self.0.range(beginning.clone()..).take_while(|(path, _)| path.starts_with(&beginning));
+        let below = self.items.range(beginning.clone()..).take_while(|(path, _)| path.starts_with(&beginning));
         let entry = |(path, item): (&String, &Item)| {
             let name = path.strip_prefix(&beginning).filter(|name| !name.is_empty() && !name.contains('/'))?;
             let kind = match item {
@@ -201,7 +267,7 @@ impl Files for Archive {
 
     fn resolve(&self, path: &str) -> Result<Option<(String, Kind)>, ArchiveError> {
         walk::followed(path, |place| {
-            Ok(self.0.get(place).map(|item| match item {
+            Ok(self.items.get(place).map(|item| match item {
                 Item::Folder => Step::There(Kind::Folder),
                 Item::File(_) | Item::Large => Step::There(Kind::File),
                 Item::Link(target) => Step::LeadsTo(target.clone()),
@@ -214,10 +280,10 @@ impl Files for Archive {
     }
 
     fn content(&self, path: &str, _: &str) -> Result<Option<Content>, ArchiveError> {
-        match self.0.get(path) {
+        match self.items.get(path) {
             Some(Item::File(content)) => Ok(Some(Content::Read(content.clone()))),
             Some(Item::Large) => Ok(Some(Content::TooLarge)),
-            _ => Ok(None),
+            _ => Err(ArchiveError::NotThere(path.to_owned())),
         }
     }
 }
@@ -307,6 +373,54 @@ mod tests {
             file(it, "nodes/a.yaml", "x");
         });
         assert!(through_a_link.ends_with("lies in what is no folder"), "{through_a_link}");
+    }
+
+    /// A path by way of a record, as GNU tar writes one that is too long for the header.
+    fn file_far_down(builder: &mut Builder<Vec<u8>>, path: &str) {
+        builder.append(&header("././@LongLink", EntryType::GNULongName, path.len()), path.as_bytes()).unwrap();
+        file(builder, "x", "");
+    }
+
+    #[test]
+    fn what_brings_more_than_it_weighs_refuses_all_of_it() {
+        let fails = |archive: &[u8]| read_archive(archive, "").map(|_| ()).unwrap_err();
+        let deep = |folders: usize, number: usize| format!("{number:05}{}/x.yaml", "/a".repeat(folders - 1));
+        assert_eq!(paths(&packed(|it| file_far_down(it, &deep(100, 0))), ""), [deep(100, 0)]);
+        let error = fails(&packed(|it| file_far_down(it, &deep(101, 0))));
+        assert!(matches!(error, ArchiveError::Limit(LimitError::TooDeep { .. })), "{error}");
+        let many = packed(|it| (0..1_100).for_each(|number| file_far_down(it, &deep(100, number))));
+        assert!(many.len() < 200 << 10);
+        assert!(matches!(fails(&many), ArchiveError::TooManyEntries), "the folders count");
+        let long = |number: usize| format!("{number:05}{}", format!("/{}", "a".repeat(200)).repeat(18));
+        let many = packed(|it| (0..2_000).for_each(|number| file_far_down(it, &long(number))));
+        assert!(matches!(fails(&many), ArchiveError::TooLongPaths));
+        let error = fails(&packed(|it| file_far_down(it, &"a".repeat(1 << 20))));
+        assert!(matches!(error, ArchiveError::LongRecord), "{error}");
+        let record = b"14 size=99999\n";
+        let error = fails(&packed(|it| {
+            it.append(&header("x", EntryType::XHeader, record.len()), record.as_slice()).unwrap();
+            file(it, "pool.yaml", "a");
+        }));
+        assert!(matches!(error, ArchiveError::Odd(_)), "{error}");
+    }
+
+    /// Whatever bytes a name is of, what it names is read; by names that are shown alike it could not be.
+    #[test]
+    fn a_name_that_is_no_text_is_read() {
+        let named = |builder: &mut Builder<Vec<u8>>, path: &[u8]| {
+            let mut header = header("", EntryType::Regular, 1);
+            header.as_old_mut().name[..path.len()].copy_from_slice(path);
+            header.set_cksum();
+            builder.append(&header, b"a".as_slice()).unwrap();
+        };
+        let one = packed(|it| named(it, b"po\xffols/pool\xfe.yaml"));
+        let (files, _) = read_archive(&one, "").unwrap();
+        assert_eq!(
+            (files[0].path.as_str(), files[0].content.as_slice()),
+            ("po\u{fffd}ols/pool\u{fffd}.yaml", b"a".as_slice())
+        );
+        let two = packed(|it| [b"a\xff.yaml", b"a\xfe.yaml"].into_iter().for_each(|path| named(it, path)));
+        assert!(matches!(read_archive(&two, "").unwrap_err(), ArchiveError::Alike(_)));
     }
 
     #[test]

@@ -10,7 +10,7 @@ const TOTAL_BYTES_MAX: usize = 256 << 20;
 /// Files and folders looked at, also those that can not hold definitions. Ten times a large repository of manifests.
 const ENTRIES_MAX: usize = 500_000;
 /// Folders in folders. Deeper ones are made by mistake, or to exhaust the reader.
-const DEPTH_MAX: usize = 100;
+pub(super) const DEPTH_MAX: usize = 100;
 /// Paths that a note spells out.
 const PATHS_SHOWN_MAX: usize = 5;
 

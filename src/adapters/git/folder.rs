@@ -12,6 +12,8 @@ use crate::api::source::may_hold_definitions;
 pub(super) enum FolderError {
     #[error("{} can not be read", path.display())]
     Unreadable { path: PathBuf, source: std::io::Error },
+    #[error("two entries of {} are both shown as `{name}`: their names are no UTF-8 text, so rename one", path.display())]
+    Alike { path: PathBuf, name: String },
     #[error(transparent)]
     Limit(#[from] LimitError),
 }
@@ -114,11 +116,33 @@ struct Disk<'a, R: Rules> {
     rules: &'a R,
 }
 
+impl<R: Rules> Disk<'_, R> {
+    /// Where a path leads. Names that are no text are shown as other names, and are looked for.
+    fn place(&self, path: &str) -> PathBuf {
+        let mut place = self.reach.top.join(path);
+        if !path.contains(char::REPLACEMENT_CHARACTER) || place.symlink_metadata().is_ok() {
+            return place;
+        }
+        place.clone_from(&self.reach.top);
+        for part in path.split('/') {
+            let named = place.join(part);
+            let mut listed = std::fs::read_dir(&place).into_iter().flatten().filter_map(Result::ok);
+            place = match named.symlink_metadata() {
+                Ok(_) => named,
+                Err(_) => {
+                    listed.find(|it| it.file_name().to_string_lossy() == part).map_or(named, |found| found.path())
+                }
+            };
+        }
+        place
+    }
+}
+
 impl<R: Rules> Files for Disk<'_, R> {
     type Error = FolderError;
 
     fn entries(&self, folder: &str) -> Result<Vec<Entry>, FolderError> {
-        let place = self.reach.top.join(folder);
+        let place = self.place(folder);
         let mut entries = Vec::new();
         // It may have been removed since its parent was listed.
         let Some(listed) = gone_is_none(std::fs::read_dir(&place), &place)? else { return Ok(entries) };
@@ -140,11 +164,14 @@ impl<R: Rules> Files for Disk<'_, R> {
             };
             entries.push(Entry { name, kind });
         }
+        if let Some(name) = walk::alike(&entries) {
+            return Err(FolderError::Alike { path: place, name: name.to_owned() });
+        }
         Ok(entries)
     }
 
     fn resolve(&self, path: &str) -> Result<Option<(String, Kind)>, FolderError> {
-        let Ok(place) = self.reach.top.join(path).canonicalize() else { return Ok(None) };
+        let Ok(place) = self.place(path).canonicalize() else { return Ok(None) };
         let Ok(below) = place.strip_prefix(&self.reach.top) else { return Ok(None) };
         let below = text_of(below);
         let kind = if place.is_dir() { Kind::Folder } else { Kind::File };
@@ -158,7 +185,7 @@ impl<R: Rules> Files for Disk<'_, R> {
     }
 
     fn content(&self, path: &str, _: &str) -> Result<Option<Content>, FolderError> {
-        content(&self.reach.top.join(path))
+        content(&self.place(path))
     }
 }
 

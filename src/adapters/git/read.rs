@@ -61,6 +61,10 @@ pub enum ReadError {
     HistoryIncomplete { path: PathBuf, source: GitCause },
     #[error("object {id} of `{path}` can not be read")]
     UnreadableObject { id: String, path: String, source: GitCause },
+    #[error("two entries of `{path}` are both shown as `{name}`: their names are no UTF-8 text")]
+    AlikeNames { path: String, name: String },
+    #[error("`{0}` is listed in the commit, and is not there")]
+    NotAsListed(String),
     #[error(transparent)]
     Limit(#[from] LimitError),
 }
@@ -104,7 +108,8 @@ impl ReadError {
                     .to_owned()
             }
             Self::NothingInCommon { .. } => "name a head that was made from the base".to_owned(),
-            Self::UnreadableObject { .. } => {
+            Self::AlikeNames { .. } => "rename one of them".to_owned(),
+            Self::UnreadableObject { .. } | Self::NotAsListed(_) => {
                 "the clone is damaged or partial: see what `git fsck` says, or clone it again".to_owned()
             }
             Self::Limit(_) => "name the sub folder that holds the definitions".to_owned(),
@@ -399,6 +404,7 @@ fn other_owner(error: &ReadError) -> Note {
 fn folder_error(error: FolderError) -> ReadError {
     match error {
         FolderError::Unreadable { path, source } => ReadError::Unreadable { path, source },
+        FolderError::Alike { path, name } => ReadError::AlikeNames { path: path.display().to_string(), name },
         FolderError::Limit(limit) => limit.into(),
     }
 }
@@ -407,6 +413,8 @@ pub(super) fn tree_error(error: TreeError, reference: &str) -> ReadError {
     match error {
         TreeError::PathNotThere(sub_path) => ReadError::PathNotInRevision { sub_path, reference: reference.to_owned() },
         TreeError::Object { id, path, source } => ReadError::UnreadableObject { id: id.to_string(), path, source },
+        TreeError::Alike { path, name } => ReadError::AlikeNames { path, name },
+        TreeError::NotAsListed(path) => ReadError::NotAsListed(path),
         TreeError::Limit(limit) => limit.into(),
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use git2::{Commit, Diff, DiffOptions, Odb, Oid, Repository, Sort, Tree};
+use git2::{Commit, Diff, DiffOptions, Index, Odb, Oid, Repository, Signature, Sort, Tree};
 use jiff::Timestamp;
 
 use super::read::{Place, ReadError, at_commit, title, tree_error};
@@ -17,6 +17,9 @@ use crate::ports::RevisionContent;
 
 /// Commits that are looked at. More at once are an import.
 const COMMITS_MAX: usize = 10_000;
+
+/// Parents of one commit that are merged. Git makes no octopus of more than some dozens.
+const PARENTS_MERGED_MAX: usize = 32;
 
 /// Higher than any store of a repository has: what is written goes here.
 const IN_MEMORY_FIRST: i32 = 1_000;
@@ -172,36 +175,68 @@ fn signed(repository: &Repository, commit: &Commit<'_>) -> Result<SignedCommit, 
     })
 }
 
-/// What would be there without the commit, and paths that its parents changed both.
+/// What would be there without the commit, and paths that its parents changed both. Of more than two parents Git merges one after the other
+/// into what came of those before it, and so does this: one that took what an old parent had would undo what another brings.
 fn without<'r>(
     repository: &'r Repository,
     commit: &Commit<'r>,
 ) -> Result<(Option<Tree<'r>>, Vec<String>), git2::Error> {
     let Ok(first) = commit.parent(0) else { return Ok((None, Vec::new())) };
-    // Of more than two parents, it answers for all that the others brought.
-    if commit.parent_count() != 2 {
-        return Ok((Some(first.tree()?), Vec::new()));
+    if commit.parent_count() > PARENTS_MERGED_MAX {
+        return of_no_merge(repository, commit);
     }
-    let second = commit.parent(1)?;
-    let Ok(mut merged) = repository.merge_commits(&first, &second, None) else {
-        return Ok((Some(first.tree()?), Vec::new()));
-    };
-    let mut conflicts = Vec::new();
+    let (mut so_far, mut conflicts) = (first, Vec::new());
+    for number in 1..commit.parent_count() {
+        let parent = commit.parent(number)?;
+        let Ok(mut merged) = repository.merge_commits(&so_far, &parent, None) else {
+            return of_no_merge(repository, commit);
+        };
+        conflicts.extend(without_conflicts(&mut merged)?);
+        let tree = repository.find_tree(merged.write_tree_to(repository)?)?;
+        // Where merges are made in memory, this is, too.
+        let who = Signature::new("merge", "merge@localhost", &commit.time())?;
+        let made = repository.commit(None, &who, &who, "", &tree, &[&so_far, &parent])?;
+        so_far = repository.find_commit(made)?;
+    }
+    Ok((Some(so_far.tree()?), conflicts))
+}
+
+/// Takes away what both sides changed, and says what that is.
+fn without_conflicts(merged: &mut Index) -> Result<Vec<String>, git2::Error> {
+    let mut paths = BTreeSet::new();
     if merged.has_conflicts() {
-        let mut paths = BTreeSet::new();
         for conflict in merged.conflicts()? {
             let conflict = conflict?;
             let sides = [conflict.our, conflict.their, conflict.ancestor].into_iter().flatten();
             paths.extend(sides.map(|entry| entry.path));
         }
-        for path in paths {
-            let path = String::from_utf8_lossy(&path).into_owned();
-            merged.conflict_remove(Path::new(&path))?;
-            conflicts.push(path);
-        }
     }
-    let id = merged.write_tree_to(repository)?;
-    Ok((Some(repository.find_tree(id)?), conflicts))
+    let mut conflicts = Vec::new();
+    for path in paths {
+        let path = String::from_utf8_lossy(&path).into_owned();
+        merged.conflict_remove(Path::new(&path))?;
+        conflicts.push(path);
+    }
+    Ok(conflicts)
+}
+
+/// Of parents that can not be merged here, the commit answers for all that is not as in each of them.
+fn of_no_merge<'r>(
+    repository: &'r Repository,
+    commit: &Commit<'r>,
+) -> Result<(Option<Tree<'r>>, Vec<String>), git2::Error> {
+    let after = commit.tree()?;
+    let (mut before, mut paths) = (None, BTreeSet::new());
+    for number in 0..commit.parent_count() {
+        let tree = commit.parent(number)?.tree()?;
+        let differing = differing(repository, Some(&tree), &after)?;
+        // The first that tells of a difference: against one that is the same nothing would be to be seen.
+        if before.is_none() || paths.is_empty() {
+            before = Some(tree);
+        }
+        paths.extend(differing);
+    }
+    Ok((before, paths.into_iter().collect()))
 }
 
 /// Paths that differ; a file that moved is one that went and one that came.

@@ -17,6 +17,10 @@ pub(super) enum TreeError {
     PathNotThere(String),
     #[error("object {id} of `{path}` can not be read")]
     Object { id: Oid, path: String, source: GitCause },
+    #[error("two entries of `{path}` are both shown as `{name}`: their names are no UTF-8 text, so rename one")]
+    Alike { path: String, name: String },
+    #[error("`{0}` is listed and not there")]
+    NotAsListed(String),
     #[error(transparent)]
     Limit(#[from] LimitError),
 }
@@ -48,7 +52,7 @@ pub(super) fn identities(
     let mut places: BTreeSet<String> = finds.iter().map(|(_, found)| found.place.clone()).collect();
     let mut identities = BTreeMap::new();
     for (path, found) in finds {
-        let Some((id, _)) = objects.entry(&found.place)? else { continue };
+        let (id, _) = objects.entry(&found.place)?.ok_or_else(|| TreeError::NotAsListed(found.place.clone()))?;
         match objects.link_as_text(id, &found.place)? {
             None => {
                 identities.insert(path, id);
@@ -100,9 +104,25 @@ impl Objects<'_> {
         }
         match self.root.get_path(Path::new(path)) {
             Ok(entry) => Ok(kind_of(&entry).map(|kind| (entry.id(), kind))),
+            Err(error) if error.code() == ErrorCode::NotFound && path.contains(char::REPLACEMENT_CHARACTER) => {
+                self.entry_shown_as(path)
+            }
             Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
             Err(source) => Err(object_error(self.root.id(), path, source)),
         }
+    }
+
+    /// What stands at a path in which names are no text; by the names that are shown for them no entry is found.
+    fn entry_shown_as(&self, path: &str) -> Result<Option<(Oid, Kind)>, TreeError> {
+        let mut found = (self.root.id(), Kind::Folder);
+        for part in path.split('/') {
+            let (id, Kind::Folder) = found else { return Ok(None) };
+            let tree = find_tree(self.repository, id, path)?;
+            let entry = tree.iter().find(|entry| shown(entry) == part);
+            let Some(next) = entry.and_then(|entry| Some((entry.id(), kind_of(&entry)?))) else { return Ok(None) };
+            found = next;
+        }
+        Ok(Some(found))
     }
 
     /// Where a link leads that is a file with the path in it, as the walk takes it. Larger files are none, and not read.
@@ -126,13 +146,16 @@ impl Files for Objects<'_> {
     type Error = TreeError;
 
     fn entries(&self, folder: &str) -> Result<Vec<Entry>, TreeError> {
-        let Some((id, Kind::Folder)) = self.entry(folder)? else { return Ok(Vec::new()) };
-        let tree = find_tree(self.repository, id, folder)?;
-        let entry = |entry: TreeEntry<'_>| {
-            let name = String::from_utf8_lossy(entry.name_bytes()).into_owned();
-            kind_of(&entry).map(|kind| Entry { name, kind })
+        let Some((id, Kind::Folder)) = self.entry(folder)? else {
+            return Err(TreeError::NotAsListed(folder.to_owned()));
         };
-        Ok(tree.iter().filter_map(entry).collect())
+        let tree = find_tree(self.repository, id, folder)?;
+        let entry = |entry: TreeEntry<'_>| kind_of(&entry).map(|kind| Entry { name: shown(&entry), kind });
+        let entries: Vec<Entry> = tree.iter().filter_map(entry).collect();
+        match walk::alike(&entries) {
+            Some(name) => Err(TreeError::Alike { path: folder.to_owned(), name: name.to_owned() }),
+            None => Ok(entries),
+        }
     }
 
     fn resolve(&self, path: &str) -> Result<Option<(String, Kind)>, TreeError> {
@@ -150,7 +173,8 @@ impl Files for Objects<'_> {
     }
 
     fn content(&self, path: &str, known_as: &str) -> Result<Option<Content>, TreeError> {
-        let Some((id, Kind::File)) = self.entry(path)? else { return Ok(None) };
+        // A commit does not change: what is gone now was never there.
+        let Some((id, Kind::File)) = self.entry(path)? else { return Err(TreeError::NotAsListed(path.to_owned())) };
         let failed = |source| object_error(id, known_as, source);
         let database = self.repository.odb().map_err(failed)?;
         let (bytes, _) = database.read_header(id).map_err(failed)?;
@@ -160,6 +184,11 @@ impl Files for Objects<'_> {
         let blob = self.repository.find_blob(id).map_err(failed)?;
         Ok(Some(Content::Read(blob.content().to_vec())))
     }
+}
+
+/// Git takes any bytes for a name, and a tree that nobody checked even a slash in one.
+fn shown(entry: &TreeEntry<'_>) -> String {
+    String::from_utf8_lossy(entry.name_bytes()).replace('/', char::REPLACEMENT_CHARACTER.encode_utf8(&mut [0; 4]))
 }
 
 fn kind_of(entry: &TreeEntry<'_>) -> Option<Kind> {

@@ -24,6 +24,13 @@ pub(super) struct Entry {
     pub kind: Kind,
 }
 
+/// A name that several entries of a folder are shown by, since they are no text: only one of them could be read by it.
+pub(super) fn alike(entries: &[Entry]) -> Option<&str> {
+    let odd = entries.iter().filter(|entry| entry.name.contains(char::REPLACEMENT_CHARACTER));
+    let mut names = BTreeSet::new();
+    odd.map(|entry| entry.name.as_str()).find(|name| !names.insert(*name))
+}
+
 /// Where files lie.
 pub(super) trait Files {
     type Error: From<LimitError>;

@@ -25,10 +25,10 @@ pub const BUDGET_NODES: Form = Form {
     pattern: r"^((100|[0-9]{1,2})%|[0-9]+)$",
     words: "a number of nodes such as \"5\", or a percentage from \"0%\" to \"100%\"",
 };
-/// Five fields or a name; blanks around them count for nothing, but a name begins the text. What the fields may hold is checked by
-/// parsing. Source: the reference's definition, whose parser trims.
+/// Five fields or a name; blanks around them count for nothing, but a name begins the text, and five fields do not end with a newline, as a
+/// folded text does. What the fields may hold is checked by parsing. Source: the reference's definition, whose parser trims.
 pub const SCHEDULE: Form = Form {
-    pattern: r"^(@(annually|yearly|monthly|weekly|daily|midnight|hourly)\s*|\s*\S+(\s+\S+){4}\s*)$",
+    pattern: r"^(@(annually|yearly|monthly|weekly|daily|midnight|hourly)\s*|\s*\S+(\s+\S+){4}(\s*[^\S\n])?)$",
     words: "a schedule of five fields (minute, hour, day of month, month, day of week) or a name such as `@daily`",
 };
 /// Source: apimachinery's `resource.Quantity`.

@@ -24,10 +24,15 @@ pub struct PostArguments {
     /// What becomes of the comment: edited where something changed, a new one with the old hidden, or none
     #[arg(long, value_enum, default_value_t = CommentArgument::Edit, value_name = "MANNER")]
     pub comment: CommentArgument,
+    /// Set the status and the check of the commit, and write no comment: for the commit of a merge queue, where a job of GitHub says by
+    /// itself that it is one
+    #[arg(long)]
+    pub commit_only: bool,
     /// Set statuses only, and no checks with annotations
     #[arg(long)]
     pub no_checks: bool,
-    /// The preview comes from a job that the author of the change can change, as on a fork: show its data, and nothing of its text
+    /// The preview comes from a job that the author of the change can change, as on a fork: show its data, and nothing of its text; the
+    /// status stays pending, whatever it claims
     #[arg(long, requires = "head")]
     pub untrusted: bool,
     /// Address of the job, for those who click on the status; default: that of the CI job
@@ -97,6 +102,7 @@ fn name(text: &str) -> Result<String, String> {
 pub enum ForgeArgument {
     Github,
     /// Forgejo as well
+    #[value(alias = "forgejo")]
     Gitea,
     Gitlab,
 }

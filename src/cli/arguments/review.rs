@@ -70,7 +70,7 @@ pub struct ReviewManner {
     /// Also set a status that waits until somebody who may write says `/cutlist approve DIGEST`
     #[arg(long)]
     pub require_approval: bool,
-    /// Take no approval from the author of the pull request
+    /// Take no approval from who opened the pull request, or made or pushed one of its commits
     #[arg(long)]
     pub require_two_people: bool,
     /// A team whose members may approve and ask as those may who may write: `ORGANIZATION/TEAM`, on GitLab the path of a group; repeatable

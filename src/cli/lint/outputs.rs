@@ -43,7 +43,7 @@ pub fn show<'s>(
                 (render::azure(report), Form::Commands(&["##vso[task.logissue ", "##vso[task.complete "]))
             }
             LintForm::Tap => (render::tap(report), Form::Page),
-            LintForm::Markdown => (render::markdown(report), Form::Page),
+            LintForm::Markdown => (render::markdown(report), Form::Document),
             LintForm::Checkstyle => (render::checkstyle(report), Form::Page),
         };
         match file {

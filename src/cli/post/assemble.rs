@@ -14,6 +14,8 @@ use crate::render::terminal::clean;
 
 /// How the status of signatures ends.
 const SIGNATURES: &str = "/signatures";
+/// How a status begins that says what nobody checked.
+const UNTRUSTED: &str = "claimed, not checked: ";
 
 /// How previews are shown.
 pub struct Shown {
@@ -40,7 +42,7 @@ impl Shown {
     }
 }
 
-pub fn posting(preview: &Preview, number: u64, shown: &Shown, table: &Table) -> Posting {
+pub fn posting(preview: &Preview, number: Option<u64>, shown: &Shown, table: &Table) -> Posting {
     let targets = preview.targets.iter().map(|target| of_target(preview, target, shown, table));
     let targets = targets.chain(of_signatures(preview, shown, table)).collect();
     Posting { number, head: preview.head.id.clone(), targets, begun: Vec::new() }
@@ -59,12 +61,12 @@ fn of_signatures(preview: &Preview, shown: &Shown, table: &Table) -> Option<Targ
         Some(first) if further == 0 => (State::Failure, first.clone()),
         Some(first) => (State::Failure, format!("{} times, such as: {first}", further + 1)),
     };
-    let status = Status {
+    let status = table.fitted(Status {
         context: format!("{}{SIGNATURES}", posting::context(&all, &shown.name, room)),
         state,
         description: posting::fitted_line(&description, table.status_characters),
         link: shown.link.clone(),
-    };
+    });
     Some(TargetPosting { status, comment: None, check: None })
 }
 
@@ -72,25 +74,32 @@ fn of_signatures(preview: &Preview, shown: &Shown, table: &Table) -> Option<Targ
 pub fn pending(cluster: &str, environment: &str, shown: &Shown, table: &Table) -> Status {
     let (cluster, environment) = (cluster.to_owned(), environment.to_owned());
     let target = PreviewTarget { cluster, environment, ..PreviewTarget::default() };
-    Status {
+    table.fitted(Status {
         context: posting::context(&target, &shown.name, table.context_characters),
         state: State::Pending,
         description: "is being planned".to_owned(),
         link: shown.link.clone(),
-    }
+    })
 }
 
 fn of_target(preview: &Preview, target: &PreviewTarget, shown: &Shown, table: &Table) -> TargetPosting {
-    let status = Status {
-        context: posting::context(target, &shown.name, table.context_characters),
-        state: match target.verdict {
-            PreviewVerdict::Untouched | PreviewVerdict::NoEffect | PreviewVerdict::Changes => State::Success,
-            PreviewVerdict::Invalid => State::Failure,
-            PreviewVerdict::Failed => State::Error,
-        },
-        description: posting::description(target, table.status_characters),
-        link: shown.link.clone(),
+    let state = match target.verdict {
+        // A branch may require the status, and who wants to pass could have written this.
+        PreviewVerdict::Untouched | PreviewVerdict::NoEffect | PreviewVerdict::Changes if shown.is_untrusted => {
+            State::Pending
+        }
+        PreviewVerdict::Untouched | PreviewVerdict::NoEffect | PreviewVerdict::Changes => State::Success,
+        PreviewVerdict::Invalid => State::Failure,
+        PreviewVerdict::Failed => State::Error,
     };
+    let claimed = if shown.is_untrusted { UNTRUSTED } else { "" };
+    let room = table.status_characters.saturating_sub(claimed.chars().count());
+    let status = table.fitted(Status {
+        context: posting::context(target, &shown.name, table.context_characters),
+        state,
+        description: format!("{claimed}{}", posting::description(target, room)),
+        link: shown.link.clone(),
+    });
     let manner = match shown.comment {
         CommentArgument::Edit => Some(Manner::Edit),
         CommentArgument::New => Some(Manner::Anew),
@@ -115,7 +124,7 @@ fn of_target(preview: &Preview, target: &PreviewTarget, shown: &Shown, table: &T
             conclusion: match target.verdict {
                 PreviewVerdict::Invalid => Conclusion::Failure,
                 PreviewVerdict::Failed => Conclusion::Neutral,
-                _ if posting::is_stale(target) => Conclusion::Neutral,
+                _ if shown.is_untrusted || posting::is_stale(target) => Conclusion::Neutral,
                 _ => Conclusion::Success,
             },
             title,
@@ -161,7 +170,8 @@ fn annotations(causes: &[PreviewCause], bytes: usize) -> Vec<Annotation> {
 
 /// What would be posted, for people.
 pub fn described(posting: &Posting, resolved: &Resolved) -> String {
-    let mut text = format!("pull request {} of {} at {}\n", posting.number, resolved.repository, resolved.address);
+    let of = posting.number.map_or_else(|| "no pull request".to_owned(), |number| format!("pull request {number}"));
+    let mut text = format!("{of} of {} at {}\n", resolved.repository, resolved.address);
     for target in &posting.targets {
         let status = &target.status;
         // Writing to a string does not fail.
@@ -170,7 +180,7 @@ pub fn described(posting: &Posting, resolved: &Resolved) -> String {
             "\nstatus {} of {}: {:?}\n  {}",
             status.context, posting.head, status.state, status.description
         );
-        match &target.comment {
+        match target.comment.as_ref().filter(|_| posting.number.is_some()) {
             Some(comment) => {
                 let begun = if comment.is_worth_beginning { "" } else { ", if there is one already" };
                 let _written = writeln!(text, "\ncomment{begun}:\n\n{}", comment.body);

@@ -62,6 +62,9 @@ pub fn resolve(arguments: &ForgeArguments, link: Option<&str>) -> Result<Resolve
                 .with_hint("add --repository OWNER/NAME"));
         }
     };
+    if kind != ForgeKind::GitLab && repository.owner.contains('/') {
+        return Err(Failure::usage(anyhow!("{repository} is no repository of this forge: write OWNER/NAME")));
+    }
     let waiting_at_most = arguments.max_wait.seconds().map_or(Duration::MAX, Duration::from_secs);
     Ok(Resolved { kind, address, repository, access: access(arguments), found, waiting_at_most })
 }

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::commands::approved_digits;
 use super::rights::{self, Wish};
 use super::rounds::Rounds;
-use crate::adapters::forge::{Comment, ForgeError, Posting, State, Status, TargetPosting};
+use super::two_people::TwoPeople;
+use crate::adapters::forge::{Comment, ForgeError, Posting, PullRequest, State, Status, Table, TargetPosting};
 use crate::api::preview::{Preview, PreviewTarget, PreviewVerdict};
 use crate::render::posting::{ApprovedPlans, answer_marker, approved_in, fitted_line};
 
@@ -57,16 +58,21 @@ fn may_hold_any(comments: &[Comment], name: &str) -> bool {
     comments.iter().any(|comment| approved_in(&comment.body, name).is_some())
 }
 
+/// Whether it may be one of the two comments of an approval.
+pub fn is_of_approvals(comment: &Comment, name: &str) -> bool {
+    approved_digits(&comment.body).is_some() || approved_in(&comment.body, name).is_some()
+}
+
 /// Approvals that count now, by digest: who gave them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Approvals(BTreeMap<String, String>);
 
 impl Approvals {
-    /// Those of the plans of this preview, by people who still may, and where two people are asked for not by the author. `made`: comments
-    /// that were written a moment ago, which the forge's list may lack.
+    /// Those of the plans of this preview, given for this very head by people who still may, and where two people are asked for by none who
+    /// made it. `made`: comments that were written a moment ago, which the forge's list may lack.
     pub async fn read(
         rounds: &Rounds,
-        (number, author): (u64, &str),
+        pull_request: &PullRequest,
         preview: &Preview,
         made: &[Comment],
     ) -> Result<Self, ForgeError> {
@@ -75,19 +81,25 @@ impl Approvals {
         if wanted.is_empty() {
             return Ok(approvals);
         }
-        let mut comments = rounds.forge().comments(number).await?;
+        let mut comments = rounds.forge().comments(pull_request.number).await?;
         let missing =
             made.iter().filter(|made| comments.iter().all(|it| it.id != made.id)).cloned().collect::<Vec<_>>();
         comments.extend(missing);
         if !may_hold_any(&comments, rounds.name()) {
             return Ok(approvals);
         }
+        rounds.forge().tell_edits(&mut comments, |comment| is_of_approvals(comment, rounds.name())).await?;
         let account = rounds.forge().account().await?;
+        let mut two_people = TwoPeople::new(rounds.manner().require_two_people);
         for given in given(&comments, rounds.name(), |comment| rounds.forge().is_by(comment, account)) {
             let by = given.plans.by;
             let news = given.plans.digests.into_iter().filter(|digest| wanted.contains(digest.as_str()));
             let news: Vec<String> = news.filter(|digest| !approvals.0.contains_key(digest)).collect();
-            if news.is_empty() || (rounds.manner().require_two_people && by == author) {
+            // Who looked at one head did not look at what was pushed after it.
+            if news.is_empty() || given.plans.head != pull_request.head {
+                continue;
+            }
+            if two_people.refusal(rounds.forge(), pull_request, &by).await?.is_some() {
                 continue;
             }
             let may = rights::refusal(rounds.forge(), rounds.manner(), (&by, given.author_id), Wish::Approve).await?;
@@ -99,14 +111,14 @@ impl Approvals {
     }
 
     /// A status for each target, beside those that are posted.
-    pub fn statuses(&self, preview: &Preview, posting: &Posting, characters: usize) -> Vec<TargetPosting> {
+    pub fn statuses(&self, preview: &Preview, posting: &Posting, table: &Table) -> Vec<TargetPosting> {
         let status = |(target, posted): (&PreviewTarget, &TargetPosting)| {
-            self.status(target, format!("{}/approval", posted.status.context), characters)
+            self.status(target, format!("{}/approval", posted.status.context), table)
         };
         preview.targets.iter().zip(&posting.targets).map(status).collect()
     }
 
-    fn status(&self, target: &PreviewTarget, context: String, characters: usize) -> TargetPosting {
+    fn status(&self, target: &PreviewTarget, context: String, table: &Table) -> TargetPosting {
         let (state, description) = match (digest_of(target), target.verdict) {
             (Some(digest), _) => match self.0.get(digest) {
                 Some(by) => (State::Success, format!("approved by {by}: plan {}", short(digest))),
@@ -117,7 +129,8 @@ impl Approvals {
             }
             (None, _) => (State::Pending, "there is no plan to approve".to_owned()),
         };
-        let status = Status { context, state, description: fitted_line(&description, characters), link: None };
+        let description = fitted_line(&description, table.status_characters);
+        let status = table.fitted(Status { context, state, description, link: None });
         TargetPosting { status, comment: None, check: None }
     }
 }
@@ -141,7 +154,7 @@ mod tests {
     }
 
     fn approval(of: u64, by: &str, digest: &str) -> String {
-        let plans = ApprovedPlans { by: by.to_owned(), digests: vec![digest.to_owned()] };
+        let plans = ApprovedPlans { by: by.to_owned(), head: "ef".repeat(20), digests: vec![digest.to_owned()] };
         answer(of, "cutlist", "Approved", "", Some(&plans))
     }
 

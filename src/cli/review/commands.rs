@@ -6,6 +6,7 @@
 use super::approvals::{DIGITS, meant, short};
 use super::rights::{self, Wish};
 use super::rounds::Rounds;
+use super::two_people::TwoPeople;
 use crate::adapters::forge::{Comment, ForgeError, PullRequest};
 use crate::cli::output;
 use crate::cli::why::Question;
@@ -78,11 +79,12 @@ impl From<String> for Reply {
 
 /// Obeys what was not answered yet.
 pub async fn obey(rounds: &mut Rounds, pull_request: &PullRequest) -> Result<Obeyed, ForgeError> {
-    let all = rounds.forge().comments(pull_request.number).await?;
+    let mut all = rounds.forge().comments(pull_request.number).await?;
+    rounds.forge().tell_edits(&mut all, |comment| parse(&comment.body).is_some()).await?;
     let open = unanswered(rounds, &all).await?;
     let mut obeyed = Obeyed::default();
     for (comment, command) in open.into_iter().take(ANSWERS_MAX) {
-        let reply = match refusal(rounds, &comment, &command).await? {
+        let reply = match refusal(rounds, pull_request, &comment, &command).await? {
             Some(refusal) => refusal.into(),
             None => reply(rounds, pull_request, &comment, command).await,
         };
@@ -113,14 +115,25 @@ async fn remove_further(rounds: &Rounds, number: u64, answers: &[Comment]) -> Re
 }
 
 /// Why a command is not obeyed, whoever is right about it.
-async fn refusal(rounds: &Rounds, comment: &Comment, command: &Command) -> Result<Option<String>, ForgeError> {
+async fn refusal(
+    rounds: &Rounds,
+    pull_request: &PullRequest,
+    comment: &Comment,
+    command: &Command,
+) -> Result<Option<String>, ForgeError> {
     if *command == Command::Unknown {
         let known =
             "I know /cutlist plan, /cutlist why pod NAMESPACE/NAME, /cutlist why node NAME and /cutlist approve DIGEST";
         return Ok(Some(known.to_owned()));
     }
     let wish = if matches!(command, Command::Approve(_)) { Wish::Approve } else { Wish::Ask };
-    rights::refusal(rounds.forge(), rounds.manner(), (&comment.author, comment.author_id), wish).await
+    let refusal = rights::refusal(rounds.forge(), rounds.manner(), (&comment.author, comment.author_id), wish).await?;
+    if refusal.is_some() || wish != Wish::Approve {
+        return Ok(refusal);
+    }
+    let mut two_people = TwoPeople::new(rounds.manner().require_two_people);
+    let refusal = two_people.refusal(rounds.forge(), pull_request, &comment.author).await?;
+    Ok(refusal.map(|why| format!("{}: {why}", comment.author)))
 }
 
 async fn reply(rounds: &mut Rounds, pull_request: &PullRequest, comment: &Comment, command: Command) -> Reply {
@@ -178,10 +191,8 @@ fn approve(
     comment: &Comment,
     digits: &str,
 ) -> Result<(String, ApprovedPlans), String> {
-    if rounds.manner().require_two_people && comment.author == pull_request.author {
-        return Err(format!("{}: an approval must come from somebody else than the author", comment.author));
-    }
-    let Some(seen) = rounds.seen(pull_request.number) else { return Err("there is no plan yet".to_owned()) };
+    let seen = rounds.seen(pull_request.number).filter(|seen| seen.head == pull_request.head);
+    let Some(seen) = seen else { return Err("there is no plan of this commit yet".to_owned()) };
     let asked = if digits.len() < DIGITS { "" } else { digits };
     let meant: Vec<(String, String)> = meant(&seen.preview, asked)
         .into_iter()
@@ -203,8 +214,9 @@ fn approve(
         ));
     }
     let digests = meant.into_iter().map(|(_, digest)| digest).collect();
-    let approved = ApprovedPlans { by: comment.author.clone(), digests };
-    Ok((format!("Approved by {}: {}", comment.author, listed.join(", ")), approved))
+    let approved = ApprovedPlans { by: comment.author.clone(), head: seen.head.clone(), digests };
+    let of = short(&seen.head);
+    Ok((format!("Approved by {}, for commit {of}: {}", comment.author, listed.join(", ")), approved))
 }
 
 #[cfg(test)]

@@ -7,14 +7,15 @@ use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::approvals::{Given, given};
+use super::approvals::{Given, given, is_of_approvals};
 use super::complain;
 use super::rights::{self, Wish};
 use super::rounds::Rounds;
-use crate::adapters::forge::{Comment, ForgeError, PullRequest};
+use super::two_people::TwoPeople;
+use crate::adapters::forge::{Comment, ForgeError, PullRequest, SEAL_CHARACTERS, Seal, seal_of, sealed, unsealed};
 use crate::api::node_plan::{NodePlan, NodePlanPhase};
 use crate::cli::output;
-use crate::render::posting::{ApprovedPlans, Outcome, approved_by, is_settled, marker, previewed, with_outcome};
+use crate::render::posting::{ApprovedPlans, Outcome, Room, approved_by, is_settled, marker, previewed, with_outcome};
 
 /// So long after its merge a pull request is followed.
 const FOLLOWED_FOR: SignedDuration = SignedDuration::from_hours(24);
@@ -35,9 +36,8 @@ pub struct Merged {
 }
 
 struct Followed {
-    author: String,
+    pull_request: PullRequest,
     merged_as: String,
-    base: String,
     until: Timestamp,
     since: Instant,
     /// By cluster: what was told last.
@@ -52,9 +52,8 @@ impl Followed {
         let merged_at = pull_request.merged_at.unwrap_or_else(Timestamp::now);
         let now = Instant::now();
         Some(Self {
-            author: pull_request.author,
-            merged_as: pull_request.merged_as?,
-            base: pull_request.base_reference,
+            merged_as: pull_request.merged_as.clone()?,
+            pull_request,
             until: merged_at.saturating_add(FOLLOWED_FOR).unwrap_or(merged_at),
             since: now,
             told: BTreeMap::new(),
@@ -139,7 +138,7 @@ async fn begin(rounds: &mut Rounds, closed: &[u64]) -> bool {
 
 async fn follow(rounds: &mut Rounds, number: u64, clusters: &[(String, Vec<NodePlan>)]) -> Result<(), ForgeError> {
     let Some(followed) = rounds.merged().followed.get(&number) else { return Ok(()) };
-    let (merged_as, base) = (followed.merged_as.clone(), followed.base.clone());
+    let (merged_as, base) = (followed.merged_as.clone(), followed.pull_request.base_reference.clone());
     let mut comments = None;
     let mut is_done = true;
     for (cluster, plans) in clusters {
@@ -176,7 +175,8 @@ struct Comments {
 
 impl Comments {
     async fn read(rounds: &Rounds, number: u64) -> Result<Self, ForgeError> {
-        let all = rounds.forge().comments(number).await?;
+        let mut all = rounds.forge().comments(number).await?;
+        rounds.forge().tell_edits(&mut all, |comment| is_of_approvals(comment, rounds.name())).await?;
         let account = rounds.forge().account().await?;
         let is_ours = |comment: &Comment| rounds.forge().is_by(comment, account);
         let given = given(&all, rounds.name(), is_ours);
@@ -193,12 +193,8 @@ async fn tell(
     plans: &[&NodePlan],
     comments: &Comments,
 ) -> Result<bool, ForgeError> {
-    let author = rounds.merged().followed.get(&number).map(|it| it.author.clone());
-    // Two people are asked for. The forge's names are not those of commits.
-    let two_people =
-        rounds.manner().require_two_people || plans.iter().any(|plan| !plan.spec.not_approved_by.is_empty());
-    let counts = |it: &&Given| !two_people || Some(&it.plans.by) != author.as_ref();
-    let given: Vec<&Given> = comments.given.iter().filter(counts).collect();
+    let pull_request = rounds.merged().followed.get(&number).map(|it| it.pull_request.clone()).unwrap_or_default();
+    let given = that_count(rounds, &pull_request, plans, comments).await?;
     let is_complete = approve(rounds, number, plans, &given).await?;
     let approved: Vec<ApprovedPlans> = given.iter().map(|it| it.plans.clone()).collect();
     let marker = marker(cluster, rounds.environment(), rounds.name());
@@ -206,12 +202,46 @@ async fn tell(
     let Some(comment) = comments.own.iter().rfind(is_marked) else { return Ok(is_complete) };
     let previewed = previewed(&comment.body);
     let outcome = Outcome { merged_as, plans, previewed: previewed.as_deref(), approved: &approved };
-    let body = with_outcome(&comment.body, &outcome, rounds.room());
+    let room = rounds.room();
+    let room = Room { characters: room.characters - SEAL_CHARACTERS, bytes: room.bytes - SEAL_CHARACTERS };
+    let body = match seal_of(&comment.body) {
+        Seal::Whole => sealed(&with_outcome(&unsealed(&comment.body), &outcome, room)),
+        // Of a version that made none.
+        Seal::Missing => with_outcome(&comment.body, &outcome, room),
+        // Somebody wrote something else in the name of this program.
+        Seal::Broken => {
+            let first: Vec<&str> = comment.body.lines().take(2).collect();
+            let body = format!(
+                "{}\n\nThe preview that stood here was edited by somebody, and is left out.\n",
+                first.join("\n")
+            );
+            sealed(&with_outcome(&body, &outcome, room))
+        }
+    };
     if body.trim_end() != comment.body.replace("\r\n", "\n").trim_end() {
         rounds.forge().edit_comment(number, comment.id, &body).await?;
         output::say(&format!("pull request {number}, merged as {merged_as}: what came of it in {cluster} is told"));
     }
     Ok(is_complete)
+}
+
+/// The approvals that were given for the head that was merged, and where two people are asked for by none who made it.
+async fn that_count<'c>(
+    rounds: &Rounds,
+    pull_request: &PullRequest,
+    plans: &[&NodePlan],
+    comments: &'c Comments,
+) -> Result<Vec<&'c Given>, ForgeError> {
+    let are_asked_for =
+        rounds.manner().require_two_people || plans.iter().any(|plan| !plan.spec.not_approved_by.is_empty());
+    let mut two_people = TwoPeople::new(are_asked_for);
+    let mut counting = Vec::new();
+    for given in comments.given.iter().filter(|it| it.plans.head == pull_request.head) {
+        if two_people.refusal(rounds.forge(), pull_request, &given.plans.by).await?.is_none() {
+            counting.push(given);
+        }
+    }
+    Ok(counting)
 }
 
 /// Approves the plans that wait and are those that were approved on the pull request by somebody who still may, where that is asked for.

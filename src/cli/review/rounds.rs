@@ -58,7 +58,7 @@ pub struct Rounds {
 
 /// What is known of a pull request.
 pub(super) struct Seen {
-    head: String,
+    pub head: String,
     base: String,
     planned: Instant,
     pub preview: Preview,
@@ -251,13 +251,12 @@ impl Rounds {
                 return false;
             }
         };
-        let mut posting = assembled(&preview, number, &self.shown, self.resolved.table());
+        let mut posting = assembled(&preview, Some(number), &self.shown, self.resolved.table());
         posting.begun = begun.into_iter().map(|status| status.context).collect();
         let mut approvals = Vec::new();
         if self.manner.require_approval {
-            let of = (number, pull_request.author.as_str());
-            match Approvals::read(self, of, &preview, answers).await {
-                Ok(read) => approvals = read.statuses(&preview, &posting, self.forge.table().status_characters),
+            match Approvals::read(self, pull_request, &preview, answers).await {
+                Ok(read) => approvals = read.statuses(&preview, &posting, self.forge.table()),
                 Err(error) => {
                     complain(&format!("the approvals of pull request {number} can not be read"), &error);
                     self.seen.remove(&number);
@@ -324,6 +323,11 @@ impl Rounds {
                     Some((cluster, environment)) = beginning.recv(), if is_new => {
                         let status = pending(&cluster, &environment, &self.shown, self.resolved.table());
                         let head = &pull_request.head;
+                        if self.forge.lacks_place(head)
+                            && let Err(error) = self.forge.pull_request(pull_request.number).await
+                        {
+                            complain(&format!("pull request {} can not be read", pull_request.number), &error);
+                        }
                         let (set, failed) = announce(&self.forge, head, std::slice::from_ref(&status), &mut known).await;
                         if let Some(error) = failed {
                             complain(&format!("{} can not be set to pending", status.context), &error);

@@ -80,8 +80,8 @@ impl Shown {
     }
 }
 
-/// The steps without what is another one each time: names of claims and the plan's identity. With the images that they launch: who
-/// approved one did not approve another.
+/// The steps without what is another one each time: names of claims and the plan's identity. With the images that they launch, and what
+/// their classes say: who approved one did not approve another.
 pub fn signature(plan: &Plan) -> Vec<String> {
     let used = plan.cloud_facts.iter().filter(|fact| fact.used && !fact.code.is_fleeting());
     let facts = used.map(|fact| format!("{} {} {:?}", fact.node_class, fact.subject, fact.after));
@@ -92,7 +92,8 @@ pub fn signature(plan: &Plan) -> Vec<String> {
 fn step_signature(step: &Step) -> String {
     let what = (step.kind, step.move_number, &step.node_pool, &step.node, step.reason.code);
     let where_to = (&step.instance_type, &step.zone, &step.capacity_type, &step.pods);
-    format!("{what:?} {where_to:?}")
+    let class = step.launch.as_ref().and_then(|launch| launch.node_class_hash.as_ref());
+    format!("{what:?} {where_to:?} {class:?}")
 }
 
 /// Also of nodes that have joined and are not registered yet: a plan speaks of the node as soon as there is one.

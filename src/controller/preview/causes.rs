@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Proposal;
+use super::unplanned::is_out_of_sight;
 use crate::api::node_pool::NodePool;
 use crate::api::preview::{PreviewCause, PreviewSeverity};
 use crate::controller::revisions::inputs::from_root;
@@ -27,11 +28,15 @@ pub fn of(changes: &[Change], proposal: &Proposal<'_>, plan: &Plan, base: Option
         rest.price_per_hour -= own.price_per_hour;
         let reached: Vec<&Step> = caused_steps(plan).filter(|step| reach.reaches(index, step)).collect();
         let takes_nodes = own.nodes.takes_nodes() || Effect::of(reached, []).nodes.takes_nodes();
+        let said = match is_out_of_sight(change, plan) {
+            true => format!("{} {} is not seen any more", change.kind, change.name),
+            false => cause(change),
+        };
         causes.push(PreviewCause {
             path: from_root(proposal.merged.prefix, &change.file),
             line: u32::try_from(change.line).unwrap_or(u32::MAX),
             severity: severity(takes_nodes),
-            text: with_effect(cause(change), &own),
+            text: with_effect(said, &own),
         });
     }
     if changes.len() > 1 {

@@ -1,6 +1,7 @@
 //! From a revision that was read, and the cluster that it is for, to the inputs of a plan.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
@@ -47,10 +48,11 @@ pub fn with_inputs<T>(
     if !out_of_sight.is_empty() {
         snapshot.to_mut().doubts.unreadable.extend(out_of_sight);
     }
-    let of_base = base.into_iter().flat_map(|base| &base.node_pools);
-    let hidden: Vec<Note> = of_base.clone().filter_map(|pool| definitions.note_of_hidden_pool(pool)).collect();
-    let of_base = of_base.filter(|pool| definitions.note_of_hidden_pool(pool).is_none());
-    let of_base = of_base.filter_map(|pool| pool.value.metadata.name.clone());
+    let of_base: BTreeMap<&str, &str> = base.into_iter().flat_map(Definitions::pools_in_files).collect();
+    let hidden: Vec<Note> =
+        of_base.iter().filter_map(|(name, file)| definitions.note_of_hidden_pool(name, file, base)).collect();
+    let of_base = of_base.iter().filter(|(name, file)| definitions.note_of_hidden_pool(name, file, base).is_none());
+    let of_base = of_base.map(|(name, _)| (*name).to_owned());
     let settings = Policy::of(&definitions.settings);
     let policy = Policy {
         packing: on.packing.unwrap_or(settings.packing),

@@ -5,6 +5,9 @@
 
 mod causes;
 mod inputs;
+mod unplanned;
+
+use std::collections::BTreeSet;
 
 use crate::api::preview::{
     PreviewCause, PreviewMarkdown, PreviewSeverity, PreviewSnapshot, PreviewTarget, PreviewVerdict,
@@ -16,6 +19,7 @@ use crate::core::plan::{Plan, Revision, compare};
 use crate::core::planner::decide;
 use crate::core::preview as figures;
 use crate::definitions::changes::{Change, Side, changes};
+use crate::definitions::renderers::{self, Unseen};
 use crate::definitions::{Definitions, Diagnostic, Masks, Severity};
 use crate::render::preview as render;
 
@@ -31,6 +35,12 @@ pub struct Reading<'a> {
     pub notes: &'a [crate::core::plan::Note],
     /// Where the paths of the files begin, from the root of the repository: empty, or with `/` at its end.
     pub prefix: &'a str,
+}
+
+impl<'a> Reading<'a> {
+    fn side(&self) -> Side<'a> {
+        Side { definitions: self.definitions, files: self.files }
+    }
 }
 
 /// A change: what it goes into, and what would be there with it.
@@ -66,8 +76,8 @@ pub fn without_plan(proposal: &Proposal<'_>, cluster: &str, environment: &str) -
         short(PreviewTarget { cluster, environment, verdict, headline, causes, ..PreviewTarget::default() })
     };
     let (base, merged) = (proposal.base.definitions, proposal.merged.definitions);
-    let changed = differing(proposal);
-    if merged.has_errors() && !(changed.is_empty() && errors(base) == errors(merged)) {
+    let is_same = differing(proposal).is_empty() && errors(base) == errors(merged) && !broken_files_differ(proposal);
+    if merged.has_errors() && !is_same {
         let found = found_in(merged);
         // The author of the change reads it, who may have nothing to do with it.
         let is_as_before = errors(merged).iter().all(|error| errors(base).contains(error));
@@ -79,7 +89,14 @@ pub fn without_plan(proposal: &Proposal<'_>, cluster: &str, environment: &str) -
             found.into_iter().map(|it| of_finding(it, proposal)).collect(),
         ));
     }
-    if changed.is_empty() {
+    // Where the base can not be used and the merge can, what was in force last is not what stands in the base.
+    let unseen = unseen(proposal);
+    if is_same && let Some(first) = unseen.first() {
+        let headline = not_known(first);
+        let causes = unseen.iter().map(|it| of_unseen(it, proposal)).collect();
+        return Some(target(PreviewVerdict::NoEffect, headline, causes));
+    }
+    if is_same {
         return Some(target(PreviewVerdict::Untouched, NOTHING_CHANGED.to_owned(), Vec::new()));
     }
     None
@@ -117,14 +134,12 @@ pub fn failed(why: String, cluster: &str, environment: &str) -> PreviewTarget {
 }
 
 /// Plans the merge and the base on the same cluster at the same moment, and says what is different. Where the base can not be used, the
-/// merge stands alone. Two plans, each as [`decide()`] takes.
+/// merge stands alone, and what the base has taken over all the same is what it takes away. Two plans, each as [`decide()`] takes.
 pub fn planned(proposal: &Proposal<'_>, subject: Subject, on: &Surroundings<'_>) -> Previewed {
     let base_definitions = proposal.base.definitions;
     let base = (!base_definitions.has_errors())
         .then(|| with_inputs(&proposal.base, None, on, |inputs| judged(decide(inputs), inputs)));
-    let mut plan = with_inputs(&proposal.merged, base.as_ref().map(|_| base_definitions), on, |inputs| {
-        judged(decide(inputs), inputs)
-    });
+    let mut plan = with_inputs(&proposal.merged, Some(base_definitions), on, |inputs| judged(decide(inputs), inputs));
     if let Some(base) = &base {
         plan = compare(plan, base);
     }
@@ -145,10 +160,19 @@ pub fn planned(proposal: &Proposal<'_>, subject: Subject, on: &Surroundings<'_>)
         _ => PreviewVerdict::Changes,
     };
     let mut headline = render::headline(&plan, base.as_ref());
+    if let Some(sentence) = unplanned::sentence(&changed, &plan) {
+        headline = format!("{sentence}; {headline}");
+    }
     if base.is_none() {
         let why = invalid(&found_in(base_definitions));
-        headline.push_str(&format!("; the base can not be used ({why}), so nothing is compared"));
+        headline.push_str(&format!("; the base can not be used ({why}): this mends it, and nothing is compared"));
     }
+    let unseen = unseen(proposal);
+    if let Some(first) = unseen.first() {
+        headline.push_str(&format!("; {}", not_known(first)));
+    }
+    let mut causes = causes::of(&changed, proposal, &plan, base.as_ref());
+    causes.extend(unseen.iter().map(|it| of_unseen(it, proposal)));
     let mut target = PreviewTarget {
         cluster: subject.cluster,
         environment: subject.environment,
@@ -161,7 +185,7 @@ pub fn planned(proposal: &Proposal<'_>, subject: Subject, on: &Surroundings<'_>)
         held_back,
         pending,
         next_24_hours,
-        causes: causes::of(&changed, proposal, &plan, base.as_ref()),
+        causes,
         markdown: PreviewMarkdown::default(),
     };
     target.markdown = render::pieces(&target, &plan, base.as_ref());
@@ -188,10 +212,36 @@ fn short(mut target: PreviewTarget) -> PreviewTarget {
 
 fn differing(proposal: &Proposal<'_>) -> Vec<Change> {
     let Proposal { base, merged } = proposal;
-    changes(
-        Side { definitions: base.definitions, files: base.files },
-        Side { definitions: merged.definitions, files: merged.files },
-    )
+    changes(base.side(), merged.side())
+}
+
+/// Whether a file in which there are errors is another one: what it defines may not be known at all.
+fn broken_files_differ(proposal: &Proposal<'_>) -> bool {
+    let Proposal { base, merged } = proposal;
+    let content = |reading: &Reading<'_>, path: &str| {
+        reading.files.iter().find(|file| file.path == path).map(|file| file.content.clone())
+    };
+    let found = [base, merged].into_iter().flat_map(|reading| found_in(reading.definitions));
+    let paths: BTreeSet<&str> = found.map(|it| it.file.as_str()).collect();
+    paths.into_iter().any(|path| content(base, path) != content(merged, path))
+}
+
+/// What differs and is read by others than this program: what comes of it is not known.
+fn unseen(proposal: &Proposal<'_>) -> Vec<Unseen> {
+    renderers::unseen(proposal.base.side(), proposal.merged.side())
+}
+
+fn not_known(first: &Unseen) -> String {
+    format!("not known: {}", first.what)
+}
+
+fn of_unseen(found: &Unseen, proposal: &Proposal<'_>) -> PreviewCause {
+    PreviewCause {
+        path: from_root(proposal.merged.prefix, &found.file),
+        line: u32::try_from(found.line).unwrap_or(u32::MAX),
+        severity: PreviewSeverity::Notice,
+        text: format!("{} is not known here", found.what),
+    }
 }
 
 fn errors(definitions: &Definitions) -> Vec<(&str, &str, &str)> {

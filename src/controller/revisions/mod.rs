@@ -112,6 +112,14 @@ impl Revisions {
         }
     }
 
+    /// What brings objects from elsewhere now as before is no reason to keep what is taken out now.
+    fn followed_by(&self, definitions: &mut Definitions, snapshot: &Snapshot) {
+        if let Some(in_force) = &self.in_force {
+            let hid_something = !in_force.definitions.out_of_sight(snapshot, None).is_empty();
+            definitions.come_after(&in_force.definitions, hid_something);
+        }
+    }
+
     pub fn masks(&self) -> Masks {
         self.in_force.as_ref().map(|in_force| in_force.definitions.masks.clone()).unwrap_or_default()
     }
@@ -222,6 +230,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                 return self.hold(revision, node_pools, now).await;
             }
         }
+        self.revisions.followed_by(&mut definitions, &snapshot);
         notes.extend(definitions.notes.iter().cloned());
         notes.extend(without_confirmations(&mut definitions));
         self.revisions.authors_before.clear();

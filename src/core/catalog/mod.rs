@@ -1,7 +1,8 @@
 //! What EC2 sells: instance types, offerings, prices; and the arithmetic from capacity to allocatable.
 //!
 //! [`Catalog::built_in`] is the catalog in this binary, [`Catalog::parse`] reads one from a file, and
-//! [`for_node_class`] says what a node class makes of an instance type. To add an attribute of instance types: the
+//! [`for_node_class`] says what a node class makes of an instance type; [`user_data`] is what a machine of the class is told when it boots, which
+//! lint asks as well as a launch. To add an attribute of instance types: the
 //! fact goes to `facts.rs` (and `adapters/aws/facts.rs`, which asks EC2), the label to `labels.rs`, the resource to
 //! `arithmetic.rs`.
 
@@ -17,6 +18,7 @@ mod node_costs;
 mod parse;
 pub mod regions;
 pub mod tables;
+pub mod user_data;
 pub mod values;
 pub mod vcpu_quotas;
 

@@ -246,7 +246,8 @@ fn local_gigabytes(base: &InstanceType, facts: Option<&InstanceFacts>) -> Option
     labelled.or_else(|| facts?.local_storage.as_ref().map(|disks| disks.gigabytes))
 }
 
-fn windows_build(family: AmiFamily) -> Option<&'static str> {
+/// The build of Windows that images of a family have.
+pub fn windows_build(family: AmiFamily) -> Option<&'static str> {
     match family {
         AmiFamily::Windows2019 => Some("10.0.17763"),
         AmiFamily::Windows2022 => Some("10.0.20348"),

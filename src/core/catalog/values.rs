@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api::keys;
 use crate::api::node_pool::Operator;
-use crate::core::model::suggest::nearest;
+use crate::core::model::suggest::{did_you_mean, nearest};
 use crate::core::model::{Quantity, Requirement};
 
 use super::labels::AWS_PREFIX;
@@ -183,7 +183,13 @@ impl<'a> Values<'a> {
         };
         match synonym.or(nearest) {
             Some(near) if is_newer(key, value) => (message, Some(meant_or_newer(near)), vec![near.to_owned()]),
-            Some(near) => (message, Some(format!("did you mean `{near}`?")), vec![near.to_owned()]),
+            Some(near) => {
+                let question = match synonym {
+                    Some(_) => format!("did you mean `{near}`?"),
+                    None => ask(value, near, label.values.iter().copied()),
+                };
+                (message, Some(question), vec![near.to_owned()])
+            }
             None if label.values.len() <= LISTED_MAX => {
                 let there_are: Vec<&str> = label.values.iter().copied().filter(|value| !value.is_empty()).collect();
                 (message, Some(format!("there are {}", there_are.join(", "))), Vec::new())
@@ -208,13 +214,12 @@ impl<'a> Values<'a> {
 
     /// A type: of a family that is known, or not.
     fn explain_type(&self, label: &Label<'a>, value: &str) -> (String, Option<String>, Vec<String>) {
-        let did_you_mean = |near: &str| (Some(format!("did you mean `{near}`?")), vec![near.to_owned()]);
         let message = format!("the catalog has no instance type `{value}`");
         let Some((family, size)) = value.split_once('.') else {
             let in_family = label.values.iter().find(|name| name.split_once('.').is_some_and(|(of, _)| of == value));
             let hint = match in_family {
                 Some(example) => Some(format!("`{value}` is a family: its types are called such as `{example}`")),
-                None => nearest(value, label.values.iter().copied()).map(|near| format!("did you mean `{near}`?")),
+                None => did_you_mean(value, label.values.iter().copied()),
             };
             return (message, hint, Vec::new());
         };
@@ -228,10 +233,7 @@ impl<'a> Values<'a> {
                 Some(meant) if is_newer(keys::INSTANCE_FAMILY, family) => {
                     (message, Some(meant_or_newer(&meant)), vec![meant])
                 }
-                Some(meant) => {
-                    let (hint, near) = did_you_mean(&meant);
-                    (message, hint, near)
-                }
+                Some(meant) => (message, Some(ask(value, &meant, label.values.iter().copied())), vec![meant]),
                 None => (message, Some(newer()), Vec::new()),
             };
         }
@@ -239,14 +241,19 @@ impl<'a> Values<'a> {
         let known_size = self.of(keys::INSTANCE_SIZE).any(|other| other == size);
         let slip = nearest(value, sizes.iter().copied()).filter(|_| !known_size);
         if let Some(near) = slip {
-            let (hint, near) = did_you_mean(near);
-            return (message, hint, near);
+            return (message, Some(ask(value, near, sizes.iter().copied())), vec![near.to_owned()]);
         }
         sizes.sort_by_key(|name| (scale(name), *name));
         let near = closest_in_size(value, &sizes).map(str::to_owned);
         let sizes: Vec<&str> = sizes.iter().filter_map(|name| name.split_once('.')).map(|(_, size)| size).collect();
         (message, Some(format!("{family} has {}", sizes.join(", "))), near.into_iter().collect())
     }
+}
+
+/// The question whether `near` was meant; where another is as near, whether one of both was.
+fn ask<'c>(value: &str, near: &str, candidates: impl Iterator<Item = &'c str>) -> String {
+    let both = did_you_mean(value, candidates).filter(|question| question.contains("` or `"));
+    both.unwrap_or_else(|| format!("did you mean `{near}`?"))
 }
 
 /// A family that goes on where this ends, such as p4d for p4; else one that is like it. Whoever writes p wants no c: the first letter says what

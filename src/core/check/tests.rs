@@ -396,7 +396,11 @@ fn where_pods_go() {
             case.edit_pod(name, |pod| pod.label("app", "job").anti_affinity_to("job", keys::HOSTNAME));
         }
     });
-    breaks(Code::Refused, |case| case.edit_pod("job-0", |pod| pod.label("app", "web").spread(keys::ZONE, 0, "web")));
+    breaks(Code::Refused, |case| {
+        for name in ["job-0", "job-1"] {
+            case.edit_pod(name, |pod| pod.label("app", "job").spread(keys::HOSTNAME, 1, "job"));
+        }
+    });
     breaks(Code::Refused, |case| {
         for name in ["job-0", "job-1"] {
             case.edit_pod(name, |pod| pod.host_port(80));

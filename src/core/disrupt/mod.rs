@@ -8,6 +8,7 @@ pub mod cost;
 pub mod doubts;
 pub mod drift;
 pub mod evictions;
+mod expired;
 mod interrupted;
 pub mod obstacle;
 pub mod pod_disruption_budgets;
@@ -266,15 +267,6 @@ impl Pass<'_, '_> {
         self.inputs.node_pools.is_empty() && !self.inputs.policy.removal_confirmed
     }
 
-    /// Expiry does not wait for budgets, but its replacement is there before it goes.
-    fn replace_expired(&mut self, engine: &mut Engine<'_, '_>, candidates: &[Candidate]) {
-        for candidate in self.open(candidates) {
-            if let Some(cause) = candidate.removal_cause.clone().filter(|cause| cause.code == ReasonCode::Expired) {
-                self.renew(engine, candidate, cause, None);
-            }
-        }
-    }
-
     /// A node of a static pool is replaced by another of it.
     fn renew(
         &mut self,
@@ -303,7 +295,7 @@ impl Pass<'_, '_> {
             return false;
         }
         let mark = engine.mark();
-        let rehomed = rehome::rehome(engine, candidate, &self.targets, self.inputs);
+        let rehomed = rehome::rehome(engine, &[candidate], &self.targets, self.inputs);
         let allowed = rehomed.and_then(|rehoming| {
             self.launch(engine, candidate, &cause, &rehoming)?;
             Ok(rehoming)

@@ -10,6 +10,7 @@ use crate::api::settings::Packing;
 use crate::core::inputs::Inputs;
 use crate::core::model::{HourlyPrice, IndexVec};
 use crate::core::provision::cheapest::greedy::Markets;
+use crate::core::provision::cheapest::improve::Pools;
 use crate::core::provision::cheapest::{WorkBudget, improve};
 use crate::core::provision::choice::LaunchLists;
 use crate::core::provision::explain::explain;
@@ -81,15 +82,15 @@ pub fn targets(
     targets
 }
 
-/// Takes the candidate's pods off and puts them on other nodes that allow it. What is left by class: pods that fit nowhere, and those
+/// Takes the candidates' pods off and puts them on other nodes that allow it. What is left by class: pods that fit nowhere, and those
 /// that prefer what only a new node has.
 pub fn move_to_existing(
     engine: &mut Engine<'_, '_>,
-    candidate: &Candidate,
+    candidates: &[&Candidate],
     allowed: &dyn Fn(HostIndex) -> bool,
 ) -> Demand {
     let filling: FixedBitSet = engine.existing_hosts().filter(|host| allowed(*host)).map(usize::from).collect();
-    let mut demand = take_off(engine, &[candidate]);
+    let mut demand = take_off(engine, candidates);
     place_on(engine, &mut demand, &mut Rooms { filling, ..Rooms::default() });
     demand
 }
@@ -320,21 +321,21 @@ fn place_anywhere(
 /// Other nodes first, then as many new ones as it takes.
 pub fn rehome(
     engine: &mut Engine<'_, '_>,
-    candidate: &Candidate,
+    candidates: &[&Candidate],
     targets: &IndexVec<HostIndex, Target>,
     inputs: &Inputs<'_>,
 ) -> Result<Rehoming, NodeObstacle> {
     let mark = engine.mark();
-    let demand = move_to_existing(engine, candidate, &|host| targets[host].is_open());
+    let demand = move_to_existing(engine, candidates, &|host| targets[host].is_open());
     let mut left = buy(engine, mark, demand, inputs.policy.packing);
     if !left.is_empty() {
         move_without_preferences(engine, &mut left, &|host| targets[host].is_open());
     }
     match left.keys().next() {
-        None => Ok(outcome(engine, &[candidate], mark)),
+        None => Ok(outcome(engine, candidates, mark)),
         Some(class) => Err(NodeObstacle::NoPlace {
             pods: left.values().sum(),
-            of: candidate.displaced().count(),
+            of: candidates.iter().map(|candidate| candidate.displaced().count()).sum(),
             nearest: explain(engine, *class, inputs.places).into_iter().next().map(Box::new),
         }),
     }
@@ -359,13 +360,13 @@ fn buy(engine: &mut Engine<'_, '_>, since: Mark, mut demand: Demand, packing: Pa
     demand
 }
 
-/// One new node for everything that is left, of a pool of at least this weight, if one costs less than `most` with what it costs beside
+/// One new node for everything that is left, of these pools, if one costs less than `most` with what it costs beside
 /// its instance; says what it costs. Pods give up only what
 /// no new node would have.
 pub fn one_cheaper_node(
     engine: &mut Engine<'_, '_>,
     demand: &Demand,
-    least_weight: i32,
+    pools: Pools,
     most: HourlyPrice,
 ) -> Option<HourlyPrice> {
     let since = engine.mark();
@@ -375,7 +376,7 @@ pub fn one_cheaper_node(
         let variants: Option<Vec<(ClassIndex, VariantIndex)>> =
             demand.keys().map(|class| Some((*class, variant_to_buy_for(engine, *class, level)?))).collect();
         let mut left = demand.clone();
-        improve::in_one_node(engine, &variants?, &mut left, least_weight, most);
+        improve::in_one_node(engine, &variants?, &mut left, pools, most);
         let cost = improve::cost_since(engine, since);
         if left.is_empty() && cost < most {
             return Some(cost);

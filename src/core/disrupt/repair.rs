@@ -51,7 +51,7 @@ impl Pass<'_, '_> {
         mut reason: Reason,
     ) {
         let mark = engine.mark();
-        let rehoming = rehome::rehome(engine, candidate, &self.targets, self.inputs).unwrap_or_else(|obstacle| {
+        let rehoming = rehome::rehome(engine, &[candidate], &self.targets, self.inputs).unwrap_or_else(|obstacle| {
             engine.revert(mark);
             reason.text.push_str(&format!("; {obstacle}"));
             Rehoming::default()

@@ -123,7 +123,7 @@ impl Pass<'_, '_> {
             _ => StaticObstacle::NothingOffered { why: problem.templates[template].nothing_offered_text() },
         })?;
         let targets = &self.targets;
-        let mut left: Demand = rehome::move_to_existing(engine, candidate, &|host| targets[host].is_open());
+        let mut left: Demand = rehome::move_to_existing(engine, &[candidate], &|host| targets[host].is_open());
         let levels = left.keys().map(|class| engine.problem.classes[*class].variants.len()).max().unwrap_or(0);
         for level in 0..levels {
             use_room(engine, &[replacement], level, &mut left);

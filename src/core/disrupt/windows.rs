@@ -4,11 +4,16 @@
 use std::collections::BTreeMap;
 
 use croner::Cron;
-use jiff::{Span, Timestamp, tz::TimeZone};
+use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 
 use crate::api::duration::NillableDuration;
 
 use super::schedules;
+
+/// Longer windows are taken for this long: a schedule has come round by then, and opened another.
+const WINDOW_MAX: SignedDuration = SignedDuration::from_hours(366 * 24);
+/// No schedule strikes more often.
+const MINUTE: SignedDuration = SignedDuration::from_mins(1);
 
 /// Whether a schedule struck within a duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +30,7 @@ pub type Written<'a> = (&'a str, Option<&'a NillableDuration>, Option<&'a str>);
 /// Whether the schedule struck within its duration before `now`.
 pub fn strike((schedule, duration, time_zone): Written<'_>, now: Timestamp) -> Strike {
     let windows = Windows::read(schedule, duration, time_zone);
-    let start = windows.as_ref().and_then(|windows| now.checked_sub(Span::new().seconds(windows.seconds)).ok());
+    let start = windows.as_ref().and_then(|windows| now.checked_sub(windows.length).ok());
     let (Some(windows), Some(start)) = (windows, start) else { return Strike::Unreadable };
     match windows.next_after(start) {
         Some(hit) if hit > now => Strike::Later,
@@ -37,21 +42,36 @@ pub fn strike((schedule, duration, time_zone): Written<'_>, now: Timestamp) -> S
 /// What was written, parsed.
 struct Windows {
     cron: Cron,
-    seconds: i64,
+    length: SignedDuration,
     zone: TimeZone,
 }
 
 impl Windows {
     fn read(schedule: &str, duration: Option<&NillableDuration>, time_zone: Option<&str>) -> Option<Self> {
         let zone = time_zone.map(TimeZone::get).transpose().ok()?.unwrap_or(TimeZone::UTC);
-        let seconds = i64::try_from(duration?.seconds()?).ok()?;
+        let seconds = i64::try_from(duration?.seconds()?).unwrap_or(i64::MAX);
+        let length = SignedDuration::from_secs(seconds).min(WINDOW_MAX);
         let cron = schedules::read(schedule).ok()?;
-        Some(Self { cron, seconds, zone })
+        Some(Self { cron, length, zone })
     }
 
     /// The first hit after a moment, by the wall clock of the zone.
     fn next_after(&self, moment: Timestamp) -> Option<Timestamp> {
         self.cron.find_next_occurrence(&moment.to_zoned(self.zone.clone()), false).ok().map(|hit| hit.timestamp())
+    }
+
+    /// Of the hits from `hit` until then one of the later ones: of windows that touch only the last matters, and those between may be a
+    /// minute apart in a year. O(log of the time between) lookups.
+    fn later_until(&self, hit: Timestamp, until: Timestamp) -> Timestamp {
+        let mut ahead = until.duration_since(hit) / 2;
+        while ahead >= MINUTE {
+            let later = hit.checked_add(ahead).ok().and_then(|probe| self.next_after(probe));
+            if let Some(later) = later.filter(|later| *later <= until) {
+                return later;
+            }
+            ahead /= 2;
+        }
+        hit
     }
 }
 
@@ -72,7 +92,7 @@ struct Opened {
 }
 
 impl Period {
-    /// `from` and `to` are part of the period. O(hits in the period).
+    /// `from` and `to` are part of the period. O(windows in the period that do not touch, times the logarithm of their length).
     pub fn new<'a>(written: impl Iterator<Item = Written<'a>>, from: Timestamp, to: Timestamp) -> Self {
         let mut period = Self::default();
         for written in written {
@@ -103,19 +123,27 @@ impl Opened {
     fn walk((schedule, duration, time_zone): Written<'_>, from: Timestamp, to: Timestamp) -> Self {
         let mut opened = Self { is_readable: false, spans: Vec::new(), never_from: None };
         let Some(windows) = Windows::read(schedule, duration, time_zone) else { return opened };
-        let span = Span::new().seconds(windows.seconds);
+        let span = windows.length;
         let Ok(mut last) = from.checked_sub(span) else { return opened };
         opened.is_readable = true;
         // Ends: each hit is later than the one before, and the period has an end.
         while last <= to {
-            let Some(hit) = windows.next_after(last) else {
+            let Some(mut hit) = windows.next_after(last) else {
                 opened.never_from = Some(last.checked_add(span).unwrap_or(Timestamp::MAX));
                 break;
             };
+            let touched = opened.spans.last_mut().filter(|(_, until)| *until >= hit);
+            if let Some((_, until)) = &touched {
+                hit = windows.later_until(hit, *until);
+            }
             let close = hit.checked_add(span).unwrap_or(Timestamp::MAX);
-            match opened.spans.last_mut().filter(|(_, until)| *until >= hit) {
+            match touched {
                 Some((_, until)) => *until = close,
                 None => opened.spans.push((hit, close)),
+            }
+            if close > to {
+                // Open until the period is over.
+                break;
             }
             last = hit;
         }
@@ -137,6 +165,8 @@ impl Opened {
 
 #[cfg(test)]
 mod tests {
+    use jiff::Span;
+
     use super::*;
 
     const SCHEDULES: [&str; 7] =
@@ -154,7 +184,7 @@ mod tests {
         ] {
             let from: Timestamp = from.parse().unwrap();
             let at = |minutes: i64| from.checked_add(Span::new().minutes(minutes)).unwrap();
-            for (schedule, duration) in SCHEDULES.iter().flat_map(|it| ["2m", "3h"].map(|time| (*it, time))) {
+            for (schedule, duration) in SCHEDULES.iter().flat_map(|it| ["2m", "3h", "20h"].map(|time| (*it, time))) {
                 let duration: NillableDuration = duration.parse().unwrap();
                 let written = (schedule, Some(&duration), zone);
                 let period = Period::new(std::iter::once(written), from, at(1_000));
@@ -164,8 +194,19 @@ mod tests {
                 }
             }
         }
-        let written = ("0 0 30 2 *", Some(&"1h".parse().unwrap()), None);
+        // A pattern takes any number of digits, and the longest of them is as good as a year.
         let from: Timestamp = "2026-11-20T09:00:00Z".parse().unwrap();
+        for duration in ["9999999999h", "5124095576030431h", "18446744073709551615s", "2562047h", "8784h"] {
+            let duration: NillableDuration = duration.parse().unwrap();
+            for schedule in ["* * * * *", "@daily", "* 0-11 * 1-6 *"] {
+                let written = (schedule, Some(&duration), None);
+                let period =
+                    Period::new(std::iter::once(written), from, from.checked_add(Span::new().hours(720)).unwrap());
+                assert_eq!((period.strike(written, from), strike(written, from)), (Strike::Within, Strike::Within));
+                assert!(period.edges(written).count() <= 4, "{written:?}");
+            }
+        }
+        let written = ("0 0 30 2 *", Some(&"1h".parse().unwrap()), None);
         let period = Period::new(std::iter::once(written), from, from);
         assert_eq!((period.strike(written, from), strike(written, from)), (Strike::Never, Strike::Never));
     }

@@ -218,6 +218,9 @@ fn spread_compares_with_the_emptiest_domain_that_counts() {
     let nodes = || [node("a1").zone("a"), node("b1").zone("b"), node("c1").zone("c").taint("team", "a", "NoSchedule")];
     let world = snapshot(nodes(), [web("w0").on("a1")]);
     expect(&spread(), &world, &[no, YES, Some(Filter::TaintToleration)]);
+    for odd in [0, -1, i32::MIN] {
+        expect(&web("p").spread(ZONE, odd, "web"), &world, &[no, YES, Some(Filter::TaintToleration)]);
+    }
     let both = snapshot(nodes(), [web("w0").on("a1"), web("w1").on("b1")]);
     expect(&spread(), &both, &[no, no, Some(Filter::TaintToleration)]);
     let with = |extra: Value| {

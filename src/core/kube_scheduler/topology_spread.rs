@@ -50,7 +50,8 @@ pub(super) fn count<'a>(pod: &Pod, context: &FilterContext<'a>) -> Vec<Counts<'a
             let has_too_few = domains.len() < min_domains;
             Counts {
                 topology_key: constraint.topology_key.clone(),
-                max_skew: i64::from(constraint.max_skew),
+                // No API server keeps less; a file may say so, and the planner takes it for this as well.
+                max_skew: i64::from(constraint.max_skew).max(1),
                 least: if has_too_few { Some(0) } else { domains.values().min().copied() },
                 own: i64::from(selectors::matches(selector.as_ref(), &pod.metadata.labels)),
                 domains,

@@ -147,6 +147,8 @@ pub enum NoteCode {
     ObjectUnreadable,
     /// It is not known what a RuntimeClass takes beside the containers of a DaemonSet.
     OverheadNotKnown,
+    /// Flux or Argo CD change objects after they were read from files.
+    PatchedElsewhere,
     /// What `penalties` of `cutlist.yaml` added to the price that was compared.
     PenaltiesCounted,
     /// `penalties` of `cutlist.yaml` do not count with this packing.

@@ -1,12 +1,16 @@
 //! What a plan decides as one hash, whatever moment it was made at, for whatever name of a revision and at whatever day's prices.
 
+use std::collections::BTreeMap;
+
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::core::model::hexadecimal;
 use crate::core::plan::{Plan, Step};
 
 /// SHA-256 over what a plan decides, in hexadecimal: its steps in their order with their moves and waves, where pods go, which pods wait
-/// and what is at risk. Two plans with one digest do the same to the same nodes and pods.
+/// and what is at risk. Two plans with one digest do the same to the same nodes and pods, and launch the same: by the same NodeClaims, of
+/// classes that say the same, and with the same images, as far as these are known.
 ///
 /// Left out: the moment, the revisions, prices, sentences, what is only known of the base, and what stays as it is.
 pub fn digest(plan: &Plan) -> String {
@@ -34,6 +38,15 @@ pub fn digest(plan: &Plan) -> String {
         add(&format!("{:?}", risk.code));
         add(&risk.subject);
     }
+    let launches = plan.steps.iter().any(|step| step.launch.is_some());
+    for fact in plan.cloud_facts.iter().filter(|fact| launches && fact.used && !fact.code.is_fleeting()) {
+        if let Some(image) = &fact.after {
+            add("image");
+            add(&fact.node_class);
+            add(&fact.subject);
+            add(image);
+        }
+    }
     hexadecimal(hash.finalize())
 }
 
@@ -54,10 +67,35 @@ fn add_step(step: &Step, add: &mut impl FnMut(&str)) {
     }
     add(step.node.as_deref().unwrap_or_default());
     step.pods.iter().for_each(|pod| add(pod));
-    for alternative in step.launch.iter().flat_map(|launch| launch.alternatives.iter()) {
+    let Some(launch) = &step.launch else { return };
+    for alternative in launch.alternatives.iter() {
         add("or");
         for text in [&alternative.instance_type, &alternative.zone, &alternative.capacity_type] {
             add(text);
         }
+    }
+    add("launch");
+    add_value(&launch.node_claim, add);
+    add(launch.node_class_hash.as_deref().unwrap_or_default());
+}
+
+/// In one order, whatever the one that the members are written in: an API server keeps its own.
+fn add_value(value: &Value, add: &mut impl FnMut(&str)) {
+    match value {
+        Value::Object(members) => {
+            add("{");
+            let members: BTreeMap<&String, &Value> = members.iter().collect();
+            for (name, member) in members {
+                add(name);
+                add_value(member, add);
+            }
+            add("}");
+        }
+        Value::Array(items) => {
+            add("[");
+            items.iter().for_each(|item| add_value(item, add));
+            add("]");
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => add(&value.to_string()),
     }
 }

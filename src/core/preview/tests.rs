@@ -76,6 +76,40 @@ fn the_digest_is_of_what_is_decided() {
 }
 
 #[test]
+fn the_digest_is_of_what_is_launched() {
+    let launch = serde_json::json!({
+        "nodeClaim": {
+            "metadata": { "labels": { "a": "1", "b": "2" } },
+            "spec": { "expireAfter": "720h", "nodeClassRef": { "group": "karpenter.k8s.aws", "name": "default" } },
+        },
+        "nodeClassHash": "aa",
+        "alternatives": [],
+    });
+    let image = serde_json::json!({
+        "nodeClass": "default", "subject": "image amd64", "code": "ImageUnchanged", "after": "ami-1", "used": true, "text": "",
+    });
+    let create = Step { launch: serde_json::from_value(launch).unwrap(), ..creation("default", 0.1) };
+    let plan = Plan { steps: vec![create], cloud_facts: vec![serde_json::from_value(image).unwrap()], ..plan() };
+    let same = |change: &dyn Fn(&mut Plan)| {
+        let mut other = plan.clone();
+        change(&mut other);
+        digest(&other) == digest(&plan)
+    };
+    let claim = |plan: &mut Plan, field: &str, value: serde_json::Value| {
+        let launch = plan.steps[0].launch.as_mut().unwrap();
+        *launch.node_claim.pointer_mut(field).unwrap() = value;
+    };
+    assert!(!same(&|plan| plan.steps[0].launch.as_mut().unwrap().node_class_hash = Some("ab".to_owned())));
+    assert!(!same(&|plan| plan.steps[0].launch.as_mut().unwrap().node_class_hash = None));
+    assert!(!same(&|plan| claim(plan, "/spec/expireAfter", "Never".into())));
+    assert!(!same(&|plan| claim(plan, "/spec/nodeClassRef/name", "other".into())));
+    assert!(!same(&|plan| claim(plan, "/metadata/labels/a", "3".into())));
+    assert!(!same(&|plan| plan.cloud_facts[0].after = Some("ami-2".to_owned())));
+    assert!(same(&|plan| plan.cloud_facts[0].text = "said otherwise".to_owned()));
+    assert!(same(&|plan| claim(plan, "/metadata/labels", serde_json::json!({ "b": "2", "a": "1" }))));
+}
+
+#[test]
 fn what_was_so_anyway_is_apart() {
     let group = |pods: &[&str]| Pending {
         pods: pods.iter().map(|pod| (*pod).to_owned()).collect(),

@@ -48,7 +48,8 @@ pub fn distances<'p>(engine: &Engine<'p, '_>, class: ClassIndex) -> Vec<Distance
     for (position, template) in problem.templates.enumerated().filter(bought_from) {
         let mut obstacles = problem.obstacles(variant, position);
         if obstacles.is_empty() {
-            obstacles.extend(engine.refusal_to_open(class, variant, position));
+            let refusal = engine.refusal_to_open(class, variant, position);
+            obstacles.extend(refusal.map(|refusal| instead_of_spread(engine, position, refusal)));
             // It would fit; then what is left for a launch is not varied enough.
             let varied = template.min_values.first().filter(|_| obstacles.is_empty());
             obstacles.extend(varied.map(|(key, _)| Refusal::MinValues { key: key.clone() }));
@@ -60,6 +61,14 @@ pub fn distances<'p>(engine: &Engine<'p, '_>, class: ClassIndex) -> Vec<Distance
     }
     distances.sort_by(|one, two| one.order().cmp(&two.order()));
     distances
+}
+
+/// Pods whose pool could make no more nodes were placed as kube-scheduler would, by a laxer rule: nodes alone count. A new node would
+/// now be too far from the others, but what kept it from being made before is the limit.
+fn instead_of_spread(engine: &Engine<'_, '_>, template: TemplateIndex, refusal: Refusal) -> Refusal {
+    let is_of_placed = engine.counted_nodes_alone() && matches!(refusal, Refusal::Spread { .. });
+    let limit = is_of_placed.then(|| engine.opened_empty(template).err()).flatten();
+    limit.filter(|limit| matches!(limit, Refusal::Limit { .. })).unwrap_or(refusal)
 }
 
 /// The reasons why no pool takes one more pod of the class, nearest first. What would help: [`super::advice`].

@@ -432,7 +432,8 @@ pub fn is_empty(term: &NodeSelectorTerm) -> bool {
     term.match_expressions.as_ref().is_none_or(Vec::is_empty) && term.match_fields.as_ref().is_none_or(Vec::is_empty)
 }
 
-/// The requirements of one term, of a required one that is not empty; an operator that Kubernetes does not know allows nothing. The
+/// The requirements of one term, of a required one that is not empty; an operator that Kubernetes does not know allows nothing, and
+/// `Gte` and `Lte` are Karpenter's alone. The
 /// only field of a node that a term may name is one that it has as [`NODE_NAME`].
 pub fn term_requirements(term: &NodeSelectorTerm) -> Requirements {
     let mut requirements = Requirements::new();
@@ -443,8 +444,6 @@ pub fn term_requirements(term: &NodeSelectorTerm) -> Requirements {
             "Exists" => Operator::Exists,
             "Gt" => Operator::Gt,
             "Lt" => Operator::Lt,
-            "Gte" => Operator::Gte,
-            "Lte" => Operator::Lte,
             "DoesNotExist" => Operator::DoesNotExist,
             _ => Operator::In,
         };

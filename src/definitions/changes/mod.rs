@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::broken::name_of;
 use super::{Definition, Definitions};
 use crate::api::source::SourceFile;
 use crate::core::plan::IMAGE_LOCK;
@@ -54,8 +55,8 @@ pub struct Side<'a> {
     pub files: &'a [SourceFile],
 }
 
-/// What the head defines otherwise than the base, by file and line. What only looks different (comments, order, files that were
-/// moved) is none. Values that came from the environment are hidden.
+/// What the head defines otherwise than the base, by file and line, what can not be used among it. What only looks different (comments,
+/// order, files that were moved) is none. Values that came from the environment are hidden.
 pub fn changes(base: Side<'_>, head: Side<'_>) -> Vec<Change> {
     let (before, after) = (objects(base.definitions), objects(head.definitions));
     let (mut gone, mut came) = (Vec::new(), Vec::new());
@@ -93,6 +94,8 @@ type Key = (&'static str, String);
 
 struct Object<'a> {
     value: Value,
+    /// Whether the value has the form of its kind: one without has no defaults in it.
+    has_form: bool,
     file: &'a str,
     line: usize,
 }
@@ -110,8 +113,18 @@ fn objects(definitions: &Definitions) -> BTreeMap<Key, Object<'_>> {
             let place = lock.places.get(&class.name);
             let line = place.map_or(lock.line, |place| place.line);
             let value = serde_json::to_value(class).unwrap_or_default();
-            objects.insert((IMAGE_LOCK, class.name.clone()), Object { value, file: &lock.file, line });
+            objects.insert((IMAGE_LOCK, class.name.clone()), Object { value, has_form: true, file: &lock.file, line });
         }
+    }
+    for open in &definitions.open {
+        let Some(name) = name_of(&open.value) else { continue };
+        let object = || Object { value: open.value.clone(), has_form: false, file: &open.file, line: open.line };
+        objects.entry((open.kind, name)).or_insert_with(object);
+    }
+    for broken in &definitions.broken {
+        let (value, has_form) = (broken.value.clone(), broken.has_form);
+        let object = || Object { value, has_form, file: &broken.file, line: broken.line };
+        objects.entry((broken.kind, broken.name.clone())).or_insert_with(object);
     }
     objects
 }
@@ -124,11 +137,8 @@ fn add<'a, T: Serialize>(
     for definition in definitions {
         // A definition is plain data, it always has a JSON form.
         let value = serde_json::to_value(&definition.value).unwrap_or_default();
-        let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str);
-        let name = text("/metadata/name").unwrap_or_default();
-        let name =
-            text("/metadata/namespace").map_or_else(|| name.to_owned(), |namespace| format!("{namespace}/{name}"));
-        objects.insert((kind, name), Object { value, file: &definition.file, line: definition.line });
+        let name = name_of(&value).unwrap_or_default();
+        objects.insert((kind, name), Object { value, has_form: true, file: &definition.file, line: definition.line });
     }
 }
 
@@ -155,7 +165,13 @@ fn whole(key: &Key, object: &Object<'_>, what: ChangeKind) -> Change {
 fn changed(key: &Key, before: &Object<'_>, after: &Object<'_>, base: Side<'_>, head: Side<'_>) -> Change {
     let (file, line) =
         lines::of_change((before.file, before.line), (after.file, after.line), &key.1, base.files, head.files);
-    with_fields(whole(key, after, ChangeKind::Changed), (file, line), &before.value, &after.value)
+    let mut change = with_fields(whole(key, after, ChangeKind::Changed), (file, line), &before.value, &after.value);
+    // Defaults that only one of them has are no difference that anybody wrote.
+    if before.has_form != after.has_form {
+        change.fields.retain(|field| field.is_secret || (field.before.is_some() && field.after.is_some()));
+        change.further_fields = 0;
+    }
+    change
 }
 
 fn with_fields(change: Change, (file, line): (String, usize), before: &Value, after: &Value) -> Change {
@@ -183,7 +199,7 @@ fn of_settings(base: Side<'_>, head: Side<'_>) -> Option<Change> {
     let file = path(head).or_else(|| path(base)).unwrap_or_default();
     let line = lines::first_differing(&file, 1, base.files, head.files);
     let key = (SETTINGS, String::new());
-    let object = Object { value: Value::Null, file: &file, line };
+    let object = Object { value: Value::Null, has_form: true, file: &file, line };
     Some(with_fields(whole(&key, &object, what), (file.clone(), line), &before, &after))
 }
 

@@ -113,3 +113,44 @@ fn settings_are_a_definition() {
     assert_eq!((change.kind, change.line), (SETTINGS, 5));
     assert_eq!(change.fields[0].path, "packing");
 }
+
+/// What an error was found in is in the files all the same: it is not new where the error goes, and is gone where its file goes.
+#[test]
+fn what_can_not_be_used_is_there() {
+    let broken = POOL.replace("limits:", "disruption: {consolidateAfter: 0 seconds}\n  limits:");
+    let other = broken.replace("on-demand", "spot");
+    let side = |text: &str| {
+        let files = vec![SourceFile::new("a.yaml", text), SourceFile::new("b.yaml", CLASS)];
+        let definitions = read(&files, &GivenVariables::default());
+        (files, definitions)
+    };
+    let between = |base: &str, head: &str| {
+        let ((base, of_base), (head, of_head)) = (side(base), side(head));
+        changes(Side { definitions: &of_base, files: &base }, Side { definitions: &of_head, files: &head })
+    };
+    assert!(side(&broken).1.has_errors());
+    assert_eq!(between(&broken, &broken), []);
+    let what = |found: &[Change]| found.iter().map(|it| (it.kind, it.what.clone())).collect::<Vec<_>>();
+    let changed = [("NodePool", ChangeKind::Changed)];
+    assert_eq!(what(&between(&broken, &other)), changed);
+    assert_eq!(what(&between(&broken, POOL)), changed);
+    assert_eq!(what(&between(POOL, &broken)), changed);
+    assert_eq!(what(&between(&broken, "")), [("NodePool", ChangeKind::Removed)]);
+    let twice = format!("{POOL}---\n{POOL}");
+    assert_eq!(between(&twice, POOL), []);
+}
+
+/// Nor does a variable without a value hide that something else is different.
+#[test]
+fn what_can_not_be_read_before_its_variables_have_values_is_there() {
+    let open = POOL.replace("limits:", "weight: ${WEIGHT}\n  limits:");
+    let side = |text: &str| {
+        let files = vec![SourceFile::new("a.yaml", text), SourceFile::new("b.yaml", CLASS)];
+        let definitions = read(&files, &GivenVariables::default());
+        (files, definitions)
+    };
+    let ((base, of_base), (head, of_head)) = (side(&open), side(&open.replace("on-demand", "spot")));
+    let found = changes(Side { definitions: &of_base, files: &base }, Side { definitions: &of_head, files: &head });
+    let [change] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((change.kind, change.name.as_str()), ("NodePool", "default"));
+}

@@ -106,7 +106,10 @@ impl Walk<'_> {
     fn event(&mut self, event: Event<'_>, at: &granit_parser::Span) {
         let span = self.span(at.start, at.end);
         match event {
-            Event::DocumentStart(explicit, _) => {
+            Event::DocumentStart(explicit, version) => {
+                if let Some(version) = version.filter(|version| (version.major, version.minor) != (1, 1)) {
+                    self.version(version.major, version.minor, span);
+                }
                 let start = if explicit { at.end } else { at.start };
                 let start = start.byte_offset().unwrap_or(0);
                 let start = if explicit { start } else { line_start(self.text, start) };
@@ -258,6 +261,21 @@ impl Walk<'_> {
         }
         open.scanned.spans.insert(&pointer, Node { key, value: span, plain: arrival.plain, alias });
         Some(pointer)
+    }
+
+    /// A directive above the document. Its finding goes to the document.
+    fn version(&mut self, major: u32, minor: u32, at: Span) {
+        let before = self.text.get(..at.start_byte.saturating_sub(self.offset)).unwrap_or_default();
+        let span = before.rfind("%YAML").map_or(at, |start| {
+            let line = before.get(start..).and_then(|rest| rest.lines().next()).unwrap_or_default();
+            let (start_byte, end_byte) = (start + self.offset, start + line.trim_end().len() + self.offset);
+            let lines = before.get(..start).unwrap_or_default().matches('\n').count();
+            Span { line: lines + 1, column: 1, start_byte, end_byte }
+        });
+        let message =
+            format!("kubectl and kustomize read YAML 1.1 alone, and refuse a document of YAML {major}.{minor}");
+        let finding = Finding::at_span(&reading::SYNTAX, self.file, span, message);
+        self.scan.findings.push(finding.hint("remove the directive"));
     }
 
     fn tag(&mut self, tag: Option<&granit_parser::Tag>, span: Span) {

@@ -123,10 +123,12 @@ impl Document {
         }
     }
 
-    /// A scalar as it stands in the file.
+    /// A scalar as it stands in the file. `None` for one that a kustomization made: then something else stands at its place.
     pub fn written(&self, pointer: &str) -> Option<String> {
         let span = self.place(pointer, Place::Value);
-        self.origin(pointer).text.get(span.start_byte..span.end_byte).map(str::to_owned)
+        let text = self.origin(pointer).text.get(span.start_byte..span.end_byte).map(str::to_owned)?;
+        let is_it = text.contains("${") || self.value.pointer(pointer).is_none_or(|value| may_be_written(value, &text));
+        is_it.then_some(text)
     }
 
     /// Where `form`, a substitution, first stands in the key or value at `pointer`, whose text may go over many lines.
@@ -162,6 +164,17 @@ impl Document {
     }
 }
 
+/// Whether a number or a boolean may stand in a file as this: it is a word of another form where something else stands at its place. Text may
+/// be written in any way.
+pub fn may_be_written(value: &Value, text: &str) -> bool {
+    let words = ["true", "false", "yes", "no", "on", "off", "y", "n"];
+    match value {
+        Value::Number(_) => text.starts_with(|first: char| first.is_ascii_digit() || "+-.".contains(first)),
+        Value::Bool(_) => words.iter().any(|word| text.eq_ignore_ascii_case(word)),
+        _ => true,
+    }
+}
+
 /// What a file holds.
 #[derive(Debug, Default)]
 pub struct Parsed {
@@ -190,6 +203,29 @@ impl Parsed {
     /// Everything that is wrong, whatever the documents are.
     pub fn all(&self) -> impl Iterator<Item = &Finding> {
         self.findings.iter().chain(&self.aside)
+    }
+
+    /// Of a file called so, whose first sign is a brace: kubectl takes nothing but JSON then.
+    pub fn hold_to_json(&mut self, file: usize, file_text: &str) {
+        let text = file_text.strip_prefix('\u{feff}').unwrap_or(file_text);
+        let is_broken = self.all().any(|finding| std::ptr::eq(finding.rule, &reading::SYNTAX));
+        if is_broken || !text.trim_start().starts_with('{') {
+            return;
+        }
+        let mut values = serde_json::Deserializer::from_str(text).into_iter::<serde::de::IgnoredAny>();
+        let Some(error) = values.find_map(Result::err) else { return };
+        // Its column counts bytes, from 1.
+        let before: usize = text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
+        let offset = (before + error.column().saturating_sub(1)).min(text.len());
+        let of_line = text.get(before..offset).unwrap_or_default();
+        let start_byte = offset + file_text.len() - text.len();
+        let span = Span { line: error.line(), column: of_line.chars().count() + 1, start_byte, end_byte: start_byte };
+        let message = error.to_string();
+        let message = message.split(" at line ").next().unwrap_or_default();
+        let finding = Finding::at_span(&reading::SYNTAX, file, span, format!("this is YAML, and no JSON: {message}"));
+        let hint = "kubectl takes nothing but JSON from a file that begins with a brace: mend it";
+        let is_ours = self.documents.iter().any(|document| ours::may_be(&document.value));
+        self.add(vec![finding.hint(hint)], is_ours);
     }
 
     /// What is wrong with a document.

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::layout::{Layout, Target};
 use super::weight::weight;
-use super::{Item, patch, replace, transform};
+use super::{Item, generate, patch, replace, transform};
 use crate::api::kustomization::Purpose;
 use crate::definitions::document::{Document, Parsed};
 use crate::definitions::findings::{Finding, Place};
@@ -41,7 +41,8 @@ pub fn build(layout: &Layout<'_>, parsed: &[Parsed], tops: &[usize]) -> (Vec<Bui
     };
     let mut builds = Vec::new();
     for top in tops {
-        let documents = builder.accumulate(*top, Vec::new()).into_iter().map(|item| item.document).collect();
+        let items = builder.accumulate(*top, Vec::new()).into_iter();
+        let documents = items.filter(|item| item.generated.is_none()).map(|item| item.document).collect();
         builds.push(Build { top: *top, documents });
     }
     (builds, builder.used, builder.findings)
@@ -174,8 +175,14 @@ impl Builder<'_> {
         self.items > ITEMS_MAX || self.bytes > BUILT_BYTES
     }
 
+    /// Whether something of what was built so far is not carried out here.
+    pub(super) fn is_in_part(&self) -> bool {
+        self.findings.iter().any(|finding| std::ptr::eq(finding.rule, &rules::NOT_CARRIED_OUT))
+    }
+
     /// In the order of `kustomize build`.
     fn transform(&mut self, kustomization: usize, document: &Document, items: &mut Vec<Item>) {
+        generate::apply(document, items);
         for found in patch::of(self, kustomization, document, "patchesStrategicMerge") {
             patch::apply(self, &found, items);
         }
@@ -249,8 +256,7 @@ impl Builder<'_> {
                 }
             } else if !KNOWN.contains(&field) {
                 let message = format!("unknown field `{field}` in a kustomization");
-                let nearest = suggest::nearest(field, KNOWN.iter().copied());
-                let hint = nearest.map(|nearest| format!("did you mean `{nearest}`?"));
+                let hint = suggest::did_you_mean(field, KNOWN.iter().copied());
                 let finding = Finding::at(&rules::INVALID, document, &pointer, Place::Key, message);
                 self.findings.push(finding.maybe_hint(hint));
             }

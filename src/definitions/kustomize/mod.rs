@@ -7,13 +7,16 @@
 //! |---|---|
 //! | which files are kustomizations, and what the others are to them | `layout.rs` |
 //! | one kustomization: its resources, and what is done with them | `build.rs` |
+//! | what is taken from where nothing is read | `elsewhere.rs` |
 //! | which objects a patch is for | `select.rs` |
 //! | patches | `patch.rs`: where they are; `merge.rs`: strategic merge; `operations.rs`: JSON 6902 |
 //! | names, labels, annotations, namespaces | `transform.rs` |
-//! | values copied from one object to others | `replace.rs` |
+//! | values copied from one object to others | `replace.rs`; `generate.rs`: those of generators |
 //! | how large an object gets | `weight.rs` |
 
 mod build;
+mod elsewhere;
+mod generate;
 mod layout;
 mod merge;
 mod operations;
@@ -24,6 +27,7 @@ mod transform;
 mod weight;
 
 pub use build::{Build, build};
+pub use elsewhere::{Elsewhere, elsewhere};
 pub use layout::{Layout, Role};
 
 use super::document::{Document, Origin};
@@ -34,11 +38,21 @@ struct Item {
     document: Document,
     /// Names that it had before: a patch may call it by any of them.
     earlier_names: Vec<String>,
+    /// Of what a generator makes: what is known of it. It is no definition, and may be what a replacement copies from.
+    generated: Option<Known>,
+}
+
+/// How much is known of what a generator makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Known {
+    All,
+    /// Some of it comes from files that are not read.
+    Part,
 }
 
 impl Item {
     fn new(document: Document) -> Self {
-        Self { document, earlier_names: Vec::new() }
+        Self { document, earlier_names: Vec::new(), generated: None }
     }
 
     fn text(&self, pointer: &str) -> &str {

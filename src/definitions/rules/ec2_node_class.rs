@@ -45,8 +45,7 @@ pub static ALIAS: Rule = Rule::cel(
     &cel::ALIAS,
     |alias| {
         let (family, version) = alias.split_once('@')?;
-        let nearest = suggest::nearest(family, FAMILIES.into_iter());
-        match nearest {
+        match suggest::nearest(family, FAMILIES.into_iter()) {
             _ if FAMILIES.contains(&family) => Some(format!("write `{family}@latest`")),
             Some(nearest) => Some(format!("did you mean `{nearest}@{version}`?")),
             None => None,

@@ -8,6 +8,7 @@ use crate::definitions::diagnostic::RuleDescription;
 
 /// The pages, one for each file of rules.
 const PAGES: &[&str] = &[
+    include_str!("ages.md"),
     include_str!("auto_mode.md"),
     include_str!("budgets.md"),
     include_str!("capacity_buffer.md"),
@@ -25,6 +26,7 @@ const PAGES: &[&str] = &[
     include_str!("near_labels.md"),
     include_str!("node_overlay.md"),
     include_str!("node_pool.md"),
+    include_str!("of_class.md"),
     include_str!("reading.md"),
     include_str!("references.md"),
     include_str!("requirements.md"),

@@ -54,15 +54,17 @@ pub static LINT_PATH: Rule = Rule::document(
 
 pub static RULES: &[&Rule] = &[&VARIABLE_NAME, &DEPLOYMENT_NAME, &REPEATED_CONSTRAINT, &LINT_RULE, &LINT_PATH];
 
+/// Whether `${NAME}` can mean it.
+pub fn is_variable_name(name: &str) -> bool {
+    !name.starts_with(|first: char| first.is_ascii_digit())
+        && !name.is_empty()
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
 fn variable_name(document: &Document) -> Vec<Finding> {
-    let valid = |name: &str| {
-        !name.starts_with(|first: char| first.is_ascii_digit())
-            && !name.is_empty()
-            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-    };
     document
         .members("/spec/variables")
-        .filter(|(_, name, _)| !valid(name))
+        .filter(|(_, name, _)| !is_variable_name(name))
         .map(|(pointer, name, _)| {
             let message = format!("`{name}` can not be the name of a variable");
             Finding::at(&VARIABLE_NAME, document, &pointer, Place::Key, message)

@@ -67,11 +67,7 @@ fn fields(document: &Document) -> Vec<Finding> {
             let hint = "give taints in spec.template.spec.taints of the NodePool".to_owned();
             ("registerWithTaints is set by the controller".to_owned(), Some(hint))
         } else {
-            let nearest = suggest::nearest(name, kubelet_types::names());
-            (
-                format!("the kubelet has no setting `{name}`"),
-                nearest.map(|nearest| format!("did you mean `{nearest}`?")),
-            )
+            (format!("the kubelet has no setting `{name}`"), suggest::did_you_mean(name, kubelet_types::names()))
         };
         findings.push(Finding::at(&FIELD, document, &pointer, Place::Key, message).maybe_hint(hint));
     }
@@ -115,9 +111,8 @@ fn eviction(document: &Document) -> Vec<Finding> {
         for (pointer, signal, value) in document.members(&format!("{KUBELET}/{field}")) {
             if !SIGNALS.contains(&signal) {
                 let message = format!("there is no eviction signal `{signal}`");
-                let nearest = suggest::nearest(signal, SIGNALS.into_iter());
-                let hint = nearest
-                    .map_or_else(|| format!("there are {}", SIGNALS.join(", ")), |n| format!("did you mean `{n}`?"));
+                let hint = suggest::did_you_mean(signal, SIGNALS.into_iter())
+                    .unwrap_or_else(|| format!("there are {}", SIGNALS.join(", ")));
                 findings.push(Finding::at(&EVICTION, document, &pointer, Place::Key, message).hint(hint));
             } else if !value.as_str().is_some_and(is_threshold) {
                 let message = format!("`{signal}` is neither a percentage from \"0%\" to \"100%\" nor a quantity");

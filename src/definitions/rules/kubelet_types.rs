@@ -195,7 +195,7 @@ const SETTINGS: &[(&str, Type)] = &[
 ];
 
 /// Names of all settings.
-pub(super) fn names() -> impl Iterator<Item = &'static str> {
+pub(in crate::definitions) fn names() -> impl Iterator<Item = &'static str> {
     SETTINGS.iter().map(|(name, _)| *name)
 }
 
@@ -275,8 +275,8 @@ fn unknown(
 ) -> Finding {
     let holder = spans::last(holder);
     let names = || fields.iter().map(|(field, _)| *field);
-    let hint = match suggest::nearest(name, names()) {
-        Some(nearest) => format!("did you mean `{nearest}`?"),
+    let hint = match suggest::did_you_mean(name, names()) {
+        Some(question) => question,
         None => format!("known here: {}", names().collect::<Vec<_>>().join(", ")),
     };
     let message = format!("`{holder}` of the kubelet has no field `{name}`");

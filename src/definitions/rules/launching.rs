@@ -6,7 +6,9 @@ use serde_json::Value;
 use super::Rule;
 use super::kubelet::{CLASSES, KUBELET};
 use crate::api::ec2_node_class::{AmiFamily, EC2NodeClassSpec};
+use crate::core::catalog::user_data::{self, BYTES_MAX, UserDataError};
 use crate::definitions::diagnostic::Severity::{Error, Warning};
+use crate::definitions::diagnostic::Span;
 use crate::definitions::document::Document;
 use crate::definitions::findings::{Finding, Place};
 
@@ -32,9 +34,9 @@ pub static USER_DATA: Rule = Rule::document(
     "CL0468",
     "user-data",
     Error,
-    "User data is in a form that Karpenter can merge with its own: MIME with a boundary, TOML for Bottlerocket.",
+    "User data is in a form that can be merged with what joins the node: whole MIME, TOML for Bottlerocket; and small enough for EC2.",
     CLASSES,
-    user_data,
+    mergeable,
 );
 pub static OF_ANOTHER_FAMILY: Rule = Rule::document(
     "CL0469",
@@ -161,9 +163,11 @@ fn is_toml(text: &str) -> bool {
     first.is_empty() || first.starts_with('[') || first.contains('=')
 }
 
-fn user_data(document: &Document) -> Vec<Finding> {
+fn mergeable(document: &Document) -> Vec<Finding> {
     let Some((family, text)) = with_user_data(document) else { return Vec::new() };
     let (message, hint) = match family {
+        // Not a byte of it is changed.
+        AmiFamily::Custom => return too_large(document, text).into_iter().collect(),
         AmiFamily::AL2 | AmiFamily::AL2023 if is_mime(text) && !has_boundary(text) => (
             "the user data is MIME without a boundary: Karpenter can not merge it, and launches nothing",
             "write `Content-Type: multipart/mixed; boundary=\"BOUNDARY\"`, and an empty line after the headers",
@@ -172,23 +176,92 @@ fn user_data(document: &Document) -> Vec<Finding> {
             "user data of Bottlerocket is TOML, and this is not: Karpenter launches nothing",
             "write settings, such as `[settings.kubernetes]` with `max-pods = 58`; scripts run in a bootstrap container",
         ),
-        _ => return Vec::new(),
+        _ => return unmerged(document, family, text).into_iter().collect(),
     };
     vec![Finding::at(&USER_DATA, document, USER_DATA_AT, Place::Key, message).hint(hint)]
 }
 
+fn too_large(document: &Document, text: &str) -> Option<Finding> {
+    let bytes = text.len();
+    let message = format!("the user data has {bytes} bytes, and EC2 takes {BYTES_MAX} before they are encoded");
+    let finding = Finding::at(&USER_DATA, document, USER_DATA_AT, Place::Key, message);
+    (bytes > BYTES_MAX).then(|| finding.hint("shorten it, or let it fetch the rest"))
+}
+
+/// What a launch says of it, at the line that it names.
+fn unmerged(document: &Document, family: AmiFamily, text: &str) -> Option<Finding> {
+    match user_data::check(family, text).err()? {
+        UserDataError::Malformed { line, message } => {
+            // What a variable will be there is not known.
+            let is_open =
+                text.lines().nth(line.saturating_sub(1)).is_some_and(|it| it.contains("${") || it.contains("{{"));
+            let message = format!("the user data can not be merged, and nothing is launched: {message}");
+            let mut finding = Finding::at(&USER_DATA, document, USER_DATA_AT, Place::Key, message);
+            finding.span = line_of_block(document, line).unwrap_or(finding.span);
+            (!is_open).then_some(finding)
+        }
+        UserDataError::TooLarge { .. } => too_large(document, text).or_else(|| {
+            let message =
+                format!("with what joins the node the user data is longer than the {BYTES_MAX} bytes that EC2 takes");
+            let finding = Finding::at(&USER_DATA, document, USER_DATA_AT, Place::Key, message);
+            Some(finding.hint("shorten it, or let it fetch the rest"))
+        }),
+        UserDataError::Field { .. } | UserDataError::Cluster { .. } => None,
+    }
+}
+
+/// Where a line of a literal block stands.
+fn line_of_block(document: &Document, line: usize) -> Option<Span> {
+    let key = document.place(USER_DATA_AT, Place::Key);
+    let wanted = document.str(USER_DATA_AT)?.lines().nth(line.checked_sub(1)?)?.trim();
+    let text = document.origin(USER_DATA_AT).text;
+    let rest = text.get(key.end_byte..)?;
+    let is_literal = rest.lines().next()?.trim_start_matches([':', ' ']).starts_with('|');
+    let written = rest.split_inclusive('\n').nth(line)?;
+    let before: usize = rest.split_inclusive('\n').take(line).map(str::len).sum();
+    let indentation = written.len() - written.trim_start().len();
+    let start_byte = key.end_byte + before + indentation;
+    let span = Span {
+        line: key.line + line,
+        column: indentation + 1,
+        start_byte,
+        end_byte: start_byte + written.trim().len(),
+    };
+    (is_literal && !wanted.is_empty() && written.trim() == wanted).then_some(span)
+}
+
 fn of_another_family(document: &Document) -> Vec<Finding> {
-    let Some((AmiFamily::AL2023, text)) = with_user_data(document) else { return Vec::new() };
-    let (message, hint) = match () {
-        () if first_line(text).starts_with("[settings") => (
+    use AmiFamily::{AL2, AL2023, Windows2019, Windows2022, Windows2025};
+    let Some((family, text)) = with_user_data(document) else { return Vec::new() };
+    let start = text.trim_start();
+    let is_linux = matches!(family, AL2 | AL2023);
+    let is_windows = matches!(family, Windows2019 | Windows2022 | Windows2025);
+    let (message, hint) = match family {
+        AL2023 if first_line(text).starts_with("[settings") => (
             "TOML is for Bottlerocket: AL2023 runs it as a shell script",
             "write a NodeConfig of node.eks.aws/v1alpha1, or a script",
         ),
-        () if text.contains("/etc/eks/bootstrap.sh") => (
+        AL2 if first_line(text).starts_with("[settings") => {
+            ("TOML is for Bottlerocket: AL2 runs it as a shell script", "write a script")
+        }
+        AL2 if first_line(text).starts_with("apiVersion: node.eks.aws/") => {
+            ("a NodeConfig is for AL2023: AL2 runs it as a shell script", "write a script, or use images of AL2023")
+        }
+        _ if is_linux && start.starts_with("<powershell>") => {
+            ("PowerShell is for Windows: a shell is to run it here", "write a shell script")
+        }
+        _ if is_linux && is_mime(start) && start.starts_with(['m', 'M']) && !start.starts_with("MIME-Version:") => (
+            "Karpenter knows MIME by `MIME-Version:`, written so: it runs this as one shell script",
+            "write `MIME-Version: 1.0`",
+        ),
+        _ if is_windows && (start.starts_with("#!") || is_mime(start)) => {
+            ("images of Windows run PowerShell, and no shell script or MIME", "write PowerShell")
+        }
+        AL2023 if text.contains("/etc/eks/bootstrap.sh") => (
             "/etc/eks/bootstrap.sh is a file of AL2: AL2023 has none",
             "nodes join without it; write a NodeConfig of node.eks.aws/v1alpha1 for settings of the kubelet",
         ),
-        () => return Vec::new(),
+        _ => return Vec::new(),
     };
     vec![Finding::at(&OF_ANOTHER_FAMILY, document, USER_DATA_AT, Place::Key, message).hint(hint)]
 }

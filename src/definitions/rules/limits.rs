@@ -49,6 +49,23 @@ const KNOWN: [&str; 13] = [
     "vpc.amazonaws.com/PrivateIPv4Address",
 ];
 
+/// Words that people write for them.
+const SYNONYMS: [(&str, &str); 13] = [
+    ("gpu", "nvidia.com/gpu"),
+    ("gpus", "nvidia.com/gpu"),
+    ("nvidia", "nvidia.com/gpu"),
+    ("npu", "aws.amazon.com/neuron"),
+    ("neuron", "aws.amazon.com/neuron"),
+    ("neuroncore", "aws.amazon.com/neuroncore"),
+    ("mem", resources::MEMORY),
+    ("ram", resources::MEMORY),
+    ("cores", resources::CPU),
+    ("vcpu", resources::CPU),
+    ("vcpus", resources::CPU),
+    ("disk", resources::EPHEMERAL_STORAGE),
+    ("storage", resources::EPHEMERAL_STORAGE),
+];
+
 fn of_nothing(document: &Document) -> Vec<Finding> {
     let mut findings = Vec::new();
     for resource in KNOWN {
@@ -61,20 +78,33 @@ fn of_nothing(document: &Document) -> Vec<Finding> {
             findings.push(finding.hint("write a quantity, such as \"1000\" for cpu or 1000Gi for memory"));
         }
     }
+    findings.extend(document.members(LIMITS).filter_map(|(pointer, resource, value)| {
+        let amount = value.as_str().filter(|amount| is_count(resource) && amount.ends_with('i'))?;
+        let message = format!("`{resource}` is a count, and `{amount}` an amount of bytes: nothing is limited");
+        let finding = Finding::at(&OF_NOTHING, document, &pointer, Place::Value, message);
+        Some(finding.hint("write a number such as \"1000\""))
+    }));
     for (pointer, resource, _) in document.members(LIMITS).filter(|(.., value)| !value.is_null()) {
         let at = |message: String| Finding::at(&OF_NOTHING, document, &pointer, Place::Key, message);
         let is_known = KNOWN.contains(&resource) || resource.starts_with("hugepages-") || resource.contains("${");
-        let nearest = suggest::nearest(resource, KNOWN.into_iter());
-        if is_known || (resource.contains('/') && nearest.is_none()) {
+        let synonym = SYNONYMS.iter().find(|(other, _)| other.eq_ignore_ascii_case(resource));
+        let question = synonym.map(|(_, meant)| format!("did you mean `{meant}`?"));
+        let question = question.or_else(|| suggest::did_you_mean(resource, KNOWN.into_iter()));
+        if is_known || (resource.contains('/') && question.is_none()) {
             continue;
         }
-        let hint = match nearest {
-            Some(nearest) => format!("did you mean `{nearest}`?"),
+        let hint = match question {
+            Some(question) => question,
             None => format!("nodes have {}, and others by names with a domain", KNOWN[..5].join(", ")),
         };
         findings.push(at(format!("no node has the resource `{resource}`: nothing is limited")).hint(hint));
     }
     findings
+}
+
+/// Whether nobody means `Gi` of it.
+fn is_count(resource: &str) -> bool {
+    [resources::CPU, resources::PODS, resources::NODES].contains(&resource) || resource.ends_with("/gpu")
 }
 
 pub(super) fn below_all(document: &Document, types: &TypesLeft<'_>, matching: &Matching<'_>) -> Vec<Finding> {

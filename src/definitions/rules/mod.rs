@@ -4,6 +4,7 @@
 //! file's `RULES`, and explain it in the `.md` beside that file: a paragraph, an example that breaks it and one that does not (both
 //! are tested), and the source. A code is never reused.
 
+pub mod ages;
 pub mod auto_mode;
 pub mod budgets;
 pub mod capacity_buffer;
@@ -22,6 +23,7 @@ pub mod min_values;
 pub mod near_labels;
 pub mod node_overlay;
 pub mod node_pool;
+pub mod of_class;
 pub mod reading;
 pub mod references;
 pub mod requirements;
@@ -91,7 +93,8 @@ impl Rule {
     pub(super) fn is_of_one_field(&self) -> bool {
         use schema::{NOT_ONE_OF, OUT_OF_RANGE, PATTERN, UNKNOWN_FIELD, UNQUOTED, WRONG_TYPE};
         let codes = [&UNKNOWN_FIELD, &WRONG_TYPE, &UNQUOTED, &NOT_ONE_OF, &PATTERN, &OUT_OF_RANGE].map(|it| it.code);
-        codes.contains(&self.code) || [versions::FIELD.code, versions::VALUE.code].contains(&self.code)
+        let of_versions = [&versions::FIELD, &versions::VALUE, &versions::UNRELEASED].map(|it| it.code);
+        codes.contains(&self.code) || of_versions.contains(&self.code)
     }
 
     pub(super) const fn pass(
@@ -207,12 +210,15 @@ pub fn all() -> &'static [&'static Rule] {
             variables::RULES,
             schema::RULES,
             versions::RULES,
+            schema::MORE_RULES,
             node_pool::RULES,
             limits::RULES,
             near_labels::RULES,
             requirements::RULES,
             zones::RULES,
             min_values::RULES,
+            of_class::RULES,
+            ages::RULES,
             budgets::RULES,
             ec2_node_class::RULES,
             launching::RULES,

@@ -7,6 +7,7 @@ use crate::core::model::requirements::{AWS_LABELS, is_well_known, normalized};
 use crate::definitions::diagnostic::Severity::Warning;
 use crate::definitions::document::Document;
 use crate::definitions::findings::{Finding, Place};
+use crate::definitions::fixes::Instead;
 use crate::definitions::kinds::Kind;
 use crate::definitions::suggest;
 
@@ -33,12 +34,57 @@ const OTHERS: [&str; 8] = [
     keys::WINDOWS_BUILD,
 ];
 /// What people write for them.
-const SYNONYMS: [(&str, &str); 4] = [
+const SYNONYMS: [(&str, &str); 14] = [
     ("kubernetes.io/architecture", keys::ARCHITECTURE),
     ("kubernetes.io/operating-system", keys::OPERATING_SYSTEM),
     ("topology.kubernetes.io/availability-zone", keys::ZONE),
     ("node.kubernetes.io/type", keys::INSTANCE_TYPE),
+    // Names that are known from other labels, in AWS's domain: none of these is there.
+    ("karpenter.k8s.aws/instance-type", keys::INSTANCE_TYPE),
+    ("karpenter.k8s.aws/instance-name", keys::INSTANCE_TYPE),
+    ("karpenter.k8s.aws/zone", keys::ZONE),
+    ("karpenter.k8s.aws/arch", keys::ARCHITECTURE),
+    ("karpenter.k8s.aws/os", keys::OPERATING_SYSTEM),
+    ("karpenter.k8s.aws/capacity-type", keys::CAPACITY_TYPE),
+    ("karpenter.sh/instance-type", keys::INSTANCE_TYPE),
+    ("karpenter.sh/zone", keys::ZONE),
+    ("karpenter.sh/arch", keys::ARCHITECTURE),
+    ("karpenter.sh/os", keys::OPERATING_SYSTEM),
 ];
+
+/// The key that people mean by one that is none, as everybody who knows both would say.
+pub(super) fn synonym(key: &str) -> Option<&'static str> {
+    SYNONYMS.iter().find(|(written, _)| *written == key).map(|(_, meant)| *meant)
+}
+
+/// Names that are parts of several labels, or words for one, with what is asked then.
+const WORDS: [(&str, &[&str]); 4] = [
+    ("instance-gpu", &["instance-gpu-count", "instance-gpu-name"]),
+    ("instance-accelerator", &["instance-accelerator-count", "instance-accelerator-name"]),
+    ("instance-vcpu", &["instance-cpu"]),
+    ("instance-reservation", &["capacity-reservation-id", "capacity-reservation-type"]),
+];
+
+/// What is asked of a key that no instance type has, in a domain that only the controller may use.
+pub(super) fn key_meant(key: &str) -> Option<String> {
+    let ask = |names: &[&str]| {
+        let names: Vec<String> = names.iter().map(|name| format!("`{AWS_PREFIX}{name}`")).collect();
+        format!("did you mean {}?", names.join(" or "))
+    };
+    if let Some(meant) = synonym(key) {
+        return Some(format!("did you mean `{meant}`?"));
+    }
+    let (_, name) = key.split_once('/')?;
+    if let Some((_, names)) = WORDS.iter().find(|(word, _)| *word == name) {
+        return Some(ask(names));
+    }
+    let of_instance = format!("instance-{name}");
+    if let Some(known) = AWS_LABELS.iter().find(|known| **known == name || **known == of_instance) {
+        return Some(ask(&[*known]));
+    }
+    let all: Vec<String> = AWS_LABELS.iter().map(|name| format!("{AWS_PREFIX}{name}")).collect();
+    suggest::did_you_mean(&format!("{AWS_PREFIX}{name}"), all.iter().map(String::as_str))
+}
 
 fn nearly(document: &Document) -> Vec<Finding> {
     let of_requirements = ["/spec/template/spec/requirements", "/spec/requirements"].into_iter().flat_map(|list| {
@@ -50,9 +96,13 @@ fn nearly(document: &Document) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (pointer, key, place) in of_requirements.chain(labels) {
         let Some(meant) = meant_by(key) else { continue };
+        // The very name is no guess, whatever stands before it. On a label of the nodes it may be one.
+        let is_same_name = key.rsplit('/').next() == meant.rsplit('/').next();
+        let is_sure = place == Place::Value && (is_same_name || synonym(key).is_some());
         let message = format!("`{key}` is a label of your own to Karpenter: it restricts no instance type");
-        findings
-            .push(Finding::at(&NEARLY, document, &pointer, place, message).hint(format!("did you mean `{meant}`?")));
+        let finding = Finding::at(&NEARLY, document, &pointer, place, message);
+        let finding = finding.hint(format!("did you mean `{meant}`?"));
+        findings.push(finding.instead(is_sure.then_some(Instead::Text(meant))));
     }
     findings
 }
@@ -65,8 +115,8 @@ fn meant_by(key: &str) -> Option<String> {
     if is_own || is_well_known(normalized(key)) || key == keys::HOSTNAME {
         return None;
     }
-    if let Some((_, meant)) = SYNONYMS.iter().find(|(written, _)| *written == key) {
-        return Some((*meant).to_owned());
+    if let Some(meant) = synonym(key) {
+        return Some(meant.to_owned());
     }
     let all = || AWS_LABELS.iter().map(|name| format!("{AWS_PREFIX}{name}")).chain(OTHERS.map(str::to_owned));
     let name_of = |key: &str| key.rsplit('/').next().unwrap_or_default().to_owned();
@@ -74,11 +124,12 @@ fn meant_by(key: &str) -> Option<String> {
         // `zone` may be anybody's word, and `instance-category` hardly is.
         return all().find(|known| key.contains('-') && name_of(known) == key);
     };
-    let is_like = |text: &str, known: &str| text == known || suggest::nearest(text, [known].into_iter()).is_some();
+    let is_name = |known: &str| name == known || suggest::nearest(name, [known].into_iter()).is_some();
     let is_meant = |known: &String| {
         let of = known.split_once('/').map_or("", |(of, _)| of);
-        let is_domain = domain.to_lowercase().contains("karpenter") && of.contains("karpenter") || is_like(domain, of);
-        is_domain && is_like(name, &name_of(known))
+        let is_domain =
+            domain.to_lowercase().contains("karpenter") && of.contains("karpenter") || suggest::is_like(domain, of);
+        is_domain && is_name(&name_of(known))
     };
     // The very name in another domain says more than a name that is like it.
     let candidates: Vec<String> = all().filter(is_meant).collect();
@@ -91,6 +142,25 @@ fn meant_by(key: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn asks_for_the_key_that_people_mean() {
+        for (key, hint) in [
+            ("karpenter.k8s.aws/instance-type", Some("did you mean `node.kubernetes.io/instance-type`?")),
+            ("karpenter.k8s.aws/instance-name", Some("did you mean `node.kubernetes.io/instance-type`?")),
+            (
+                "karpenter.k8s.aws/instance-gpu",
+                Some("did you mean `karpenter.k8s.aws/instance-gpu-count` or `karpenter.k8s.aws/instance-gpu-name`?"),
+            ),
+            ("karpenter.k8s.aws/memory", Some("did you mean `karpenter.k8s.aws/instance-memory`?")),
+            ("karpenter.sh/instance-cpu", Some("did you mean `karpenter.k8s.aws/instance-cpu`?")),
+            ("karpenter.k8s.aws/instance-catagory", Some("did you mean `karpenter.k8s.aws/instance-category`?")),
+            ("karpenter.sh/x", None),
+            ("kubernetes.io/hostname", None),
+        ] {
+            assert_eq!(key_meant(key).as_deref(), hint, "{key}");
+        }
+    }
 
     #[test]
     fn knows_slips_from_labels_of_ones_own() {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{Rule, no_hint};
+use super::{Rule, near_labels, no_hint};
 use crate::api::duration::NillableDuration;
 use crate::api::keys;
 use crate::api::node_pool::NodeSelectorRequirement;
@@ -32,11 +32,7 @@ pub static RESTRICTED_KEY: Rule = Rule::cel(
     "restricted-key",
     "A requirement is on a key that instance types have, or on a label of your own.",
     &[&cel::KEY_NODE_POOL, &cel::KEY_HOSTNAME, &cel::KEY_CORE_DOMAIN, &cel::KEY_AWS_DOMAIN],
-    |key| {
-        let (domain, name) = key.split_once('/')?;
-        let nearest = suggest::nearest(name, requirements::AWS_LABELS.into_iter())?;
-        Some(format!("did you mean `{domain}/{nearest}`?"))
-    },
+    near_labels::key_meant,
 );
 pub static IN_WITHOUT_VALUES: Rule =
     Rule::cel("CL0303", "in-without-values", "The operator In has values.", &[&cel::IN_WITHOUT_VALUES], no_hint);
@@ -99,7 +95,7 @@ pub static UNKNOWN_VALUE: Rule = Rule::document(
     "CL0312",
     "unknown-value",
     Warning,
-    "Architectures, operating systems and capacity types are among those that exist.",
+    "Architectures, operating systems, capacity types and types of reservations are among those that exist.",
     POOLS,
     unknown_value,
 );
@@ -220,6 +216,8 @@ fn controllers_taint(document: &Document) -> Vec<Finding> {
                     at(format!("`{key}` says that a node goes: no pod is to be put on the pool's nodes"))
                         .hint("remove it")
                 }
+                // Under `taints` it stays, as it should.
+                _ if list.ends_with("/taints") => continue,
                 _ => at(format!("Karpenter knows no taint `{key}`, and removes none of this name"))
                     .hint("remove it, or use a domain of your own"),
             });
@@ -237,8 +235,7 @@ fn capacity_type(document: &Document) -> Vec<Finding> {
         let given = values(requirement);
         let valid = given.iter().filter(|value| CAPACITY_TYPES.contains(value)).count();
         let asked = requirement.get("minValues").and_then(Value::as_u64).and_then(|asked| usize::try_from(asked).ok());
-        let hint = given.iter().find_map(|value| suggest::nearest(value, CAPACITY_TYPES.into_iter()));
-        let hint = hint.map(|nearest| format!("did you mean `{nearest}`?"));
+        let hint = given.iter().find_map(|value| suggest::did_you_mean(value, CAPACITY_TYPES.into_iter()));
         let at = format!("{pointer}/values");
         if valid == 0 && !given.is_empty() {
             let message = format!("no capacity type is {}", given.join(" or "));
@@ -259,7 +256,7 @@ struct Values {
     synonyms: &'static [(&'static str, &'static str)],
 }
 
-const CLOSED: [Values; 3] = [
+const CLOSED: [Values; 4] = [
     Values {
         key: keys::ARCHITECTURE,
         known: &["amd64", "arm64"],
@@ -267,6 +264,7 @@ const CLOSED: [Values; 3] = [
     },
     Values { key: keys::OPERATING_SYSTEM, known: &["linux", "windows"], synonyms: &[] },
     Values { key: keys::CAPACITY_TYPE, known: &CAPACITY_TYPES, synonyms: &[("ondemand", "on-demand")] },
+    Values { key: keys::CAPACITY_RESERVATION_TYPE, known: &["default", "capacity-block"], synonyms: &[] },
 ];
 
 fn unknown_value(document: &Document) -> Vec<Finding> {
@@ -275,15 +273,17 @@ fn unknown_value(document: &Document) -> Vec<Finding> {
         let key = requirements::normalized(text(requirement, "key").unwrap_or_default());
         let Some(Values { known, synonyms, .. }) = CLOSED.iter().find(|values| values.key == key) else { continue };
         let given = values(requirement);
-        // That none is known is an error of its own.
-        let none = key == keys::CAPACITY_TYPE && !given.iter().any(|value| known.contains(value));
+        // That In names none that is known is an error of its own.
+        let is_in = text(requirement, "operator") == Some("In");
+        let none = key == keys::CAPACITY_TYPE && is_in && !given.iter().any(|value| known.contains(value));
         for (index, value) in given.iter().enumerate().filter(|(_, value)| !known.contains(value) && !none) {
             let name = key.rsplit('/').next().unwrap_or(key);
             let at = format!("{pointer}/values/{index}");
             let synonym = synonyms.iter().find(|(other, _)| other == value).map(|(_, meant)| *meant);
-            let nearest = synonym.or_else(|| suggest::nearest(value, known.iter().copied()));
-            let hint =
-                nearest.map_or_else(|| format!("there are {}", known.join(", ")), |n| format!("did you mean `{n}`?"));
+            let hint = synonym
+                .map(|meant| format!("did you mean `{meant}`?"))
+                .or_else(|| suggest::did_you_mean(value, known.iter().copied()))
+                .unwrap_or_else(|| format!("there are {}", known.join(", ")));
             let message = format!("no node has the {name} `{value}`");
             let finding = Finding::at(&UNKNOWN_VALUE, document, &at, Place::Value, message).hint(hint);
             findings.push(finding.instead(synonym.map(|meant| Instead::Text(meant.to_owned()))));

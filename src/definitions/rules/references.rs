@@ -70,7 +70,7 @@ fn duplicate(revision: &Revision<'_>) -> Vec<Finding> {
 }
 
 /// Pools that refer to an EC2NodeClass, with its name.
-fn references<'r>(revision: &'r Revision<'_>) -> impl Iterator<Item = (&'r Object, &'r str)> {
+pub(super) fn references<'r>(revision: &'r Revision<'_>) -> impl Iterator<Item = (&'r Object, &'r str)> {
     revision.of(Kind::NodePool).filter_map(|pool| {
         let text = |field| pool.document.str(&format!("{REFERENCE}/{field}"));
         let ours = text("kind") == Some(Kind::EC2NodeClass.name());
@@ -88,8 +88,8 @@ fn class_missing(revision: &Revision<'_>) -> Vec<Finding> {
     missing
         .map(|(pool, name)| {
             let pointer = format!("{REFERENCE}/name");
-            let hint = match suggest::nearest(name, classes.iter().copied()) {
-                Some(nearest) => format!("did you mean `{nearest}`?"),
+            let hint = match suggest::did_you_mean(name, classes.iter().copied()) {
+                Some(question) => question,
                 None => {
                     "a plan takes it from the cluster; where that has none either, the pool makes no nodes".to_owned()
                 }
@@ -142,10 +142,10 @@ fn pool_missing(revision: &Revision<'_>) -> Vec<Finding> {
     for budget in revision.of(Kind::DisruptionBudget) {
         for (pointer, name) in budget.document.items("/spec/nodePoolSelector/names") {
             let Some(name) = name.as_str().filter(|name| !pools.contains(name)) else { continue };
-            let nearest = suggest::nearest(name, pools.iter().copied());
+            let hint = suggest::did_you_mean(name, pools.iter().copied());
             let message = format!("the NodePool `{name}` is not in these files");
             let finding = Finding::at(&POOL_MISSING, &budget.document, &pointer, Place::Value, message);
-            findings.push(finding.maybe_hint(nearest.map(|nearest| format!("did you mean `{nearest}`?"))));
+            findings.push(finding.maybe_hint(hint));
         }
     }
     findings

@@ -22,6 +22,8 @@ pub static FOREIGN_FIELD: Rule = Rule::pass(
     "Workloads beside the definitions have only the fields that Kubernetes knows; others are dropped in silence.",
 );
 
+pub static NO_VALUE: Rule = Rule::pass("CL0216", "no-value", Warning, "A field or label that is written has a value.");
+
 pub static RULES: &[&Rule] = &[
     &UNKNOWN_FIELD,
     &MISSING_FIELD,
@@ -34,3 +36,6 @@ pub static RULES: &[&Rule] = &[
     &OTHER,
     &FOREIGN_FIELD,
 ];
+
+/// By its code behind those of versions.
+pub static MORE_RULES: &[&Rule] = &[&NO_VALUE];

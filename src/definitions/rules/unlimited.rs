@@ -25,6 +25,7 @@ pub static UNLIMITED: Rule = Rule::revision(
 
 pub static RULES: &[&Rule] = &[&UNLIMITED];
 
+const BUDGETS: &str = "/spec/disruption/budgets";
 const REASONS: [DisruptionReason; 3] =
     [DisruptionReason::Underutilized, DisruptionReason::Empty, DisruptionReason::Drifted];
 
@@ -39,7 +40,7 @@ fn unlimited(revision: &Revision<'_>) -> Vec<Finding> {
 /// Reasons that the same budgets, none of them at every hour, are for are said together.
 fn of_pool(pool: &Object, over_pools: &[DisruptionBudgetSpec]) -> Vec<Finding> {
     let document = &pool.document;
-    let budgets: Vec<(String, &Value)> = document.items("/spec/disruption/budgets").collect();
+    let budgets: Vec<(String, &Value)> = document.items(BUDGETS).collect();
     let mut by_budgets: BTreeMap<Vec<usize>, Vec<String>> = BTreeMap::new();
     let occurring = REASONS.into_iter().filter(|reason| occurs(document, *reason));
     for reason in occurring.filter(|reason| !over_pools.iter().any(|budget| limits(budget, pool, *reason))) {
@@ -68,10 +69,12 @@ fn of_pool(pool: &Object, over_pools: &[DisruptionBudgetSpec]) -> Vec<Finding> {
                 let message = format!("outside of {} nothing limits {reasons}", windows.join(" and "));
                 (format!("{}/schedule", budgets[*last].0), message)
             }
-            None => (
-                format!("{}/reasons", budgets.last()?.0),
-                format!("nothing limits {reasons}: no budget of the pool names it"),
-            ),
+            None => match budgets.last() {
+                Some((last, _)) => {
+                    (format!("{last}/reasons"), format!("nothing limits {reasons}: no budget of the pool names it"))
+                }
+                None => (BUDGETS.to_owned(), format!("nothing limits {reasons}: the list of budgets is empty")),
+            },
         };
         let finding = Finding::at(&UNLIMITED, document, &place, Place::Value, message);
         Some(
@@ -101,7 +104,8 @@ fn covers_every_hour(document: &Document, budgets: &[&str]) -> bool {
         return true;
     }
     if budgets.is_empty() {
-        return document.items("/spec/disruption/budgets").next().is_none();
+        // Where there is no list, the default of 10% is for everything; an empty one stays empty.
+        return document.value.pointer(BUDGETS).is_none();
     }
     let open: Option<Vec<_>> = budgets.iter().map(|budget| Window::at(document, budget)?.in_force()).collect();
     open.is_none_or(|open| united(open) == [(FIRST_SECOND, LAST_SECOND)])

@@ -1,8 +1,8 @@
 //! CL0211 to CL0219: what the version of Karpenter that is installed does not know. Which one that is `--karpenter-version` or
-//! `spec.lint.karpenterVersion` say; without them there are none of these.
+//! `spec.lint.karpenterVersion` say; without them there is none of these but CL0215.
 
 use super::Rule;
-use crate::definitions::diagnostic::Severity::Error;
+use crate::definitions::diagnostic::Severity::{Error, Warning};
 
 pub static FIELD: Rule =
     Rule::pass("CL0211", "newer-field", Error, "The version of Karpenter that is installed has every field.");
@@ -21,4 +21,7 @@ pub static CHANGE: Rule = Rule::pass(
     "The version of Karpenter that is installed lets every field be changed that is changed.",
 );
 
-pub static RULES: &[&Rule] = &[&FIELD, &VALUE, &KIND, &CHANGE];
+pub static UNRELEASED: Rule =
+    Rule::pass("CL0215", "unreleased-field", Warning, "Some release of Karpenter has every field.");
+
+pub static RULES: &[&Rule] = &[&FIELD, &VALUE, &KIND, &CHANGE, &UNRELEASED];

@@ -8,6 +8,7 @@ use crate::core::catalog::regions::{self, Locality as Meant};
 use crate::core::model::requirements::normalized;
 use crate::definitions::diagnostic::Severity::Warning;
 use crate::definitions::findings::{Finding, Place};
+use crate::definitions::fixes::Instead;
 use crate::definitions::revision::Revision;
 use crate::definitions::suggest;
 
@@ -33,7 +34,10 @@ fn no_place(revision: &Revision<'_>) -> Vec<Finding> {
                     let Some((message, hint)) = fault(value, wanted, &region) else { continue };
                     let finding =
                         Finding::at(&NO_PLACE, &object.document, &written.place(Some(index)), Place::Value, message);
-                    findings.push(finding.maybe_hint(hint));
+                    // Which region a zone is in is no guess.
+                    let instead = regions::of_zone(value).filter(|_| wanted == Meant::Region);
+                    let instead = instead.map(|name| Instead::Text(name.to_owned()));
+                    findings.push(finding.maybe_hint(hint).instead(instead));
                 }
             }
         }
@@ -70,11 +74,8 @@ fn fault(value: &str, wanted: Meant, region: &str) -> Option<(String, Option<Str
     };
     let Some(found) = found else {
         let known = regions::names(wanted, region);
-        let nearest = suggest::nearest(value, known.iter().copied());
-        let hint = nearest.map_or_else(
-            || (!known.is_empty()).then(|| format!("in {region} there are {}", known.join(", "))),
-            |nearest| Some(format!("did you mean `{nearest}`?")),
-        );
+        let there_are = || (!known.is_empty()).then(|| format!("in {region} there are {}", known.join(", ")));
+        let hint = suggest::did_you_mean(value, known.iter().copied()).or_else(there_are);
         return Some((format!("`{value}` is not {}: no node is there", words(wanted)), hint));
     };
     let hint = match (wanted, found) {

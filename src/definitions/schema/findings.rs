@@ -9,6 +9,7 @@ use crate::api::validation::forms;
 use crate::definitions::document::{Document, spans};
 use crate::definitions::findings::{Finding, Place};
 use crate::definitions::fixes::Instead;
+use crate::definitions::kinds::Kind;
 use crate::definitions::rules::schema as rules;
 use crate::definitions::suggest;
 
@@ -43,6 +44,11 @@ pub fn from_error(
         ValidationErrorKind::Pattern { pattern } => {
             let text = shown(value);
             match forms::ALL.iter().find(|form| form.pattern == pattern) {
+                // A folded or literal block.
+                Some(form) if *form == forms::SCHEDULE && value.as_str().is_some_and(|text| text.ends_with('\n')) => {
+                    at_value(&rules::PATTERN, format!("{name} is {text}, which is not {}", form.words))
+                        .hint("write it behind the key: `>` and `|` end it with a newline")
+                }
                 Some(form) => {
                     let meant = value.as_str().and_then(|text| canonical::meant(form, text));
                     at_value(&rules::PATTERN, format!("{name} is {text}, which is not {}", form.words))
@@ -131,9 +137,9 @@ fn unknown_field(document: &Document, pointer: &str, field: &str, parent: &Value
     let known = parent.get("properties").and_then(Value::as_object);
     let names = || known.into_iter().flat_map(|known| known.keys().map(String::as_str));
     let where_to = elsewhere(root, field);
-    let hint = match suggest::nearest(field, names()) {
+    let hint = match suggest::did_you_mean(field, names()) {
         _ if let Some(now) = moved(document, &at) => Some(now.to_owned()),
-        Some(nearest) => Some(format!("did you mean `{nearest}`?")),
+        Some(question) => Some(question),
         None if !where_to.is_empty() => Some(format!("it belongs under {}", where_to.join(" or "))),
         None => {
             let names: Vec<&str> = names().collect();
@@ -221,6 +227,40 @@ fn missing_field(document: &Document, pointer: &str, field: &str, empty_members:
         Finding::at(&rules::MISSING_FIELD, document, pointer, Place::Key, format!("{holder} lacks `{field}`"));
     finding.pointer = Some(at);
     finding
+}
+
+/// What is written and null, where a text, a number or a boolean belongs.
+pub fn without_value(kind: Kind, document: &Document, empty_members: &[String], found: &[Finding]) -> Vec<Finding> {
+    /// Whose definitions take no null.
+    const KINDS: [Kind; 4] = [Kind::NodePool, Kind::EC2NodeClass, Kind::NodeOverlay, Kind::CapacityBuffer];
+    const SCALARS: [&str; 4] = ["string", "integer", "number", "boolean"];
+    // `creationTimestamp: null` is what many programs write.
+    let is_of_author = |pointer: &str| {
+        let of_metadata = pointer.strip_prefix("/metadata/");
+        of_metadata.is_none_or(|rest| rest.starts_with("labels/") || rest.starts_with("annotations/"))
+    };
+    let is_said = |pointer: &str| found.iter().any(|finding| finding.pointer.as_deref() == Some(pointer));
+    let is_scalar = |pointer: &str| super::type_at(kind, pointer).is_some_and(|name| SCALARS.contains(&name));
+    let pointers = empty_members.iter().filter(|_| KINDS.contains(&kind));
+    let pointers = pointers.filter(|pointer| is_of_author(pointer) && !is_said(pointer) && is_scalar(pointer));
+    let finding = |pointer: &String| {
+        let message = format!("{} has no value: kubectl drops it, and server-side apply can refuse it", name(pointer));
+        let hint = match value_in_comment(document, pointer) {
+            Some(value) => format!("`#` begins a comment: write \"{value}\""),
+            None => "write a value, or remove it".to_owned(),
+        };
+        Finding::at(&rules::NO_VALUE, document, pointer, Place::Key, message).hint(hint)
+    };
+    pointers.map(finding).collect()
+}
+
+/// One word behind the key that is a comment, and was meant to be its value.
+fn value_in_comment(document: &Document, pointer: &str) -> Option<String> {
+    let key = document.place(pointer, Place::Key);
+    let text = document.origin(pointer).text;
+    let line = text.get(key.end_byte..)?.lines().next()?;
+    let word = line.trim_start().strip_prefix(':')?.trim();
+    (word.len() > 1 && word.starts_with('#') && !word.contains([' ', '\t', '"', '\\'])).then(|| word.to_owned())
 }
 
 /// `field` is the schema of the value.
@@ -330,11 +370,14 @@ fn value_words(value: &Value) -> &'static str {
 fn not_one_of(document: &Document, pointer: &str, value: &Value, options: &Value) -> Finding {
     let options: Vec<&str> = options.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let message = format!("{} is {}, and must be one of {}", name(pointer), shown(value), options.join(", "));
-    let renamed = |text: &str| RENAMED_VALUES.iter().find(|(old, _)| *old == text).map(|(_, new)| *new);
-    let nearest =
-        value.as_str().and_then(|text| renamed(text).or_else(|| suggest::nearest(text, options.iter().copied())));
-    Finding::at(&rules::NOT_ONE_OF, document, pointer, Place::Value, message)
-        .maybe_hint(nearest.map(|nearest| format!("did you mean `{nearest}`?")))
+    let finding = Finding::at(&rules::NOT_ONE_OF, document, pointer, Place::Value, message);
+    let Some(text) = value.as_str() else { return finding };
+    match RENAMED_VALUES.iter().find(|(old, _)| *old == text) {
+        Some((_, new)) => {
+            finding.hint(format!("did you mean `{new}`?")).instead(Some(Instead::Text((*new).to_owned())))
+        }
+        None => finding.maybe_hint(suggest::did_you_mean(text, options.into_iter())),
+    }
 }
 
 /// Words and fields of Karpenter before version 1, as people still write them.
@@ -363,7 +406,7 @@ pub fn drop_consequences(document: &Document, findings: &mut Vec<Finding>) {
         .filter(|finding| std::ptr::eq(finding.rule, &rules::UNKNOWN_FIELD))
         .filter_map(|finding| {
             let pointer = finding.pointer.as_deref()?;
-            let nearest = suggest::meant(finding.hint.as_deref()?)?;
+            let nearest = suggest::likeliest(finding.hint.as_deref()?)?;
             Some(spans::join(spans::parent(pointer), nearest))
         })
         .chain(renamed)

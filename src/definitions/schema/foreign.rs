@@ -62,10 +62,10 @@ fn walk(document: &Document, root: &Value, schema: &Value, value: &Value, pointe
                 if let Some(inner_schema) = known.get(key) {
                     walk(document, root, inner_schema, inner, &at, findings);
                 } else if !(pointer.is_empty() && matches!(key.as_str(), "apiVersion" | "kind")) {
-                    let nearest = suggest::nearest(key, known.keys().map(String::as_str));
+                    let hint = suggest::did_you_mean(key, known.keys().map(String::as_str));
                     let message = format!("unknown field `{key}`: Kubernetes drops it");
                     let finding = Finding::at(&FOREIGN_FIELD, document, &at, Place::Key, message);
-                    findings.push(finding.maybe_hint(nearest.map(|nearest| format!("did you mean `{nearest}`?"))));
+                    findings.push(finding.maybe_hint(hint));
                 }
             }
         }

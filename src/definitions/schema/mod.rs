@@ -130,6 +130,7 @@ pub fn check(kind: Kind, document: &mut Document, old: Option<&Value>, unchecked
     *unchecked |= open::drop_hidden(document, &mut findings);
     findings::drop_consequences(document, &mut findings);
     findings.extend(cel::check(document, old, schema, &findings));
+    findings.extend(findings::without_value(kind, document, &empty_members, &findings));
     findings
 }
 

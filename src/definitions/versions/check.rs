@@ -1,4 +1,8 @@
-//! A document against what the version that is installed knows. What no version knows the schema has said already.
+//! A document against what the version that is installed knows. What no version knows the schema has said already, but where it is newer than all
+//! of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use serde_json::Value;
 
@@ -7,7 +11,8 @@ use super::{Installed, KarpenterVersion};
 use crate::definitions::document::{Document, spans};
 use crate::definitions::findings::{Finding, Place};
 use crate::definitions::kinds::Kind;
-use crate::definitions::rules::{Rule, versions as rules};
+use crate::definitions::rules::{Rule, kubelet_types, versions as rules};
+use crate::definitions::schema;
 
 /// What is newer in the document than what is installed; of a document that was `old` before, also what may be changed only later.
 pub fn check(kind: Kind, document: &Document, old: Option<&Value>, installed: Installed) -> Vec<Finding> {
@@ -21,10 +26,51 @@ pub fn check(kind: Kind, document: &Document, old: Option<&Value>, installed: In
         return vec![Finding::at(&rules::KIND, document, "/kind", Place::Value, message).hint(hint)];
     }
     checking.walk(&document.value, "", "");
+    checking.findings.extend(unreleased(kind, document, Some(installed)));
     if let Some(old) = old {
         checking.transitions(old);
     }
     checking.findings
+}
+
+/// What the mappings of a kind are in which every version has certain fields, and our schema takes any: it is newer than they are.
+static OPEN: LazyLock<BTreeMap<Kind, Vec<&'static str>>> = LazyLock::new(|| {
+    let open = |kind: Kind| {
+        let pointers = TABLE.kinds.get(format!("{}/{}", kind.api_version(), kind.name()).as_str());
+        let fields =
+            pointers.into_iter().flatten().filter(|(_, facts)| facts.iter().any(|it| it.what == FactKind::Field));
+        let holders: BTreeSet<&str> = fields.map(|(pointer, _)| spans::parent(pointer)).collect();
+        let is_open = |holder: &&str| {
+            let schema = schema::at(kind, holder.split('/').skip(1));
+            !holder.contains(['[', '{']) && schema.is_some_and(|schema| schema.get("properties").is_none())
+        };
+        (kind, holders.into_iter().filter(is_open).collect())
+    };
+    Kind::ALL.into_iter().map(open).collect()
+});
+
+/// Fields that no version has yet. Where somebody says which one is installed, it does not have them: that is an error.
+pub fn unreleased(kind: Kind, document: &Document, installed: Option<Installed>) -> Vec<Finding> {
+    let holders = OPEN.get(&kind).map(Vec::as_slice).unwrap_or_default();
+    let Some(pointers) = TABLE.kinds.get(format!("{}/{}", kind.api_version(), kind.name()).as_str()) else {
+        return Vec::new();
+    };
+    let mut findings = Vec::new();
+    for (pointer, name, _) in holders.iter().flat_map(|holder| document.members(holder)) {
+        // What the kubelet does not know either has a rule of its own.
+        if pointers.contains_key(pointer.as_str()) || !kubelet_types::names().any(|known| known == name) {
+            continue;
+        }
+        let newest = KarpenterVersion::newest();
+        let message = format!("`{}` is in no release of Karpenter up to {newest}", spans::field_path(&pointer));
+        let (rule, message) = match installed {
+            Some(installed) => (&rules::FIELD, format!("{message}, and {installed}")),
+            None => (&rules::UNRELEASED, message),
+        };
+        let hint = "kubectl and server-side apply are refused, and what comes by others loses the field: remove it, or set it by `userData`";
+        findings.push(Finding::at(rule, document, &pointer, Place::Key, message).hint(hint));
+    }
+    findings
 }
 
 struct Checking<'c> {

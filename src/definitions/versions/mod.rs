@@ -11,7 +11,7 @@ mod table;
 use std::fmt;
 use std::str::FromStr;
 
-pub use check::check;
+pub use check::{check, unreleased};
 pub use table::FactKind;
 use table::TABLE;
 

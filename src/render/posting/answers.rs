@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::status::cut;
 use super::{VERSION, hidden_json};
 use crate::render::plan::fenced;
 use crate::render::plan::markdown::escape::{comment as hidden, in_fence, prose};
@@ -13,6 +14,9 @@ use crate::render::terminal::clean_lines;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApprovedPlans {
     pub by: String,
+    /// The commit that they were shown for; empty in answers of older versions, which count for none.
+    #[serde(default)]
+    pub head: String,
     /// Whole ([`crate::core::preview::digest`]).
     pub digests: Vec<String>,
 }
@@ -22,6 +26,9 @@ const END: &str = " -->";
 
 /// A longer block is cut: a comment takes more, and nobody reads it.
 const BLOCK_CHARACTERS_MAX: usize = 12_000;
+
+/// The same for a text, which may say after somebody what they asked for: what is escaped may be some times as long.
+const TEXT_CHARACTERS_MAX: usize = 1_000;
 
 /// The answer to a command. `block`: what is shown below the text as it is; may be empty. `approved`: what it approves, if it does.
 pub fn answer(command: u64, name: &str, text: &str, block: &str, approved: Option<&ApprovedPlans>) -> String {
@@ -34,7 +41,8 @@ pub fn answer(command: u64, name: &str, text: &str, block: &str, approved: Optio
             format!("\n{}", fenced("", &format!("{}{cut}\n", kept.trim_end())))
         }
     };
-    format!("{}\n{approved}{}\n{block}", answer_marker(command, name), prose(text))
+    let text = prose(&cut(text, TEXT_CHARACTERS_MAX));
+    format!("{}\n{approved}{text}\n{block}", answer_marker(command, name))
 }
 
 /// The first line of an answer.
@@ -56,14 +64,26 @@ pub fn approved_in(body: &str, name: &str) -> Option<ApprovedPlans> {
 mod tests {
     use super::*;
 
+    fn approved() -> ApprovedPlans {
+        ApprovedPlans { by: "--> ada".to_owned(), head: "cd".repeat(20), digests: vec!["ab".repeat(32)] }
+    }
+
     #[test]
     fn an_approval_is_read_as_it_was_written_and_by_its_own_program() {
-        let approved = ApprovedPlans { by: "--> ada".to_owned(), digests: vec!["ab".repeat(32)] };
+        let approved = approved();
         let body = answer(7, "cutlist", "Approved", "", Some(&approved));
         assert_eq!(body.matches("-->").count(), 2, "{body}");
         assert_eq!(approved_in(&body.replace('\n', "\r\n"), "cutlist"), Some(approved));
         assert_eq!(approved_in(&body, "another"), None);
         assert_eq!(approved_in(&answer(7, "cutlist", "<!-- cutlist:approved {} -->", "", None), "cutlist"), None);
         assert_eq!(approved_in(&format!("> {body}"), "cutlist"), None);
+    }
+
+    #[test]
+    fn what_was_asked_for_is_not_said_after_somebody_without_end() {
+        let asked = "<".repeat(20_000);
+        let body = answer(7, "cutlist", &format!("there is no pod {asked}"), &asked, Some(&approved()));
+        assert!(body.chars().count() < 20_000, "{}", body.chars().count());
+        assert_eq!(approved_in(&body, "cutlist"), Some(approved()));
     }
 }

@@ -178,15 +178,19 @@ fn sections(plan: &Plan, base: Option<&Plan>) -> Vec<PreviewSection> {
     let anyway: Vec<&Step> = as_in_base.iter().collect();
     let (pending, held_back, risks) = (pending(plan, base), held_back(plan, base), risks(plan, base));
     let mut sections = Vec::new();
-    let title = if base.is_some() { "Because of this change" } else { "Nodes" };
+    // Where nothing is compared, nobody knows why.
+    let (title, wait, stay) = match base {
+        Some(_) => ("Because of this change", "wait because of it", "held back because of it"),
+        None => ("Nodes", "wait", "held back"),
+    };
     let mut add = |title: &str, write: &dyn Fn(Detail, &mut String)| sections.extend(section(title, write));
     add("because of this change", &|detail, text| details::titled(title, &caused, detail, text));
     add("no longer planned", &|detail, text| details::titled("No longer planned", &gone, detail, text));
     add("EC2", &|detail, text| facts::by_class(plan, detail, text));
     add("risks", &|detail, text| details::risks(&risks.caused, detail, text));
-    add("pods that wait", &|detail, text| details::pending(&pending.caused, "wait because of it", detail, text));
+    add("pods that wait", &|detail, text| details::pending(&pending.caused, wait, detail, text));
     add("nodes held back", &|detail, text| {
-        details::held_back(&held_back.caused, "held back because of it", detail, text);
+        details::held_back(&held_back.caused, stay, detail, text);
     });
     add("what would happen anyway", &|detail, text| details::titled("Would happen anyway", &anyway, detail, text));
     add("pods placed", &|detail, text| details::placements(&plan.placements, detail, text));

@@ -142,6 +142,8 @@ pub fn cause(change: &Change) -> String {
         ChangeKind::Added => format!("{subject} is new"),
         ChangeKind::Removed => format!("{subject} is removed"),
         ChangeKind::Renamed { from } => format!("{subject} is {from} under another name"),
+        // What can not be used says nothing else for sure.
+        ChangeKind::Changed if fields.is_empty() => format!("{subject} differs"),
         ChangeKind::Changed => {
             let named: Vec<String> = fields.iter().take(FIELDS_NAMED_MAX).map(field).collect();
             let more = fields.len().saturating_sub(FIELDS_NAMED_MAX) + further_fields;

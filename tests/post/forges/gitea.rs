@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::super::server::{Answer, Comment, Request, Status, World, listed, newest, pull_request, pull_requests};
+use super::super::server::{
+    Answer, Comment, Request, Status, World, commits, listed, newest, pull_request, pull_requests,
+};
 use super::{GITEA, account, change, found, may_write};
 
 pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
@@ -29,6 +31,12 @@ pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
     match (request.method.as_str(), parts.as_slice()) {
         ("GET", ["pulls"]) => Some(pull_requests(world, request)),
         ("GET", ["pulls", "7"]) => pull_request(world),
+        ("GET", ["pulls", "7", "commits"]) => Some(listed(commits(world), request, "limit", 50)),
+        ("GET", ["issues", "7", "timeline"]) => {
+            let pushes = world.pushers.iter().map(|name| json!({ "type": "pull_push", "user": { "login": name } }));
+            let said = json!({ "type": "comment", "user": { "login": "writer" } });
+            Some(listed(pushes.chain([said]).collect(), request, "limit", 50))
+        }
         ("GET", ["collaborators", user, "permission"]) => {
             Some(Answer::of(200, json!({ "permission": if may_write(user) { "write" } else { "read" } })))
         }

@@ -4,7 +4,9 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
-use super::super::server::{Answer, Comment, Request, Status, World, listed, newest, pull_request, pull_requests};
+use super::super::server::{
+    Answer, Comment, Request, Status, World, commits, listed, newest, pull_request, pull_requests,
+};
 use super::{GITHUB, account, change, found, may_write};
 
 pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
@@ -38,6 +40,12 @@ pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
     match (request.method.as_str(), parts.as_slice()) {
         ("GET", ["pulls"]) => Some(pull_requests(world, request)),
         ("GET", ["pulls", "7"]) => pull_request(world),
+        ("GET", ["pulls", "7", "commits"]) => Some(listed(commits(world), request, "per_page", 100)),
+        ("GET", ["activity"]) => {
+            let item = |kind: &str, name: &str| json!({ "activity_type": kind, "actor": { "login": name } });
+            let pushes = world.pushers.iter().map(|name| item("push", name));
+            Some(Answer::of(200, pushes.chain([item("branch_deletion", "writer")]).collect()))
+        }
         ("GET", ["collaborators", user, "permission"]) => {
             Some(Answer::of(200, json!({ "permission": if may_write(user) { "write" } else { "read" } })))
         }
@@ -131,6 +139,10 @@ fn set_status(world: &mut World, request: &Request, commit: &str, account: &str)
     let text = |name: &str| request.body[name].as_str().unwrap_or_default().to_owned();
     if text("description").chars().count() > 140 || text("context").chars().count() > 255 {
         return Some(Answer::of(422, json!({ "message": "description is too long (maximum is 140 characters)" })));
+    }
+    if [text("description"), text("context")].iter().any(|it| it.chars().any(|it| u32::from(it) > 0xffff)) {
+        let message = "Validation Failed: description doesn't accept 4-byte Unicode";
+        return Some(Answer::of(422, json!({ "message": message })));
     }
     if !["error", "failure", "pending", "success"].contains(&text("state").as_str()) {
         return Some(Answer::of(422, json!({ "message": "state is not included in the list" })));

@@ -10,6 +10,10 @@ pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
     let Some(account) = account(token, GITLAB.bot) else {
         return Some(Answer::of(401, json!({ "message": "401 Unauthorized" })));
     };
+    if request.path == "/api/graphql" {
+        let query = request.body["query"].as_str()?;
+        return if query.contains("gid://gitlab/Note/") { edits(world, query) } else { commits(world, request) };
+    }
     let path = request.path.strip_prefix("/api/v4")?;
     if path == "/user" {
         return Some(Answer::of(200, json!({ "id": 5, "username": account })));
@@ -28,7 +32,13 @@ pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
     let parts: Vec<&str> = path.split('/').collect();
     match (request.method.as_str(), parts.as_slice()) {
         ("GET", ["merge_requests"]) => Some(pull_requests(world, request)),
-        ("GET", ["merge_requests", "7"]) => pull_request(world),
+        ("GET", ["merge_requests", "7"]) => {
+            let mut answer = pull_request(world)?;
+            if answer.body["state"] == "open" {
+                answer.body["state"] = json!("opened");
+            }
+            Some(answer)
+        }
         // Users are known by numbers.
         ("GET", ["members", "all", id]) => {
             let name =
@@ -37,7 +47,11 @@ pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
             Some(Answer::of(200, json!({ "access_level": level, "state": "active" })))
         }
         ("GET", ["merge_requests", "7", "notes"]) => {
-            Some(listed(world.comments.iter().map(|it| comment(world, it)).collect(), request, "per_page", 100))
+            let pushes = world.pushers.iter().map(|name| {
+                json!({ "id": 1, "system": true, "body": "added 1 commit", "author": { "username": name, "id": 1 } })
+            });
+            let notes = pushes.chain(world.comments.iter().map(|it| comment(world, it)));
+            Some(listed(notes.collect(), request, "per_page", 100))
         }
         ("POST", ["merge_requests", "7", "notes"]) => {
             let body = request.body["body"].as_str()?;
@@ -65,11 +79,42 @@ pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
     }
 }
 
+fn commits(world: &World, request: &Request) -> Option<Answer> {
+    if request.body["variables"] != json!({ "path": "acme/nodes", "number": "7" }) {
+        return None;
+    }
+    let address = |name: Option<&str>| format!("{}@example.com", name.unwrap_or("stranger"));
+    let commit = |[author, committer]: [Option<&str>; 2]| {
+        json!({ "sha": "c0ffee0000", "author": author.map(|name| json!({ "username": name })),
+                "authorEmail": address(author), "committerEmail": address(committer).to_uppercase() })
+    };
+    let nodes: Vec<Value> = world.makers().into_iter().map(commit).collect();
+    let commits = json!({ "commits": { "nodes": nodes } });
+    Some(Answer::of(200, json!({ "data": { "project": { "mergeRequest": commits } } })))
+}
+
+/// Of each comment that is asked about, when its text was edited.
+fn edits(world: &World, query: &str) -> Option<Answer> {
+    let mut notes = serde_json::Map::new();
+    for part in query.split("gid://gitlab/Note/").skip(1) {
+        let id: u64 = part.split('"').next()?.parse().ok()?;
+        let comment = world.comments.iter().find(|it| it.id == id)?;
+        let edited = world.is_edited(comment).then_some("t1");
+        notes.insert(format!("n{id}"), json!({ "lastEditedAt": edited }));
+    }
+    Some(Answer::of(200, json!({ "data": notes })))
+}
+
 fn set_status(world: &mut World, request: &Request, commit: &str, account: &str) -> Option<Answer> {
     let text = |name: &str| request.body[name].as_str().unwrap_or_default().to_owned();
     let (context, state) = (text("name"), text("state"));
     if !["pending", "running", "success", "failed", "canceled", "skipped"].contains(&state.as_str()) {
         return Some(Answer::of(400, json!({ "error": "state does not have a valid value" })));
+    }
+    // Of a fork no branch has it, so it must be said where the status goes.
+    let head = world.pull_requests.first().map_or(world.head.as_str(), |it| it["sha"].as_str().unwrap_or_default());
+    if commit == head && request.body.get("ref").is_none() && request.body.get("pipeline_id").is_none() {
+        return Some(Answer::of(404, json!({ "message": "404 References for commit Not Found" })));
     }
     if text("description").chars().count() > 255 {
         return Some(Answer::of(
@@ -86,7 +131,10 @@ fn set_status(world: &mut World, request: &Request, commit: &str, account: &str)
 }
 
 fn comment(world: &World, comment: &Comment) -> Value {
-    let [created, updated] = world.moments(comment);
+    let [created, mut updated] = world.moments(comment);
+    if world.reacted.contains(&comment.id) {
+        updated = json!("t2");
+    }
     json!({ "id": comment.id, "body": comment.body, "author": { "username": comment.author, "id": user_id(&comment.author) },
             "created_at": created, "updated_at": updated })
 }

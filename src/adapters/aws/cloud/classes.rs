@@ -15,9 +15,9 @@ use crate::adapters::aws::resolution::cluster::{Identity, service_cidr};
 use crate::adapters::aws::resolution::status::status;
 use crate::adapters::aws::resolution::validation::{DryRuns, Validator, Verdict, look};
 use crate::adapters::aws::resolution::{Resolution, Resolver, port};
-use crate::adapters::aws::user_data;
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
+use crate::core::catalog::user_data;
 use crate::core::catalog::{InstanceType, NodeClassSettings};
 use crate::ports::{ClassFacts, Offering};
 

@@ -1,9 +1,9 @@
 //! What is found out about a class and its cluster, put together with a wish.
 
-use crate::adapters::aws::user_data::{Bootstrap, Cluster, Finding, bottlerocket, render};
 use crate::api::ec2_node_class::MetadataOptions as OfClass;
 use crate::api::ec2_node_class::{Ami, AmiFamily, CapacityReservation, EC2NodeClass, EC2NodeClassSpec};
 use crate::api::keys;
+use crate::core::catalog::user_data::{Bootstrap, Cluster, Finding, bottlerocket, render};
 
 use super::{
     LaunchTemplate, Market, MetadataOptions, PlacementGroup, ReservationUse, TemplateError, Wish, block_devices,

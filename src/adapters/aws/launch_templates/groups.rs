@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::adapters::aws::user_data::Finding;
 use crate::api::keys;
 use crate::core::catalog::arithmetic::EFA;
 use crate::core::catalog::node_class::image_for;
+use crate::core::catalog::user_data::Finding;
 use crate::core::catalog::{InstanceType, NodeClassSettings};
 use crate::core::model::resources::PODS;
 use crate::ports::Offering;

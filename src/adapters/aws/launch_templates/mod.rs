@@ -16,7 +16,7 @@ mod wish;
 
 use sha2::{Digest, Sha256};
 
-use super::user_data::UserDataError;
+use crate::core::catalog::user_data::UserDataError;
 use crate::core::model::hexadecimal;
 
 pub use super::api::template::{

@@ -10,8 +10,10 @@ use super::dialect::{
     Variables, text,
 };
 use super::github;
+use super::hosted::PAGES_MAX;
 use super::http::{Address, Credential, Request, Secret, segment};
 use super::issues::{self, Paths};
+use super::makers::{MadeCommit, read_commits};
 
 const TABLE: Table = Table {
     // Comments of 5 MB were taken; people read no more than this, and its page renders no more in reasonable time.
@@ -20,6 +22,7 @@ const TABLE: Table = Table {
     // 1,000 were taken; lines of a page are shorter.
     status_characters: 255,
     context_characters: 255,
+    status_takes_all_characters: true,
     check: None,
 };
 
@@ -75,6 +78,28 @@ impl Dialect for Gitea {
         issues::head_reference(number)
     }
 
+    fn commits(&self, number: u64, page: u32) -> Request {
+        self.paths.commits(number, &format!("verification=false&files=false&limit=50&page={page}"))
+    }
+
+    fn read_commits(&self, answer: &Value) -> Option<Vec<MadeCommit>> {
+        // What people edit on its pages it commits in their names.
+        read_commits(answer, "")
+    }
+
+    fn commits_max(&self) -> usize {
+        50 * PAGES_MAX as usize
+    }
+
+    fn pushes(&self, pull_request: &PullRequest, page: u32) -> Option<Request> {
+        let number = pull_request.number;
+        Some(Request::get(format!("{}/issues/{number}/timeline?limit=50&page={page}", self.paths.root())))
+    }
+
+    fn read_pusher(&self, item: &Value) -> Option<String> {
+        (item["type"] == "pull_push").then(|| text(&item["user"]["login"]))
+    }
+
     fn comments(&self, number: u64, page: u32) -> Request {
         self.paths.comments(number, &format!("limit=50&page={page}"))
     }
@@ -115,7 +140,7 @@ impl Dialect for Gitea {
         issues::read_status_creator(answer)
     }
 
-    fn set_status(&self, commit: &str, status: &Status) -> Request {
+    fn set_status(&self, commit: &str, status: &Status, _place: Option<&Value>) -> Request {
         self.paths.set_status(
             commit,
             json!({

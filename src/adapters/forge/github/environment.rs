@@ -15,7 +15,8 @@ pub fn of_actions(variable: Variables<'_>) -> Found {
         (Some(url), Some(repository), Some(run)) => Some(format!("{url}/{repository}/actions/runs/{run}")),
         _ => None,
     };
-    Found { url, repository, pull_request: variable("GITHUB_REF").and_then(of_reference), link }
+    let is_merge_queue = variable("GITHUB_EVENT_NAME").as_deref() == Some("merge_group");
+    Found { url, repository, pull_request: variable("GITHUB_REF").and_then(of_reference), is_merge_queue, link }
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ use super::dialect::{
 };
 use super::http::{Address, Credential, Request, Secret, SecretError, segment};
 use super::issues::{self, Paths};
+use super::makers::{MadeCommit, read_commits};
 
 pub use environment::{found, of_actions};
 
@@ -28,6 +29,8 @@ const TABLE: Table = Table {
     // 422 `description is too long (maximum is 140 characters)`.
     status_characters: 140,
     context_characters: 255,
+    // 422 `description doesn't accept 4-byte Unicode`, and the same of the context; the description does not say it.
+    status_takes_all_characters: false,
     // The published description of check runs.
     check: Some(CheckTable { summary_characters: 65_535, annotations_in_a_request: 50, annotation_bytes: 64 << 10 }),
 };
@@ -124,6 +127,31 @@ impl Dialect for GitHub {
         issues::head_reference(number)
     }
 
+    fn commits(&self, number: u64, page: u32) -> Request {
+        self.paths.commits(number, &format!("per_page=100&page={page}"))
+    }
+
+    fn read_commits(&self, answer: &Value) -> Option<Vec<MadeCommit>> {
+        read_commits(answer, "web-flow")
+    }
+
+    /// "Lists a maximum of 250 commits for a pull request."
+    fn commits_max(&self) -> usize {
+        250
+    }
+
+    /// Of a branch of this repository, the last hundred. What is pushed to a fork is the fork's.
+    fn pushes(&self, pull_request: &PullRequest, page: u32) -> Option<Request> {
+        let branch = segment(&pull_request.head_reference);
+        let is_told = page == 1 && !pull_request.is_fork;
+        is_told.then(|| Request::get(format!("{}/activity?ref={branch}&per_page=100", self.paths.root())))
+    }
+
+    fn read_pusher(&self, item: &Value) -> Option<String> {
+        let is_push = ["push", "force_push", "branch_creation"].iter().any(|kind| item["activity_type"] == *kind);
+        is_push.then(|| text(&item["actor"]["login"]))
+    }
+
     fn comments(&self, number: u64, page: u32) -> Request {
         self.paths.comments(number, &format!("per_page=100&page={page}"))
     }
@@ -162,7 +190,7 @@ impl Dialect for GitHub {
         issues::read_status_creator(answer)
     }
 
-    fn set_status(&self, commit: &str, status: &Status) -> Request {
+    fn set_status(&self, commit: &str, status: &Status, _place: Option<&Value>) -> Request {
         self.paths.set_status(commit, statuses::written(status))
     }
 

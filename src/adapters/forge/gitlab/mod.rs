@@ -3,6 +3,8 @@
 //!
 //! Source: `https://docs.gitlab.com/api/rest`.
 
+use std::collections::BTreeMap;
+
 use hyper::Method;
 use hyper::StatusCode;
 use hyper::header::HeaderName;
@@ -13,6 +15,7 @@ use super::dialect::{
     TeamStep, Variables, moment, text,
 };
 use super::http::{Address, Credential, HttpError, Request, Secret, segment};
+use super::makers::{MadeCommit, Maker};
 
 const TABLE: Table = Table {
     // `Note is too long (maximum is 1000000 characters)`.
@@ -20,8 +23,12 @@ const TABLE: Table = Table {
     comment_bytes: 1_000_000,
     status_characters: 255,
     context_characters: 255,
+    status_takes_all_characters: true,
     check: None,
 };
+
+/// What GitLab says where no branch and no pipeline has the commit of a status.
+const NO_REFERENCES: &str = "References for commit";
 
 const TOKEN: HeaderName = HeaderName::from_static("private-token");
 
@@ -32,13 +39,24 @@ const MAINTAINER: u64 = 40;
 pub struct GitLab {
     /// `/projects/GROUP%2FNAME`
     project: String,
+    /// `GROUP/NAME`
+    path: String,
+    /// From the root of the host.
+    graphql: String,
 }
+
+/// REST has no accounts of commits.
+const COMMITS: &str = "query($path: ID!, $number: String!) { project(fullPath: $path) { mergeRequest(iid: $number) { \
+                       commits(first: 100) { nodes { sha author { username } authorEmail committerEmail } } } } }";
 
 impl GitLab {
     pub const URL: &str = "https://gitlab.com";
 
-    pub fn new(repository: &RepositoryName) -> Self {
-        Self { project: format!("/projects/{}", segment(&repository.to_string())) }
+    /// `address`: that of the API.
+    pub fn new(repository: &RepositoryName, address: &Address) -> Self {
+        let path = repository.to_string();
+        let below = address.path().strip_suffix("/api/v4").unwrap_or_default();
+        Self { project: format!("/projects/{}", segment(&path)), path, graphql: format!("{below}/api/graphql") }
     }
 
     pub fn api(address: &Address) -> Address {
@@ -103,6 +121,44 @@ impl Dialect for GitLab {
         format!("refs/merge-requests/{number}/head")
     }
 
+    fn commits(&self, number: u64, _page: u32) -> Request {
+        let body = json!({ "query": COMMITS, "variables": { "path": self.path, "number": number.to_string() } });
+        // It changes nothing.
+        Request { from_root: true, ..Request::change(Method::POST, &self.graphql, Some(body)) }
+    }
+
+    /// Who committed is an account where the address is that of an author.
+    fn read_commits(&self, answer: &Value) -> Option<Vec<MadeCommit>> {
+        let commits = answer["data"]["project"]["mergeRequest"]["commits"]["nodes"].as_array()?;
+        let authors: BTreeMap<String, &str> = commits
+            .iter()
+            .filter_map(|commit| Some((address(&commit["authorEmail"]), commit["author"]["username"].as_str()?)))
+            .collect();
+        let maker = |address: String| match authors.get(&address) {
+            Some(account) => Maker::Account((*account).to_owned()),
+            None => Maker::Stranger(address),
+        };
+        let made = |commit: &Value| {
+            let makers = ["authorEmail", "committerEmail"].map(|role| maker(address(&commit[role]))).to_vec();
+            Some(MadeCommit { commit: commit["sha"].as_str()?.to_owned(), makers })
+        };
+        commits.iter().map(made).collect()
+    }
+
+    fn commits_max(&self) -> usize {
+        100
+    }
+
+    /// GitLab notes each push beside what people say.
+    fn pushes(&self, pull_request: &PullRequest, page: u32) -> Option<Request> {
+        Some(self.comments(pull_request.number, page))
+    }
+
+    fn read_pusher(&self, item: &Value) -> Option<String> {
+        let is_push = item["system"] == true && item["body"].as_str().is_some_and(|body| body.starts_with("added "));
+        is_push.then(|| text(&item["author"]["username"]))
+    }
+
     fn comments(&self, number: u64, page: u32) -> Request {
         Request::get(format!("{}?sort=asc&order_by=created_at&per_page=100&page={page}", self.notes(number)))
     }
@@ -114,8 +170,28 @@ impl Dialect for GitLab {
             author: text(&answer["author"]["username"]),
             author_id: answer["author"]["id"].as_u64().unwrap_or_default(),
             body: text(&answer["body"]),
+            // Or somebody reacted to it: that is asked for where it matters.
             is_edited: answer["created_at"] != answer["updated_at"],
         })
+    }
+
+    /// REST does not tell. Source: `https://docs.gitlab.com/api/graphql/reference/#note`.
+    fn edits(&self, comments: &[u64]) -> Option<Request> {
+        let fields: Vec<String> = comments
+            .iter()
+            .map(|id| format!("n{id}: note(id: \"gid://gitlab/Note/{id}\") {{ lastEditedAt }}"))
+            .collect();
+        let body = json!({ "query": format!("query {{ {} }}", fields.join(" ")) });
+        Some(Request { from_root: true, ..Request::change(Method::POST, self.graphql.clone(), Some(body)) })
+    }
+
+    fn read_unedited(&self, answer: &Value, comments: &[u64]) -> Vec<u64> {
+        // What the answer does not speak of may have been edited.
+        let is_unedited = |id: &&u64| {
+            let note = answer["data"][format!("n{id}")].as_object();
+            note.and_then(|note| note.get("lastEditedAt")).is_some_and(Value::is_null)
+        };
+        comments.iter().filter(is_unedited).copied().collect()
     }
 
     fn create_comment(&self, number: u64, body: &str) -> Request {
@@ -156,7 +232,7 @@ impl Dialect for GitLab {
         answer["author"]["username"].as_str().map(str::to_owned)
     }
 
-    fn set_status(&self, commit: &str, status: &Status) -> Request {
+    fn set_status(&self, commit: &str, status: &Status, place: Option<&Value>) -> Request {
         let state = match status.state {
             State::Pending => "pending",
             State::Success => "success",
@@ -166,7 +242,34 @@ impl Dialect for GitLab {
         if let (Some(link), Some(body)) = (&status.link, body.as_object_mut()) {
             body.insert("target_url".to_owned(), json!(link));
         }
+        if let (Some(place), Some(body)) = (place.and_then(Value::as_object), body.as_object_mut()) {
+            body.extend(place.clone());
+        }
         Request::create(format!("{}/statuses/{}", self.project, segment(commit)), body)
+    }
+
+    fn has_status_places(&self) -> bool {
+        true
+    }
+
+    /// Without one GitLab takes the first pipeline of the commit, or the first branch that has it: that may be of another merge request,
+    /// and of a fork there is none.
+    fn read_status_place(&self, answer: &Value) -> Option<Value> {
+        let pipeline = &answer["head_pipeline"];
+        if let Some(id) = pipeline["id"].as_u64().filter(|_| pipeline["sha"] == answer["sha"]) {
+            return Some(json!({ "pipeline_id": id }));
+        }
+        let is_fork = answer["source_project_id"] != answer["target_project_id"];
+        let branch = answer["source_branch"].as_str()?.to_owned();
+        Some(json!({ "ref": if is_fork { self.head_reference(answer["iid"].as_u64()?) } else { branch } }))
+    }
+
+    fn has_no_place(&self, error: &HttpError) -> bool {
+        error.status() == Some(StatusCode::NOT_FOUND) && error.message().contains(NO_REFERENCES)
+    }
+
+    fn is_unknown_yet(&self, status: StatusCode, message: &str) -> bool {
+        status == StatusCode::NOT_FOUND && !message.contains(NO_REFERENCES)
     }
 
     /// A status goes from one state to another, and to itself it does not.
@@ -226,6 +329,11 @@ impl Dialect for GitLab {
     }
 }
 
+/// Capitals make no other address.
+fn address(value: &Value) -> String {
+    text(value).to_lowercase()
+}
+
 /// What GitLab CI says of its job.
 pub fn found(variable: Variables<'_>) -> Option<Found> {
     (variable("GITLAB_CI").as_deref() == Some("true")).then(|| Found {
@@ -233,6 +341,8 @@ pub fn found(variable: Variables<'_>) -> Option<Found> {
         // Of a fork's pipeline, the project that it goes into.
         repository: variable("CI_MERGE_REQUEST_PROJECT_PATH").or_else(|| variable("CI_PROJECT_PATH")),
         pull_request: variable("CI_MERGE_REQUEST_IID").and_then(|it| it.parse().ok()),
+        // A job of a merge train is one of the merge request.
+        is_merge_queue: false,
         link: variable("CI_JOB_URL"),
     })
 }

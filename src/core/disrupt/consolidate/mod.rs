@@ -10,6 +10,7 @@ mod dual_prices;
 pub mod frontier;
 mod keeping;
 mod left_over;
+mod nowhere;
 pub mod obstacle;
 mod partners;
 mod reach;

@@ -3,9 +3,11 @@
 
 use crate::api::keys;
 use crate::api::node_pool::DisruptionReason;
+use crate::api::settings::Packing;
 use crate::core::disrupt::Pass;
 use crate::core::disrupt::rehome::Rooms;
 use crate::core::model::HourlyPrice;
+use crate::core::provision::cheapest::improve::Pools;
 use crate::core::scheduler::{Engine, HostIndex, Refusal};
 
 use super::obstacle::{LimitInTheWay, NoRoomFor, NotSaved};
@@ -68,9 +70,9 @@ impl Pass<'_, '_> {
 
     fn try_prefix(&self, engine: &mut Engine<'_, '_>, prefix: &[Source<'_>]) -> Option<Trial> {
         let before: HourlyPrice = prefix.iter().map(Source::cost).sum();
-        let least_weight = prefix.iter().map(|source| source.candidate.weight).max().unwrap_or_default();
         let buy = |engine: &mut Engine<'_, '_>, most| {
-            without(engine, prefix, &mut self.all_rooms(engine), Buying::OneNode { least_weight, most }).ok()
+            without(engine, prefix, &mut self.all_rooms(engine), Buying::OneNode { pools: Pools::FirstInOrder, most })
+                .ok()
         };
         let trial = buy(engine, before)?;
         match cheapest_alike(engine, prefix, &trial) {
@@ -86,13 +88,21 @@ impl Pass<'_, '_> {
     pub(super) fn one_at_a_time(&mut self, engine: &mut Engine<'_, '_>, source: Source<'_>) -> Result<(), Refused> {
         self.is_not_receiving(source.candidate)?;
         let mut rooms = self.all_rooms(engine);
-        let buying = Buying::OneNode { least_weight: source.candidate.weight, most: source.cost() };
+        let buying = Buying::OneNode { pools: Pools::FirstInOrder, most: source.cost() };
         let trial = without(engine, &[source], &mut rooms, buying);
         let trial = trial.map_err(|without_room| match self.limit_in_the_way(engine, source, &rooms) {
             Some(limit) => NotSaved::Limit(Box::new(limit)).into(),
             None => no_place(source, without_room),
         })?;
         self.keep(engine, &[source], &trial).map_err(NotKept::into_refused)
+    }
+
+    /// Of which pools a node in the place of this one may be.
+    fn pools(&self, source: Source<'_>) -> Pools {
+        match self.inputs.policy.packing {
+            Packing::Karpenter => Pools::FirstInOrder,
+            Packing::Cheapest => Pools::OfWeight(source.candidate.weight),
+        }
     }
 
     /// The limit but for which one cheaper node would do instead of this one; the engine is as it was.
@@ -105,7 +115,7 @@ impl Pass<'_, '_> {
         if !engine.is_near_limits() {
             return None;
         }
-        let buying = Buying::OneNode { least_weight: source.candidate.weight, most: source.cost() };
+        let buying = Buying::OneNode { pools: self.pools(source), most: source.cost() };
         engine.ignore_limits(true);
         let trial = without(engine, &[source], &mut rooms.clone(), buying);
         engine.ignore_limits(false);

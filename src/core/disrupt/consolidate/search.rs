@@ -26,11 +26,13 @@ use crate::core::model::HourlyPrice;
 use crate::core::programs::number;
 use crate::core::provision::cheapest::WorkBudget;
 use crate::core::provision::cheapest::greedy::Markets;
+use crate::core::provision::cheapest::improve::Pools;
 use crate::core::provision::cheapest::market::EXACT_PRICE_WORK;
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
 
 use super::dual_prices::{DualPrices, demand};
 use super::keeping::Kept;
+use super::nowhere::Nowhere;
 use super::obstacle::{NoRoomFor, NotSaved};
 use super::partners::{partners, sets};
 use super::reach::Reach;
@@ -308,6 +310,7 @@ struct Search<'s, 'c, 'p, 'a> {
     reach: Reach,
     /// By source, as long as no node has gone since it was asked.
     unplaceable_of: BTreeMap<usize, Unplaceable>,
+    nowhere: Nowhere,
     rooms: Rooms,
     set_nodes_max: usize,
     is_patient: bool,
@@ -337,6 +340,7 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
             dual_prices,
             reach,
             unplaceable_of: BTreeMap::new(),
+            nowhere: Nowhere::default(),
             rooms,
             set_nodes_max,
             is_patient,
@@ -575,7 +579,7 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
             let pays = bound.is_some_and(|bound| self.could_pay(&[source], bound));
             let refused = if pays {
                 budget.spend_on_pods(candidate.pods.len());
-                let buying = Buying::OneNode { least_weight: candidate.weight, most: cost };
+                let buying = Buying::OneNode { pools: Pools::OfWeight(candidate.weight), most: cost };
                 let refused = self.try_set(engine, &[self.sources[source]], buying).err();
                 refused.map(|not_kept| self.or_limit(engine, source, not_kept, budget))
             } else {
@@ -631,7 +635,13 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
             return NotSaved::CostsNothing.into();
         }
         let of = candidate.displaced().count();
-        let Unplaceable { pods, preferring, .. } = self.unplaceable_of(engine, source);
+        let Unplaceable { pods, preferring, worth } = self.unplaceable_of(engine, source);
+        if worth.is_none() {
+            let unplaceable = self.unplaceable(engine, source);
+            if let Some(nowhere) = self.nowhere.obstacle(engine, unplaceable, of, self.pass.inputs.places) {
+                return nowhere.into();
+            }
+        }
         let no_room = if pods == 0 { NoRoomFor::AllTogether { of } } else { NoRoomFor::Some { pods, of, preferring } };
         NotSaved::NoRoom(no_room).into()
     }

@@ -6,6 +6,7 @@ use crate::core::disrupt::candidate::Candidate;
 use crate::core::disrupt::rehome::{self, Rooms};
 use crate::core::model::HourlyPrice;
 use crate::core::provision::cheapest::greedy::Markets;
+use crate::core::provision::cheapest::improve::Pools;
 use crate::core::provision::cheapest::planned::Plans;
 use crate::core::provision::cheapest::{WorkBudget, improve};
 use crate::core::scheduler::Demand;
@@ -16,9 +17,9 @@ use super::Source;
 /// What may be bought for pods that no other node has room for.
 pub(super) enum Buying<'b> {
     Nothing,
-    /// One node of a pool of at least this weight that costs less, with what it costs beside its instance.
+    /// One node of these pools that costs less, with what it costs beside its instance.
     OneNode {
-        least_weight: i32,
+        pools: Pools,
         most: HourlyPrice,
     },
     /// As many as it takes, and tried again with this much work.
@@ -74,8 +75,8 @@ pub(super) fn without(
                 engine.revert(mark);
                 return Err(NoRoom::RoomSoon);
             }
-            Buying::OneNode { least_weight, most } => {
-                if rehome::one_cheaper_node(engine, &left, least_weight, most).is_some() {
+            Buying::OneNode { pools, most } => {
+                if rehome::one_cheaper_node(engine, &left, pools, most).is_some() {
                     left.clear();
                 }
             }

@@ -11,11 +11,13 @@ mod tests;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 use crate::api::duration::NillableDuration;
 use crate::api::ec2_node_class::{BlockDevice, BlockDeviceMapping, EC2NodeClass, EC2NodeClassSpec};
 use crate::api::keys;
 use crate::api::node_pool::{IntOrString, NodeClaimTemplate, NodePool, Taint};
+use crate::core::model::hexadecimal;
 
 use structural::{Field, boolean, bytes, integer, integer32, list, map, set, structure, text};
 
@@ -47,6 +49,13 @@ pub fn ec2_node_class_hash(spec: &EC2NodeClassSpec, cluster_ca_bundle: Option<&s
 /// [`ec2_node_class_hash`] without the bundle, also of a class of which a snapshot left something out.
 pub fn class_hash(class: &EC2NodeClass) -> String {
     before_redaction(&class.metadata).unwrap_or_else(|| ec2_node_class_hash(&class.spec, None))
+}
+
+/// SHA-256 over all that a class says, in hexadecimal, for those who approve what is launched of it: Karpenter's hashes leave out what is
+/// looked up, and are numbers that somebody can hit on purpose. Of what a snapshot left out the number of before counts.
+pub fn whole_class_hash(class: &EC2NodeClass) -> String {
+    let whole = serde_json::json!({ "spec": class.spec, "leftOut": before_redaction(&class.metadata) });
+    hexadecimal(Sha256::digest(whole.to_string()))
 }
 
 fn before_redaction(metadata: &ObjectMeta) -> Option<String> {

@@ -178,7 +178,7 @@ fn on_own_nodes(
         let variants: Option<Vec<(ClassIndex, VariantIndex)>> =
             part.keys().map(|class| Some((*class, variant(class)?))).collect();
         let Some(variants) = variants.filter(|_| !part.is_empty()) else { return };
-        in_one_node(engine, &variants, &mut part, least_weight.unwrap_or_default(), most);
+        in_one_node(engine, &variants, &mut part, Pools::OfWeight(least_weight.unwrap_or_default()), most);
         if !part.is_empty() {
             return;
         }
@@ -213,20 +213,37 @@ fn discard_all(engine: &mut Engine<'_, '_>, hosts: &[HostIndex]) -> Demand {
     demand
 }
 
-/// Everything on one node of the cheapest type that holds it, of a pool of at least this weight, if it costs no more than
+/// Of which pools a node may be.
+#[derive(Clone, Copy, Debug)]
+pub enum Pools {
+    /// Those of at least this weight.
+    OfWeight(i32),
+    /// As the reference opens nodes: the first in the order of their weights that makes one for the largest pod.
+    FirstInOrder,
+}
+
+/// Everything on one node of the cheapest type that holds it, of these pools, if it costs no more than
 /// `most` with what it costs beside its instance; the demand is empty afterwards, or nothing has changed. `variants`: what each class asks for. O(templates x types), then O(pods).
 pub fn in_one_node(
     engine: &mut Engine<'_, '_>,
     variants: &[(ClassIndex, VariantIndex)],
     demand: &mut Demand,
-    least_weight: i32,
+    pools: Pools,
     most: HourlyPrice,
 ) {
     let problem = engine.problem;
+    let first = match pools {
+        Pools::FirstInOrder => first_in_order(engine, variants),
+        Pools::OfWeight(_) => None,
+    };
+    let may_be = |template: &TemplateIndex| match pools {
+        Pools::OfWeight(least) => problem.templates[*template].weight >= least,
+        Pools::FirstInOrder => first == Some(*template),
+    };
     let mut offers: Vec<(HourlyPrice, TemplateIndex, usize)> = problem
         .templates
         .indices()
-        .filter(|template| problem.templates[*template].weight >= least_weight)
+        .filter(may_be)
         .filter_map(|template| cheapest_that_holds(problem, template, variants, demand))
         .collect();
     offers.sort_unstable();
@@ -238,6 +255,13 @@ pub fn in_one_node(
         }
         engine.revert(mark);
     }
+}
+
+/// The first template that opens a node for the largest of the pods.
+fn first_in_order(engine: &Engine<'_, '_>, variants: &[(ClassIndex, VariantIndex)]) -> Option<TemplateIndex> {
+    let problem = engine.problem;
+    let (class, variant) = *variants.iter().max_by_key(|(class, _)| &problem.classes[*class].request)?;
+    problem.templates.indices().find(|template| engine.opened(class, variant, *template, None).is_ok())
 }
 
 /// The cheapest type of a template with room for all of the demand, by resources and requirements alone, and what a node of it costs.

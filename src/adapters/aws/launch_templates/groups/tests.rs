@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::adapters::aws::launch_templates::{Market, NAME_PREFIX, PlacementGroup, ReservationUse};
-use crate::adapters::aws::user_data::Cluster;
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::core::catalog::Catalog;
+use crate::core::catalog::user_data::Cluster;
 
 fn class(spec: Value) -> EC2NodeClass {
     let mut class = json!({ "metadata": { "name": "default" },

@@ -160,6 +160,22 @@ pub fn render(family: AmiFamily, bootstrap: &Bootstrap) -> Result<UserData, User
     Ok(UserData { text, findings })
 }
 
+/// What keeps the user data of a class from being merged with ours, and what in it may not do what was meant, whatever the cluster and the
+/// node are. Of the values that ours replace it says nothing: they are those of a cluster.
+pub fn check(family: AmiFamily, user_data: &str) -> Result<Vec<Finding>, UserDataError> {
+    // Any cluster: nothing of it is in the class's part.
+    let cluster = Cluster {
+        name: "any".to_owned(),
+        endpoint: "https://any".to_owned(),
+        service_cidr: Some("10.100.0.0/16".to_owned()),
+        ..Cluster::default()
+    };
+    let bootstrap = Bootstrap { cluster, user_data: Some(user_data.to_owned()), ..Bootstrap::default() };
+    let mut findings = render(family, &bootstrap)?.findings;
+    findings.retain(|finding| finding.code != FindingCode::Overridden);
+    Ok(findings)
+}
+
 fn encoded_length(bytes: usize) -> usize {
     bytes.div_ceil(3) * 4
 }
@@ -189,6 +205,34 @@ mod tests {
             "the user data has 16385 bytes (21848 in base64), and EC2 takes 16384 before they are encoded; 16385 of \
              them are spec.userData of the class: shorten it, or let it fetch the rest"
         );
+    }
+
+    #[test]
+    fn a_class_can_be_asked_without_a_cluster() {
+        for (family, text) in [
+            (AmiFamily::Bottlerocket, "[settings]\nmotd = hello there\n"),
+            (AmiFamily::Bottlerocket, "[settings.kubernetes\nmax-pods = 20\n"),
+            (AmiFamily::Bottlerocket, "[settings]\nmotd = \"a\"\nmotd = \"b\"\n"),
+            (AmiFamily::Bottlerocket, "#!/bin/bash\nA=1\necho $A\n"),
+            (AmiFamily::Bottlerocket, "{\"settings\": {\"motd\": \"x=1\"}}\n"),
+            (
+                AmiFamily::AL2023,
+                "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"B\"\n\n--A\n\nx\n--A--\n",
+            ),
+        ] {
+            let found = check(family, text);
+            assert!(matches!(found, Err(UserDataError::Malformed { .. })), "{text}: {found:?}");
+        }
+        for (family, text) in [
+            (AmiFamily::Bottlerocket, "[settings.kubernetes]\nmax-pods = 20\n"),
+            (AmiFamily::AL2023, "#!/bin/bash\necho hello\n"),
+            (AmiFamily::AL2, "#!/bin/bash\necho hello\n"),
+            (AmiFamily::Windows2022, "Write-Host hello\n"),
+        ] {
+            assert_eq!(check(family, text), Ok(Vec::new()), "{text}");
+        }
+        let large = check(AmiFamily::AL2023, &format!("#!/bin/bash\n{}", "x".repeat(BYTES_MAX)));
+        assert!(matches!(large, Err(UserDataError::TooLarge { .. })), "{large:?}");
     }
 
     #[test]

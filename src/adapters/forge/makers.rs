@@ -1,0 +1,171 @@
+//! Who made the commits of a pull request: of two people who are asked for, nobody is both.
+//!
+//! A commit's author and committer are what somebody wrote into it, as addresses, which the forge has accounts for or not. Who pushed is
+//! what the forge saw itself.
+
+use std::collections::BTreeSet;
+
+use hyper::StatusCode;
+use serde_json::Value;
+
+use super::dialect::{PullRequest, text};
+use super::hosted::{ForgeError, HostedRepository, PAGES_MAX, has_next};
+
+/// Who had a hand in the commits of a pull request, as far as the forge tells.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Makers {
+    /// Accounts of authors, of committers, and of those who pushed.
+    accounts: BTreeSet<String>,
+    /// A commit, and the address of its author or committer, for which the forge knows no account.
+    stranger: Option<(String, String)>,
+    /// Why not all of them are known.
+    not_told: Option<&'static str>,
+}
+
+/// One commit as a forge lists it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MadeCommit {
+    pub commit: String,
+    /// Of author and committer.
+    pub makers: Vec<Maker>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Maker {
+    Account(String),
+    /// An address that is no account's.
+    Stranger(String),
+    /// The forge itself, for somebody who is the other of the two.
+    Forge,
+}
+
+impl Makers {
+    /// Why an account may have made some of it; `None`: it is known not to have.
+    pub fn refusal(&self, account: &str) -> Option<String> {
+        if self.accounts.iter().any(|it| it.eq_ignore_ascii_case(account)) {
+            return Some("an approval must come from somebody who has no commit in it, and pushed none".to_owned());
+        }
+        if let Some((commit, address)) = &self.stranger {
+            let digits: String = commit.chars().take(7).collect();
+            return Some(format!(
+                "nobody can tell who made commit {digits}, so none is known to be another: {address} is no address of an account here; \
+                 add it to one, or make the commit again"
+            ));
+        }
+        self.not_told.map(str::to_owned)
+    }
+
+    fn add(&mut self, made: MadeCommit) {
+        for maker in made.makers {
+            match maker {
+                Maker::Account(account) => drop(self.accounts.insert(account)),
+                Maker::Stranger(address) => {
+                    self.stranger.get_or_insert_with(|| (made.commit.clone(), address));
+                }
+                Maker::Forge => {}
+            }
+        }
+    }
+}
+
+impl HostedRepository {
+    /// Who made the commits of a pull request. What this account is not told is part of the answer.
+    pub async fn makers(&self, pull_request: &PullRequest) -> Result<Makers, ForgeError> {
+        let mut makers = Makers::default();
+        let mut listed = 0;
+        for page in 1..=PAGES_MAX {
+            let answer = match self.ask(&self.dialect.commits(pull_request.number, page)).await {
+                Err(error) if is_not_told(&error) => {
+                    makers.not_told = Some("this account is not told which commits are in it");
+                    return Ok(makers);
+                }
+                answer => answer?,
+            };
+            let made = self.dialect.read_commits(&answer.body);
+            let made = made.ok_or(ForgeError::Answer("the commits of a pull request"))?;
+            listed += made.len();
+            made.into_iter().for_each(|made| makers.add(made));
+            if !has_next(&answer) {
+                break;
+            }
+        }
+        if listed == 0 || listed >= self.dialect.commits_max() {
+            makers.not_told = Some("the forge does not list all commits of it: it has none, or more than are listed");
+        }
+        match self.pushers(pull_request).await {
+            Ok(pushers) => makers.accounts.extend(pushers),
+            // A forge that is too old for the question.
+            Err(error) if error.status() == Some(StatusCode::NOT_FOUND) => {}
+            Err(error) if error.is_denied() => makers.not_told = Some("this account is not told who pushed to it"),
+            Err(error) => return Err(error),
+        }
+        Ok(makers)
+    }
+
+    async fn pushers(&self, pull_request: &PullRequest) -> Result<Vec<String>, ForgeError> {
+        let mut pushers = Vec::new();
+        for page in 1..=PAGES_MAX {
+            let Some(request) = self.dialect.pushes(pull_request, page) else { break };
+            let answer = self.ask(&request).await?;
+            let items = answer.body.as_array().into_iter().flatten();
+            pushers.extend(items.filter_map(|item| self.dialect.read_pusher(item)));
+            if !has_next(&answer) {
+                break;
+            }
+        }
+        Ok(pushers)
+    }
+}
+
+fn is_not_told(error: &ForgeError) -> bool {
+    error.is_denied() || error.status() == Some(StatusCode::NOT_FOUND)
+}
+
+/// Commits as GitHub and Gitea list them. `forge`: the account by which the forge commits what people edit on its pages.
+pub(super) fn read_commits(answer: &Value, forge: &str) -> Option<Vec<MadeCommit>> {
+    let maker = |item: &Value, role: &str| match item[role]["login"].as_str() {
+        Some(login) if login == forge && role == "committer" => Maker::Forge,
+        Some(login) if !login.is_empty() => Maker::Account(login.to_owned()),
+        _ => Maker::Stranger(text(&item["commit"][role]["email"])),
+    };
+    let made = |item: &Value| {
+        let makers = ["author", "committer"].map(|role| maker(item, role)).to_vec();
+        Some(MadeCommit { commit: item["sha"].as_str()?.to_owned(), makers })
+    };
+    answer.as_array()?.iter().map(made).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn of(commits: &Value) -> Makers {
+        let mut makers = Makers::default();
+        read_commits(commits, "web-flow").unwrap().into_iter().for_each(|made| makers.add(made));
+        makers
+    }
+
+    #[test]
+    fn who_wrote_or_committed_is_a_maker_and_who_is_not_known_may_be_one() {
+        let commit = |author: Value, committer: Value| {
+            json!({ "sha": "0123456789", "author": author, "committer": committer,
+                    "commit": { "author": { "email": "a@example.com" }, "committer": { "email": "b@example.com" } } })
+        };
+        let [eve, bob, page] = ["eve", "Bob", "web-flow"].map(|login| json!({ "login": login }));
+        let of_both = of(&json!([commit(eve.clone(), bob.clone()), commit(eve.clone(), page.clone())]));
+        assert!(of_both.refusal("EVE").is_some() && of_both.refusal("bob").is_some());
+        assert_eq!(of_both.refusal("ada"), None);
+        for (author, committer, address) in
+            [(Value::Null, eve.clone(), "a@example.com"), (eve.clone(), json!({ "login": "" }), "b@example.com")]
+        {
+            let refusal = of(&json!([commit(author, committer)])).refusal("ada").unwrap();
+            assert!(refusal.contains("0123456,") && refusal.contains(address), "{refusal}");
+        }
+        // Of an author nobody else answers for the account of the pages.
+        assert!(of(&json!([commit(page, eve)])).refusal("web-flow").is_some());
+        assert_eq!(read_commits(&json!([{}]), ""), None);
+        assert_eq!(read_commits(&json!({ "message": "no" }), ""), None);
+    }
+}

@@ -1,0 +1,35 @@
+//! Of two people who are asked for, one made the change and the other approves it.
+
+use crate::adapters::forge::{ForgeError, HostedRepository, Makers, PullRequest};
+
+/// Whether two are asked for, and who made the commits, which is asked once.
+pub struct TwoPeople {
+    are_asked_for: bool,
+    makers: Option<Makers>,
+}
+
+impl TwoPeople {
+    pub fn new(are_asked_for: bool) -> Self {
+        Self { are_asked_for, makers: None }
+    }
+
+    /// Why an approval by somebody does not count, if it does not.
+    pub async fn refusal(
+        &mut self,
+        forge: &HostedRepository,
+        pull_request: &PullRequest,
+        by: &str,
+    ) -> Result<Option<String>, ForgeError> {
+        if !self.are_asked_for {
+            return Ok(None);
+        }
+        if by.eq_ignore_ascii_case(&pull_request.author) {
+            return Ok(Some("an approval must come from somebody else than the author".to_owned()));
+        }
+        let makers = match &self.makers {
+            Some(makers) => makers,
+            None => self.makers.insert(forge.makers(pull_request).await?),
+        };
+        Ok(makers.refusal(by))
+    }
+}

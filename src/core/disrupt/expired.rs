@@ -1,0 +1,76 @@
+//! Nodes that are older than `expireAfter`. Expiry does not wait for budgets, but what takes the place of a node is there before it goes.
+//! Source: reference, sections 3.2 and 4.8: the pods of all nodes that expired are one batch for the provisioner.
+
+use crate::core::model::HourlyPrice;
+use crate::core::plan::{Reason, ReasonCode};
+use crate::core::provision::cheapest::improve;
+use crate::core::scheduler::Engine;
+
+use super::candidate::Candidate;
+use super::{Pass, rehome};
+
+/// So many nodes at most stand or fall together.
+const TOGETHER_MAX: usize = 16;
+
+impl Pass<'_, '_> {
+    pub(super) fn replace_expired(&mut self, engine: &mut Engine<'_, '_>, candidates: &[Candidate]) {
+        for (cause, alike) in self.expired_alike(candidates) {
+            for together in alike.chunks(TOGETHER_MAX) {
+                if !self.replace_together(engine, together, &cause) {
+                    together.iter().for_each(|candidate| self.renew(engine, candidate, cause.clone(), None));
+                }
+            }
+        }
+    }
+
+    /// Nodes of one pool that expired for the same words, such as those of one scale-up; in the order of the first of them.
+    fn expired_alike<'c>(&self, candidates: &'c [Candidate]) -> Vec<(Reason, Vec<&'c Candidate>)> {
+        let mut groups: Vec<(Reason, Vec<&Candidate>)> = Vec::new();
+        for candidate in self.open(candidates) {
+            let Some(cause) = candidate.removal_cause.as_ref().filter(|cause| cause.code == ReasonCode::Expired) else {
+                continue;
+            };
+            let is_alike = |(its, alike): &&mut (Reason, Vec<&Candidate>)| {
+                its == cause && alike.iter().all(|other| other.pool == candidate.pool)
+            };
+            match groups.iter_mut().find(is_alike) {
+                Some((_, alike)) => alike.push(candidate),
+                None => groups.push((cause.clone(), vec![candidate])),
+            }
+        }
+        groups
+    }
+
+    /// Replaces the nodes as one move, if the new nodes then cost less than if each had its own; whether it did.
+    fn replace_together(&mut self, engine: &mut Engine<'_, '_>, together: &[&Candidate], cause: &Reason) -> bool {
+        let may_go = |candidate: &&&Candidate| !candidate.is_static && self.may_go_now(candidate, cause, None).is_ok();
+        if together.len() < 2 || together.iter().filter(may_go).count() < together.len() {
+            return false;
+        }
+        let Some(apart) = self.cost_apart(engine, together).filter(|cost| *cost > HourlyPrice::ZERO) else {
+            return false;
+        };
+        let mark = engine.mark();
+        match rehome::rehome(engine, together, &self.targets, self.inputs) {
+            Ok(rehoming) if improve::cost_since(engine, mark) < apart => {
+                together.iter().for_each(|candidate| self.spend(engine, candidate, None));
+                self.remove(engine, together, cause.clone(), rehoming);
+                true
+            }
+            _ => {
+                engine.revert(mark);
+                false
+            }
+        }
+    }
+
+    /// What new nodes cost if each of these is replaced alone; `None` where one can not be. The engine is as it was.
+    fn cost_apart(&self, engine: &mut Engine<'_, '_>, nodes: &[&Candidate]) -> Option<HourlyPrice> {
+        let mark = engine.mark();
+        let alone = |candidate: &&Candidate| rehome::rehome(engine, &[candidate], &self.targets, self.inputs).is_ok();
+        let all = nodes.iter().all(alone);
+        let cost = improve::cost_since(engine, mark);
+        engine.revert(mark);
+        all.then_some(cost)
+    }
+}

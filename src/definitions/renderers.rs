@@ -1,0 +1,431 @@
+//! What other programs make of definitions, or with what they make them, and this one does not: templates and values of charts, and what
+//! Flux and Argo CD are told to patch and to replace. Where that is something else, nobody here knows what a cluster gets.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::Definitions;
+use super::changes::Side;
+use super::document::{self, Document};
+use super::files::{chart_templates, covers};
+use super::findings::Place;
+use crate::api::kustomization;
+use crate::api::source::{SourceFile, Standing};
+use crate::core::plan::{DefinitionPlace, Note, NoteCode};
+
+/// In every object of Karpenter's groups, and in what patches one.
+const WORDS: [&str; 3] = ["karpenter", "NodePool", "EC2NodeClass"];
+/// Parts of the groups' names, by which files are found that may have one of their objects.
+const GROUPS: [&str; 4] = ["toolkit.fluxcd.io", "argoproj.io", "ConfigMap", "Secret"];
+const FLUX: &str = "kustomize.toolkit.fluxcd.io";
+const FLUX_HELM: &str = "helm.toolkit.fluxcd.io";
+const ARGO: &str = "argoproj.io";
+
+/// Fields of a Flux Kustomization that change objects whatever their variables are.
+const FLUX_PATCHES: [&str; 6] =
+    ["patches", "patchesStrategicMerge", "patchesJson6902", "components", "namePrefix", "nameSuffix"];
+const FLUX_VALUES: [&str; 3] = ["values", "valuesFrom", "postRenderers"];
+/// Fields of a kustomization that are not carried out.
+const MAKERS: [&str; 4] = ["helmCharts", "helmChartInflationGenerator", "generators", "transformers"];
+const ARGO_FIELDS: [&str; 3] = ["kustomize", "plugin", "helm"];
+
+/// A file, or a field in it, that is something else than before.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Unseen {
+    pub file: String,
+    /// From 1.
+    pub line: usize,
+    /// `what Flux makes by spec.postBuild of Kustomization pools`
+    pub what: String,
+}
+
+/// What differs between two revisions and decides about nodes in a way that is not read, by file and line.
+pub fn unseen(base: Side<'_>, head: Side<'_>) -> Vec<Unseen> {
+    let (before, after) = (by_path(base.files), by_path(head.files));
+    let paths: BTreeSet<&str> = before.keys().chain(after.keys()).copied().collect();
+    let text = |side: &BTreeMap<&str, &SourceFile>, path: &str| side.get(path).map(|file| text_of(file).to_owned());
+    let differing = paths.into_iter().filter(|path| text(&before, path) != text(&after, path));
+    let surroundings = Surroundings::of(&[base, head]);
+    let mut found = Vec::new();
+    for path in differing {
+        if let Some(what) = surroundings.of_chart(path, before.get(path).or_else(|| after.get(path)).copied()) {
+            let line = first_differing(text_at(&before, path), text_at(&after, path));
+            found.push(Unseen { file: path.to_owned(), line, what });
+            continue;
+        }
+        let fields = |side: &BTreeMap<&str, &SourceFile>| surroundings.fields_in(path, text_at(side, path));
+        let (old, new) = (fields(&before), fields(&after));
+        let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+        for name in names {
+            let (old, new) = (old.get(name), new.get(name));
+            if old.map(|it| &it.value) != new.map(|it| &it.value) {
+                let line = new.map_or(1, |it| it.line);
+                found.push(Unseen { file: path.to_owned(), line, what: name.clone() });
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// For readers of a plan: what is patched after it was written in files, where the files say so.
+pub fn notes(files: &[SourceFile], definitions: &Definitions) -> Vec<Note> {
+    let surroundings = Surroundings::of(&[Side { definitions, files }]);
+    let mut notes = Vec::new();
+    let may_patch = |file: &&SourceFile| file.has_content() && [FLUX, ARGO].iter().any(|it| text_of(file).contains(it));
+    for file in files.iter().filter(may_patch) {
+        for (what, field) in surroundings.fields_in(&file.path, text_of(file)) {
+            if !field.is_patch {
+                continue;
+            }
+            let place = DefinitionPlace { file: file.path.clone(), line: field.line };
+            notes.push(Note::new(NoteCode::PatchedElsewhere, format!("{what} is not in this plan")).at(Some(place)));
+        }
+    }
+    notes
+}
+
+/// A field that another program goes by.
+struct Field {
+    value: Value,
+    line: usize,
+    /// Whether it changes objects that are read here.
+    is_patch: bool,
+}
+
+/// What of a repository the other programs work on.
+struct Surroundings {
+    /// Files of definitions.
+    defined_in: BTreeSet<String>,
+    /// Folders of templates that make definitions: `charts/pools/templates/`.
+    charts: BTreeSet<String>,
+    /// Kinds and names of what variables are taken from.
+    sources: BTreeSet<(String, String)>,
+}
+
+impl Surroundings {
+    fn of(sides: &[Side<'_>]) -> Self {
+        let files = || sides.iter().flat_map(|side| side.files);
+        let all: Vec<&SourceFile> = files().collect();
+        let makes =
+            |folder: &String| all.iter().any(|it| it.path.starts_with(folder.as_str()) && mentions(text_of(it)));
+        let charts = chart_templates(&all).into_iter().filter(makes).collect();
+        let defined_in = sides.iter().flat_map(|side| side.definitions.files_of_objects()).map(str::to_owned).collect();
+        let mut surroundings = Self { defined_in, charts, sources: BTreeSet::new() };
+        let naming = files().filter(|file| file.has_content() && text_of(file).contains("substituteFrom"));
+        let documents = naming.flat_map(|file| documents(text_of(file)));
+        let mut sources = BTreeSet::new();
+        for document in documents.filter(|it| group(it) == FLUX && surroundings.is_flux_of_ours(it)) {
+            for (pointer, _) in document.items("/spec/postBuild/substituteFrom") {
+                let text = |field: &str| document.str(&format!("{pointer}/{field}")).unwrap_or_default().to_owned();
+                sources.insert((text("kind"), text("name")));
+            }
+        }
+        surroundings.sources = sources;
+        surroundings
+    }
+
+    /// What is to be said of a file of a chart that makes definitions, or of its values.
+    fn of_chart(&self, path: &str, file: Option<&SourceFile>) -> Option<String> {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        let is_template = file.is_some_and(|file| file.standing == Standing::Template && mentions(text_of(file)));
+        if is_template || self.charts.iter().any(|templates| path.starts_with(templates.as_str())) {
+            return Some(format!("what a chart makes with its template {path}"));
+        }
+        let is_in_chart =
+            self.charts.iter().filter_map(|it| it.strip_suffix("templates/")).any(|it| path.starts_with(it));
+        let is_values = name.starts_with("values") && !self.charts.is_empty();
+        (is_in_chart || is_values).then(|| format!("what a chart of NodePools makes with {path}"))
+    }
+
+    /// The fields of a file that other programs go by, by what is said of each.
+    fn fields_in(&self, path: &str, text: &str) -> BTreeMap<String, Field> {
+        let mut fields = self.fields_of_kustomization(path, text);
+        for document in documents(text) {
+            let kind = document.str("/kind").unwrap_or_default();
+            let object = format!("{kind} {}", document.str("/metadata/name").unwrap_or_default());
+            let mut add = |pointer: &str, said: String, is_patch: bool| {
+                if let Some(value) = document.value.pointer(pointer).filter(|value| !is_empty(value)) {
+                    let line = document.place(pointer, Place::Key).line;
+                    fields.insert(said, Field { value: value.clone(), line, is_patch });
+                }
+            };
+            match (group(&document), kind) {
+                (FLUX, "Kustomization") if self.is_flux_of_ours(&document) => {
+                    for field in FLUX_PATCHES {
+                        add(&format!("/spec/{field}"), format!("what Flux makes by spec.{field} of {object}"), true);
+                    }
+                    add("/spec/postBuild", format!("what Flux makes by spec.postBuild of {object}"), false);
+                }
+                (FLUX_HELM, "HelmRelease") if self.is_release_of_ours(&document) => {
+                    for field in FLUX_VALUES {
+                        add(&format!("/spec/{field}"), format!("what Flux makes by spec.{field} of {object}"), false);
+                    }
+                }
+                (ARGO, "Application" | "ApplicationSet") => {
+                    let mut is_ours = false;
+                    for source in sources_of(&document) {
+                        if !self.is_source_of_ours(&document, &source) {
+                            continue;
+                        }
+                        is_ours = true;
+                        for field in ARGO_FIELDS {
+                            let said = format!("what Argo CD makes by {field} of {object}");
+                            add(&format!("{source}/{field}"), said, field != "helm");
+                        }
+                    }
+                    if is_ours {
+                        add("/spec/generators", format!("what Argo CD makes by the generators of {object}"), false);
+                    }
+                }
+                ("", "ConfigMap" | "Secret") => {
+                    let name = document.str("/metadata/name").unwrap_or_default();
+                    if self.sources.contains(&(kind.to_owned(), name.to_owned())) {
+                        for field in ["data", "stringData"] {
+                            add(
+                                &format!("/{field}"),
+                                format!("what Flux puts in place of variables by {object}"),
+                                false,
+                            );
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        fields
+    }
+
+    /// What a kustomization takes from elsewhere, or makes with what is not carried out.
+    fn fields_of_kustomization(&self, path: &str, text: &str) -> BTreeMap<String, Field> {
+        let mut fields = BTreeMap::new();
+        if !kustomization::is_file(path) || !self.is_of_ours(kustomization::folder(path)) {
+            return fields;
+        }
+        let Some(document) = document::parse(0, &Arc::from(text)).documents.into_iter().next() else { return fields };
+        for field in MAKERS {
+            let pointer = format!("/{field}");
+            if let Some(value) = document.value.pointer(&pointer).filter(|value| !is_empty(value)) {
+                let line = document.place(&pointer, Place::Key).line;
+                let said = format!("what the kustomization makes by {field}");
+                fields.insert(said, Field { value: value.clone(), line, is_patch: false });
+            }
+        }
+        let is_taken = |it: &kustomization::Reference| {
+            let is_object = matches!(it.purpose, kustomization::Purpose::Resource | kustomization::Purpose::Component);
+            is_object && kustomization::is_remote(&it.path)
+        };
+        let taken: Vec<_> = kustomization::references(&document.value).into_iter().filter(is_taken).collect();
+        if let Some(first) = taken.first() {
+            let line = document.place(&first.pointer, Place::Value).line;
+            let value = taken.iter().map(|it| Value::String(it.path.clone())).collect();
+            let said = "what the kustomization takes from elsewhere".to_owned();
+            fields.insert(said, Field { value, line, is_patch: false });
+        }
+        fields
+    }
+
+    fn is_flux_of_ours(&self, document: &Document) -> bool {
+        self.is_of_ours(document.str("/spec/path").unwrap_or_default()) || mentions_in(document, "/spec")
+    }
+
+    fn is_source_of_ours(&self, document: &Document, source: &str) -> bool {
+        let path = document.str(&format!("{source}/path"));
+        path.is_some_and(|path| self.is_of_ours(path)) || mentions_in(document, &format!("{source}/kustomize"))
+    }
+
+    fn is_release_of_ours(&self, document: &Document) -> bool {
+        document.str("/spec/chart/spec/chart").is_some_and(|path| self.is_chart(path)) || mentions_in(document, "/spec")
+    }
+
+    /// Whether definitions lie in the folder, or it is a chart that makes some.
+    fn is_of_ours(&self, path: &str) -> bool {
+        self.defined_in.iter().any(|file| covers(path, file)) || self.is_chart(path)
+    }
+
+    fn is_chart(&self, path: &str) -> bool {
+        let path = path.trim_start_matches("./").trim_matches('/');
+        self.charts.iter().filter_map(|it| it.strip_suffix("templates/")).any(|it| it.trim_end_matches('/') == path)
+    }
+}
+
+/// Pointers of the sources of an Application, or of the template of those of a set.
+fn sources_of(document: &Document) -> Vec<String> {
+    let mut pointers = Vec::new();
+    for spec in ["/spec", "/spec/template/spec"] {
+        pointers.push(format!("{spec}/source"));
+        pointers.extend(document.items(&format!("{spec}/sources")).map(|(pointer, _)| pointer));
+    }
+    pointers
+}
+
+fn documents(text: &str) -> Vec<Document> {
+    if !GROUPS.iter().any(|group| text.contains(group)) {
+        return Vec::new();
+    }
+    document::parse(0, &Arc::from(text)).documents
+}
+
+fn group(document: &Document) -> &str {
+    document.str("/apiVersion").and_then(|text| text.split_once('/')).map_or("", |(group, _)| group)
+}
+
+fn mentions(text: &str) -> bool {
+    WORDS.iter().any(|word| text.contains(word))
+}
+
+fn mentions_in(document: &Document, pointer: &str) -> bool {
+    document.value.pointer(pointer).is_some_and(|value| WORDS[1..].iter().any(|word| value.to_string().contains(word)))
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        Value::String(text) => text.is_empty(),
+        _ => false,
+    }
+}
+
+fn by_path(files: &[SourceFile]) -> BTreeMap<&str, &SourceFile> {
+    let is_read = |file: &&SourceFile| file.has_content() || file.standing == Standing::Template;
+    files.iter().filter(is_read).map(|file| (file.path.as_str(), file)).collect()
+}
+
+fn text_of(file: &SourceFile) -> &str {
+    str::from_utf8(&file.content).unwrap_or_default()
+}
+
+fn text_at<'f>(side: &BTreeMap<&str, &'f SourceFile>, path: &str) -> &'f str {
+    side.get(path).map_or("", |file| text_of(file))
+}
+
+/// From 1.
+fn first_differing(old: &str, new: &str) -> usize {
+    let same = old.lines().zip(new.lines()).take_while(|(old, new)| old == new).count();
+    1 + same.min(new.lines().count().saturating_sub(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::definitions::{GivenVariables, read};
+
+    const POOL: &str = "apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: { name: default }
+spec:
+  template:
+    spec:
+      nodeClassRef: { group: karpenter.k8s.aws, kind: EC2NodeClass, name: default }
+      requirements: [{ key: karpenter.sh/capacity-type, operator: In, values: [on-demand] }]
+";
+
+    fn flux(path: &str, spec: &str) -> String {
+        format!(
+            "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {{ name: pools }}\nspec:\n  path: {path}\n  {spec}\n"
+        )
+    }
+
+    fn argo(path: &str, source: &str) -> String {
+        format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{ name: pools }}\nspec:\n  source:\n    path: {path}\n    {source}\n"
+        )
+    }
+
+    fn with(files: &[(&str, &str)]) -> (Vec<SourceFile>, Definitions) {
+        let files: Vec<SourceFile> = files.iter().map(|(path, text)| SourceFile::new(*path, *text)).collect();
+        let definitions = read(&files, &GivenVariables::default());
+        (files, definitions)
+    }
+
+    fn between(base: &[(&str, &str)], head: &[(&str, &str)]) -> Vec<Unseen> {
+        let ((base, of_base), (head, of_head)) = (with(base), with(head));
+        unseen(Side { definitions: &of_base, files: &base }, Side { definitions: &of_head, files: &head })
+    }
+
+    #[test]
+    fn what_others_make_otherwise_is_told_with_its_line() {
+        let pool = ("pools/pool.yaml", POOL);
+        let chart = ("charts/pools/Chart.yaml", "name: pools\n");
+        let template = ("charts/pools/templates/pool.yaml", POOL);
+        let variables = |value: &str| {
+            format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{ name: vars }}\ndata: {{ cpu: \"{value}\" }}\n")
+        };
+        let from = flux("./pools", "postBuild: { substituteFrom: [{ kind: ConfigMap, name: vars }] }");
+        for (beside, path, old, new, line) in [
+            (
+                &[pool][..],
+                "kustomization.yaml",
+                "resources:\n- pools/pool.yaml\n- https://github.com/acme/pools//a?ref=v1\n".to_owned(),
+                "resources:\n- pools/pool.yaml\n- https://github.com/acme/pools//a?ref=v2\n".to_owned(),
+                3,
+            ),
+            (
+                &[pool][..],
+                "c.yaml",
+                flux("./pools", "postBuild: { substitute: { cpu: \"1\" } }"),
+                flux("./pools", "postBuild: { substitute: { cpu: \"0\" } }"),
+                6,
+            ),
+            (&[pool], "c.yaml", flux("./pools", ""), flux("./pools", "patches: [{ patch: x }]"), 6),
+            (&[pool, ("f.yaml", from.as_str())], "vars.yaml", variables("1"), variables("0"), 4),
+            (
+                &[pool],
+                "c.yaml",
+                argo("pools", "kustomize: { namePrefix: a- }"),
+                argo("pools", "kustomize: { namePrefix: b- }"),
+                7,
+            ),
+            (&[chart, template], "clusters/blue/values.yaml", "a: 1\nb: 1\n".to_owned(), "a: 1\nb: 2\n".to_owned(), 2),
+            (&[chart], "charts/pools/templates/pool.yaml", POOL.to_owned(), POOL.replace("on-demand", "spot"), 8),
+        ] {
+            let side = |text: &'_ str| -> Vec<(String, String)> {
+                let own = [(path.to_owned(), text.to_owned())];
+                beside.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).chain(own).collect()
+            };
+            let (old, new) = (side(&old), side(&new));
+            let [old, new] = [&old, &new]
+                .map(|files| files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect::<Vec<_>>());
+            let found = between(&old, &new);
+            let [one] = &found[..] else { panic!("{path}: {found:?}") };
+            assert_eq!((one.file.as_str(), one.line), (path, line), "{one:?}");
+            assert_eq!(between(&new, &new), []);
+        }
+    }
+
+    #[test]
+    fn what_has_nothing_to_do_with_definitions_is_not_told() {
+        let pool = ("pools/pool.yaml", POOL);
+        for (path, old, new) in [
+            (
+                "c.yaml",
+                flux("./apps", "postBuild: { substitute: { a: \"1\" } }"),
+                flux("./apps", "postBuild: { substitute: { a: \"2\" } }"),
+            ),
+            ("c.yaml", flux("./pools", "interval: 1h"), flux("./pools", "interval: 2h")),
+            ("c.yaml", argo("apps", "helm: { values: a }"), argo("apps", "helm: { values: b }")),
+            ("values.yaml", "a: 1\n".to_owned(), "a: 2\n".to_owned()),
+        ] {
+            assert_eq!(between(&[pool, (path, &old)], &[pool, (path, &new)]), [], "{path}");
+        }
+    }
+
+    #[test]
+    fn a_plan_says_what_is_patched_behind_it() {
+        let patches = flux("./pools", "patches: [{ target: { kind: NodePool }, patch: x }]");
+        for (file, count) in [(patches.as_str(), 1), (&flux("./pools", "postBuild: { substitute: { a: b } }"), 0)] {
+            let (_, definitions) = with(&[("pools/pool.yaml", POOL), ("clusters/pools.yaml", file)]);
+            let notes: Vec<&Note> =
+                definitions.notes.iter().filter(|note| note.code == NoteCode::PatchedElsewhere).collect();
+            assert_eq!(notes.len(), count, "{notes:?}");
+            if let [note] = notes[..] {
+                assert_eq!(note.text, "what Flux makes by spec.patches of Kustomization pools is not in this plan");
+                assert_eq!(note.definition.as_ref().map(|it| it.line), Some(6));
+            }
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! What a preview does not know is not said as a fact: definitions that can not be used, or not be seen.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::MERGE;
+use crate::fleet::{Nodes, class, pool, snapshot};
+use crate::laid_out::in_folder;
+use crate::program::{NOW, cutlist};
+
+type Files = Vec<(&'static str, String)>;
+
+fn text(document: &Value) -> String {
+    format!("{document:#}\n")
+}
+
+fn good(name: &str) -> String {
+    text(&pool(name, &["m5"], "WhenEmpty"))
+}
+
+/// With a duration that is none.
+fn bad(name: &str) -> String {
+    good(name).replace("\"0s\"", "\"0 seconds\"")
+}
+
+fn with_class(pools: &[(&'static str, String)]) -> Files {
+    [("class.yaml", text(&class()))].into_iter().chain(pools.iter().cloned()).collect()
+}
+
+/// The exit code and the only target, for a cluster with nodes of both pools.
+fn previewed(base: &Files, head: &Files) -> (i32, Value) {
+    let folder = tempfile::tempdir().unwrap();
+    for (side, files) in [("base", base), ("head", head)] {
+        for (path, text) in files {
+            let path = folder.path().join(side).join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+    }
+    let nodes =
+        |pool| Nodes { pool, instance_type: "m5.large", memory: "6903Mi", count: 2, pod_millicores: 300, pods: 1 };
+    std::fs::write(folder.path().join("cluster.json"), snapshot(&[nodes("a"), nodes("b")], vec![])).unwrap();
+    ran_in(folder.path())
+}
+
+fn ran_in(folder: &Path) -> (i32, Value) {
+    in_folder(&folder.join("repository"), &folder.join("base"), &folder.join("head"));
+    let arguments = ["--cluster", "blue=cluster.json", "--now", NOW, "--without-simulation", "-o", "json"];
+    let ran = cutlist(folder, MERGE.into_iter().chain(arguments));
+    let document: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{}", ran.transcript()));
+    (ran.code, document["targets"][0].clone())
+}
+
+fn causes(target: &Value) -> String {
+    let causes = target["causes"].as_array().into_iter().flatten();
+    causes.map(|it| it["text"].as_str().unwrap()).collect::<Vec<_>>().join("\n")
+}
+
+fn headline(target: &Value) -> &str {
+    target["headline"].as_str().unwrap()
+}
+
+#[test]
+fn who_takes_away_what_can_not_be_used_takes_its_nodes_away() {
+    let base = with_class(&[("a.yaml", bad("a")), ("b.yaml", good("b"))]);
+    let (code, target) = previewed(&base, &with_class(&[("b.yaml", good("b"))]));
+    assert_eq!((code, &target["verdict"]), (0, &json!("changes")), "{target:#}");
+    assert!(headline(&target).contains("the base can not be used"), "{target:#}");
+    assert!(causes(&target).contains("NodePool a is removed"), "{target:#}");
+}
+
+#[test]
+fn who_mends_makes_nothing_new() {
+    let base = with_class(&[("a.yaml", bad("a")), ("b.yaml", good("b"))]);
+    let (code, target) = previewed(&base, &with_class(&[("a.yaml", good("a")), ("b.yaml", good("b"))]));
+    assert_eq!((code, &target["verdict"]), (0, &json!("changes")), "{target:#}");
+    assert!(!causes(&target).contains("is new"), "{target:#}");
+    assert!(!target["markdown"].to_string().contains("because of it"), "{target:#}");
+}
+
+#[test]
+fn what_is_broken_before_and_after_is_not_untouched_where_it_differs() {
+    let base = with_class(&[("a.yaml", bad("a")), ("b.yaml", good("b"))]);
+    let mut head = with_class(&[("a.yaml", bad("a").replace("m5", "m6i")), ("b.yaml", good("b"))]);
+    let (code, target) = previewed(&base, &head);
+    assert_eq!((code, &target["verdict"]), (1, &json!("invalid")), "{target:#}");
+    assert!(headline(&target).starts_with("as the base, this can not be used"), "{target:#}");
+    // Whoever changes something else has nothing to do with it.
+    head = base.clone();
+    head.push(("notes.md", "# Why\n".to_owned()));
+    head.push(("apps/web.yaml", "apiVersion: v1\nkind: Service\nmetadata: { name: web }\n".to_owned()));
+    let (code, target) = previewed(&base, &head);
+    assert_eq!((code, &target["verdict"]), (0, &json!("untouched")), "{target:#}");
+}
+
+/// Folders of two clusters, and nobody says which is meant.
+#[test]
+fn what_is_defined_twice_is_not_untouched_where_it_differs() {
+    let base: Files = ["blue/a.yaml", "green/a.yaml"].map(|path| (path, good("a"))).into_iter().collect();
+    for changed in 0..2 {
+        let mut head = base.clone();
+        head[changed].1 = good("a").replace("m5", "m6i");
+        let (code, target) = previewed(&base, &head);
+        assert_eq!((code, &target["verdict"]), (1, &json!("invalid")), "{target:#}");
+    }
+}
+
+fn kustomization(resources: &str) -> (&'static str, String) {
+    ("kustomization.yaml", format!("resources: [class.yaml, b.yaml{resources}]\n"))
+}
+
+/// A pool that may come from where nothing is read has not gone.
+#[test]
+fn what_moves_out_of_sight_is_not_removed() {
+    let templates = || -> Files {
+        let chart = "apiVersion: v2\nname: pools\nversion: 1.0.0\n".to_owned();
+        let template = good("a").replace("m5", "{{ .Values.family }}");
+        vec![("chart/Chart.yaml", chart), ("chart/templates/a.yaml", template)]
+    };
+    let pools = || with_class(&[("a.yaml", good("a")), ("b.yaml", good("b"))]);
+    let rest = || with_class(&[("b.yaml", good("b"))]);
+    let and = |mut files: Files, more: Files| {
+        files.extend(more);
+        files
+    };
+    let remote = "https://github.com/acme/pools//a?ref=v1";
+    let generator = (
+        "kustomization.yaml",
+        "resources: [class.yaml, b.yaml]\nhelmCharts: [{ name: a, repo: https://x }]\n".to_owned(),
+    );
+    for (base, head, is_hidden) in [
+        (
+            and(pools(), vec![kustomization(", a.yaml")]),
+            and(rest(), vec![kustomization(&format!(", \"{remote}\""))]),
+            true,
+        ),
+        (and(pools(), vec![kustomization(", a.yaml")]), and(rest(), vec![generator]), true),
+        (pools(), and(rest(), templates()), true),
+        // The chart was there before, so the pool goes for another reason.
+        (and(pools(), templates()), and(rest(), templates()), false),
+        (and(pools(), vec![kustomization(", a.yaml")]), and(rest(), vec![kustomization("")]), false),
+    ] {
+        let (code, target) = previewed(&base, &head);
+        assert_eq!(code, 0, "{target:#}");
+        let said = if is_hidden { "NodePool a is not seen any more" } else { "NodePool a is removed" };
+        assert!(causes(&target).contains(said), "{target:#}");
+        assert_eq!(headline(&target).contains("NodePool a is not taken for removed"), is_hidden, "{target:#}");
+        if is_hidden {
+            assert_eq!(target["figures"]["nodesRemoved"], 0, "{target:#}");
+        }
+    }
+}
+
+/// That no node changes says nothing of a pool that no plan is made with.
+#[test]
+fn a_pool_that_is_left_out_is_named_first() {
+    let pools = |families: &[&str]| {
+        let mut pool = pool("a", families, "WhenEmpty");
+        pool["spec"]["limits"] = json!({ "cpu": "${cpu_limit}" });
+        with_class(&[("a.yaml", text(&pool)), ("b.yaml", good("b"))])
+    };
+    let (code, target) = previewed(&pools(&["m5"]), &pools(&["m6i"]));
+    assert_eq!(code, 0, "{target:#}");
+    let expected = "NodePool a is left out: there is no value for cpu_limit in spec.limits.cpu; ";
+    assert!(headline(&target).starts_with(expected), "{target:#}");
+}
+
+/// What other programs make of files is not known here, and is no reason to say that nothing changes.
+#[test]
+fn what_others_patch_is_not_said_to_be_as_before() {
+    let flux = |value: &str| {
+        let patches = format!("patches: [{{ target: {{ kind: NodePool }}, patch: \"{value}\" }}]");
+        let head = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: { name: pools }\n";
+        ("clusters/pools.yaml", format!("{head}spec:\n  path: ./\n  {patches}\n"))
+    };
+    let with = |value: &str| {
+        let mut files = with_class(&[("a.yaml", good("a")), ("b.yaml", good("b"))]);
+        files.push(flux(value));
+        files
+    };
+    let (code, target) = previewed(&with("one"), &with("two"));
+    assert_eq!((code, &target["verdict"]), (0, &json!("noEffect")), "{target:#}");
+    let expected = "not known: what Flux makes by spec.patches of Kustomization pools";
+    assert_eq!(headline(&target), expected, "{target:#}");
+    assert_eq!(
+        (&target["causes"][0]["path"], &target["causes"][0]["line"]),
+        (&json!("clusters/pools.yaml"), &json!(6))
+    );
+    let (_, same) = previewed(&with("one"), &with("one"));
+    assert_eq!(same["verdict"], "untouched", "{same:#}");
+}
