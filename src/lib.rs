@@ -58,8 +58,7 @@
 //!
 //! - [`api`]: the resource kinds as types: Karpenter's, and our own (`cutlist.dev/v1alpha1`). Plain data.
 //! - [`core`] decides. Neither I/O nor clock, and no randomness but the seed. Its page lists the rooms in their order; start at
-//!   [`core::planner`]. What has nothing to do with one another, objects that are read and nodes that are filled, is done on all processors, by
-//!   rayon's maps alone: they keep the order, so which was first does not show.
+//!   [`core::planner`].
 //! - [`definitions`] reads: text to values and findings. It never stops at the first mistake. Its room `editing` knows what stands, and can
 //!   stand, at a place of a text that is being typed; for an editor a reading keeps what did not change (`definitions/memory.rs`).
 //! - [`render`] shows: plans and findings to text, JSON, Markdown, from the serialised form only.
@@ -67,15 +66,9 @@
 //! - [`adapters`] touch the world: one folder for each thing that is touched. `kubernetes` is a real cluster: watches feed one
 //!   snapshot, and a write is seen by the next look whether or not its event came. `embedded` is a cluster and a cloud in memory. `aws` is
 //!   EC2: every call is a method of one trait over plain data, so what decides is built and tested without the SDK.
-//! - `controller` runs: observe, plan, post, gate, apply, record. Its page lists the rooms in their order. While moves are under way
-//!   it plans at every look, from what is there alone: where plans sent each pod stands on the NodeClaims, and the next plan starts from these places
-//!   (`core/provision/expected.rs`), or each look would pack, and buy, anew, and kube-scheduler be told two nodes for one pod. What a
-//!   look in between believes to be left over, or to be lacking for a few pods that still run, mostly is neither: plans that took nodes
-//!   off for the one, and bought for the other, chased each other.
-//!   The place of an evicted pod on a node that exists is a wish: its successor is bound before anybody could name a node to
-//!   kube-scheduler, which spreads. So nodes take turns (`core/lifecycle/eviction_order.rs`): only pods for one of them leave at a time, and the
-//!   others with room are tainted `PreferNoSchedule` meanwhile. Foreseeing what kube-scheduler does instead, in the order of evictions,
-//!   and planning for that, ended 1 % dearer, with more plans, and twice as far from the bound under `payback: Never`.
+//! - `controller` runs: observe, plan, post, gate, apply, record. Its page lists the rooms in their order. It plans again at every look, and
+//!   keeps to the places that earlier plans gave (`core/provision/expected.rs`). Nodes take turns in receiving pods
+//!   (`core/lifecycle/eviction_order.rs`).
 //! - [`cli`]: one file per command. The only code that builds adapters, and the only one that reads settings.
 //!
 //! # Invariants

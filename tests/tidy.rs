@@ -95,11 +95,13 @@ fn promises_are_tested() {
 #[test]
 fn documents_name_files_that_exist() {
     let github = source::files(".github", "md");
+    let code = source::files("src", "rs");
     report(
-        ["README.md", "examples/README.md", "deploy/README.md", "tests/bench/README.md", "CHANGELOG.md", "src/lib.rs"]
+        ["README.md", "examples/README.md", "deploy/README.md", "tests/bench/README.md", "CHANGELOG.md"]
             .map(read)
             .into_iter()
             .chain(github)
+            .chain(code)
             .flat_map(|file| dead_links(&file, &|path| source::root().join(path).exists())),
     );
 }
@@ -334,15 +336,17 @@ fn broken_invariant(item: &str, read: &dyn Fn(&str) -> Option<SourceFile>) -> Op
     })
 }
 
-/// Links, and paths in backticks that begin at one of our folders.
+/// Links, and paths in backticks that begin at one of our folders. Of code the comments are read, which may leave out `src/`.
 fn dead_links(file: &SourceFile, exists: &dyn Fn(&str) -> bool) -> Vec<String> {
     let folder = Path::new(&file.path).parent().unwrap_or(Path::new(""));
     let mut complaints = Vec::new();
     let is_code = file.path.ends_with(".rs");
     let mut fenced = false;
     for (index, line) in file.text.lines().enumerate() {
-        fenced ^= line.trim_start_matches("//!").trim_start().starts_with("```");
-        if fenced || (is_code && !line.starts_with("//!")) {
+        let comment = line.trim_start().strip_prefix("//").map(|rest| rest.trim_start_matches(['/', '!']));
+        let Some(line) = (if is_code { comment } else { Some(line) }) else { continue };
+        fenced ^= line.trim_start().starts_with("```");
+        if fenced {
             continue;
         }
         let mut check = |written: &str, path: String| {
@@ -361,6 +365,10 @@ fn dead_links(file: &SourceFile, exists: &dyn Fn(&str) -> bool) -> Vec<String> {
             let is_pattern = quoted.contains(['<', '*', ' ', '{']) || quoted.contains("NAME");
             if is_ours.iter().any(|prefix| quoted.starts_with(prefix)) && !is_pattern {
                 check(quoted, quoted.split("::").next().unwrap_or(quoted).to_owned());
+            }
+            let rings = ["adapters/", "api/", "cli/", "controller/", "core/", "definitions/", "render/"];
+            if is_code && quoted.ends_with(".rs") && rings.iter().any(|ring| quoted.starts_with(ring)) && !is_pattern {
+                check(quoted, format!("src/{quoted}"));
             }
         }
     }
@@ -414,6 +422,11 @@ fn every_rule_finds_what_it_is_for() {
     let links = "[a](there.md#x) [b](gone.md) `src/there.rs::f` `src/gone.rs` `src/<room>/` [c](https://c.example)\n\
                  ```\n[d](gone.md)\n```\n";
     let exists = |path: &str| path.contains("there");
+    let comments = "//! `core/there.rs`, `core/gone.rs`\nlet a = 1; // `src/gone.rs`\n    // `tests/gone/`\n";
+    assert_eq!(
+        dead_links(&rust(comments), &exists),
+        ["src/core/x.rs:1: core/gone.rs does not exist", "src/core/x.rs:3: tests/gone/ does not exist"]
+    );
     assert_eq!(
         dead_links(&file(".github/X.md", links), &exists),
         [".github/X.md:1: gone.md does not exist", ".github/X.md:1: src/gone.rs does not exist"]

@@ -1,6 +1,7 @@
 //! Exactly what was typed. What it means together with `cutlist.yaml` is resolved in `settings.rs`.
 
 mod ami;
+mod examples;
 mod facts;
 mod lint;
 mod lsp;
@@ -52,14 +53,19 @@ pub struct Arguments {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Show what would be created, replaced and removed; touch nothing
+    #[command(after_long_help = examples::PLAN)]
     Plan(PlanArguments),
     /// Show what a change in Git would do to the nodes of one or many clusters, before it is merged; touch nothing
+    #[command(after_long_help = examples::PREVIEW)]
     Preview(PreviewArguments),
     /// Say why a pod waits, or goes where the plan puts it, and what would help
+    #[command(after_long_help = examples::WHY)]
     Why(WhyArguments),
     /// Carry definitions to their end on a copy of the cluster in memory: what nodes, pods and the price come to
+    #[command(after_long_help = examples::SIMULATE)]
     Simulate(SimulateArguments),
     /// Check definitions; needs no network and no credentials
+    #[command(after_long_help = examples::LINT)]
     Lint(LintArguments),
     /// Say what a rule of lint is about, with examples
     Explain(ExplainArguments),
@@ -69,25 +75,34 @@ pub enum Command {
     /// VS Code, Neovim, Helix and Emacs.
     Lsp(LspArguments),
     /// Watch a repository, post each plan, then apply it
+    #[command(after_long_help = examples::RUN)]
     Run(Box<RunArguments>),
     /// Post a preview to the pull request that it is about: a status, a comment, and lines of the files
+    #[command(after_long_help = examples::POST)]
     Post(PostArguments),
     /// Look at open pull requests, and post what each would do, until stopped; outbound connections only
+    #[command(after_long_help = examples::REVIEW)]
     Review(Box<ReviewArguments>),
     /// Keep the images of EC2NodeClasses in Git: a newer one replaces nodes when somebody commits it
+    #[command(after_long_help = examples::AMI)]
     Ami(AmiArguments),
     /// What EC2 says of EC2NodeClasses, in a file for plans without EC2
     Facts(FactsArguments),
     /// Show what EC2 sells
+    #[command(after_long_help = examples::CATALOG)]
     Catalog(CatalogArguments),
     /// Let a plan go ahead that waits for approval
+    #[command(after_long_help = examples::APPROVE)]
     Approve(ApproveArguments),
     /// Write the cluster to a file that `plan --snapshot` reads
+    #[command(after_long_help = examples::SNAPSHOT)]
     Snapshot(SnapshotArguments),
     /// Print the custom resource definitions, for `kubectl apply --server-side -f -`
     Crds,
     /// JSON schemas of the kinds, for editors and other validators
     Schema(SchemaArguments),
+    /// Print the version, as `--version` does
+    Version,
     /// Fetch for `cutlist run`, which ends this process when it takes too long
     #[command(hide = true, name = crate::adapters::git::FETCH_COMMAND)]
     FetchForController,
@@ -117,6 +132,7 @@ impl Command {
             | Self::Explain(_)
             | Self::Post(_)
             | Self::Schema(_)
+            | Self::Version
             | Self::FetchForController => None,
         }
     }
@@ -158,11 +174,13 @@ pub struct PlanningArguments {
     /// What EC2 says of the EC2NodeClasses, as `cutlist facts pull` wrote it, instead of what their status says
     #[arg(long, value_name = "FILE")]
     pub facts: Option<PathBuf>,
+    /// How nodes are chosen, instead of what cutlist.yaml says
     #[arg(long, value_enum)]
     pub packing: Option<PackingArgument>,
     /// The moment to plan for, RFC 3339
     #[arg(long, value_name = "TIME", value_parser = moment)]
     pub now: Option<jiff::Timestamp>,
+    /// The same inputs and the same number give the same bytes
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
     #[command(flatten)]
@@ -176,6 +194,7 @@ pub struct PlanArguments {
     /// Show what the change of definitions since this commit, branch or tag does to the nodes
     #[arg(long, value_name = "REF")]
     pub against: Option<String>,
+    /// Form of what is printed
     #[arg(short, long, value_enum, default_value_t = PlanOutput::Text)]
     pub output: PlanOutput,
     /// Show what the disruption budgets allow over the days to come, instead of a plan
@@ -205,6 +224,7 @@ pub struct SimulateArguments {
     /// Give a workload another size first; repeatable
     #[arg(long, value_name = "NAMESPACE/NAME=REPLICAS")]
     pub scale: Vec<Resize>,
+    /// Form of what is printed
     #[arg(short, long, value_enum, default_value_t = SimulateOutput::Text)]
     pub output: SimulateOutput,
     /// Show every plan, and what is done for it
@@ -256,6 +276,7 @@ pub struct WhyPodArguments {
     pub namespace: Option<String>,
     #[command(flatten)]
     pub inputs: InputArguments,
+    /// Form of what is printed
     #[arg(short, long, value_enum, default_value_t = WhyOutput::Text)]
     pub output: WhyOutput,
 }
@@ -267,6 +288,7 @@ pub struct WhyNodeArguments {
     pub node: String,
     #[command(flatten)]
     pub inputs: InputArguments,
+    /// Form of what is printed
     #[arg(short, long, value_enum, default_value_t = WhyOutput::Text)]
     pub output: WhyOutput,
 }
@@ -324,7 +346,9 @@ fn parse_variable(text: &str) -> Result<(String, String), String> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum PackingArgument {
+    /// The cheapest fleet
     Cheapest,
+    /// As Karpenter chooses
     Karpenter,
 }
 
@@ -345,29 +369,30 @@ pub struct RunArguments {
     #[command(flatten)]
     pub controller: ControllerArguments,
     /// Watch this folder or clone instead of polling a repository
-    #[arg(long, value_name = "DIR", conflicts_with = "repository")]
+    #[arg(long, value_name = "DIR", conflicts_with = "repository", help_heading = "Definitions")]
     pub watch: Option<PathBuf>,
     /// Branch or tag to follow; default: the remote's HEAD
-    #[arg(long, value_name = "REF")]
+    #[arg(long, value_name = "REF", help_heading = "Definitions")]
     pub branch: Option<String>,
     /// Folder of the repository that holds the definitions
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", help_heading = "Definitions")]
     pub sub_path: Option<String>,
     /// How often a remote repository is asked
-    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = interval)]
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = interval, help_heading = "Definitions")]
     pub interval: NillableDuration,
     /// File that holds the token (or `user:password`) for the repository
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Definitions")]
     pub credentials_file: Option<PathBuf>,
     /// Wait as the world would; without it the embedded world's time is virtual
     #[arg(long)]
     pub real_time: bool,
+    /// The same inputs and the same number give the same bytes
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
     /// Also write logs as JSON to stderr
     #[arg(short, long)]
     pub verbose: bool,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Definitions")]
     pub definitions: DefinitionArguments,
     #[command(flatten, next_help_heading = "Signed commits")]
     pub signing: SigningArguments,
@@ -384,56 +409,56 @@ pub struct RunArguments {
 /// On a real cluster.
 #[derive(Clone, Debug, Args)]
 pub struct ControllerArguments {
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Cluster")]
     pub cluster: ClusterArguments,
     /// Where nodes come from
-    #[arg(long, value_enum, value_name = "CLOUD")]
+    #[arg(long, value_enum, value_name = "CLOUD", help_heading = "Nodes")]
     pub cloud: Option<CloudArgument>,
     /// Only plan and post, or also carry out
-    #[arg(long, value_enum, default_value_t = ModeArgument::Enforce, value_name = "MODE")]
+    #[arg(long, value_enum, default_value_t = ModeArgument::Enforce, value_name = "MODE", help_heading = "What it may do")]
     pub mode: ModeArgument,
     /// Where definitions come from
-    #[arg(long, value_enum, default_value_t = SourceArgument::Repository, value_name = "SOURCE")]
+    #[arg(long, value_enum, default_value_t = SourceArgument::Repository, value_name = "SOURCE", help_heading = "Definitions")]
     pub source: SourceArgument,
     /// With --source flux: whose artifact is the revision, such as GitRepository/nodes.flux-system; OCIRepository and Bucket as well
-    #[arg(long, value_name = "KIND/NAME.NAMESPACE")]
+    #[arg(long, value_name = "KIND/NAME.NAMESPACE", help_heading = "Definitions")]
     pub source_ref: Option<SourceName>,
     /// Ask at least for this approval, whatever cutlist.yaml says: `provision=manual`, `disrupt=manual`, `twoPeople=true`,
     /// `confirmPoolRemovalAbove=10%`; several with commas. `manual`: for everything
-    #[arg(long, value_name = "RULE", value_delimiter = ',')]
+    #[arg(long, value_name = "RULE", value_delimiter = ',', help_heading = "What it may do")]
     pub approval: Vec<ApprovalRule>,
     /// Use a revision of a remote repository that is older than the one in force, as after a branch was set back
-    #[arg(long)]
+    #[arg(long, help_heading = "Definitions")]
     pub allow_older_revision: bool,
     /// Apply the custom resource definitions first
-    #[arg(long)]
+    #[arg(long, help_heading = "What it may do")]
     pub install_crds: bool,
     /// Stand for election, so that one of several replicas acts; `--mode enforce` does so in any case
-    #[arg(long)]
+    #[arg(long, help_heading = "Election")]
     pub leader_elect: bool,
     /// With --mode enforce: act without waiting to lead, and end where another one acts
-    #[arg(long, conflicts_with = "leader_elect")]
+    #[arg(long, conflicts_with = "leader_elect", help_heading = "Election")]
     pub no_leader_elect: bool,
     /// Which installation of Cutlist this is: what others made is not touched; default: the UID of namespace kube-system
-    #[arg(long, value_name = "NAME", value_parser = installation)]
+    #[arg(long, value_name = "NAME", value_parser = installation, help_heading = "What it may do")]
     pub installation: Option<String>,
     /// Namespace of the lease; default: that of the pod or of the context
-    #[arg(long, value_name = "NAMESPACE")]
+    #[arg(long, value_name = "NAMESPACE", help_heading = "Election")]
     pub lease_namespace: Option<String>,
     /// Serve /metrics, /healthz and /readyz here
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", help_heading = "Metrics and health")]
     pub listen: Option<std::net::SocketAddr>,
     /// With --cloud aws: the EKS cluster that nodes join
-    #[arg(long, value_name = "NAME", env = "CLUSTER_NAME")]
+    #[arg(long, value_name = "NAME", env = "CLUSTER_NAME", help_heading = "Nodes")]
     pub cluster_name: Option<String>,
     /// With --cloud aws: the SQS queue to which EventBridge sends what EC2 announces
-    #[arg(long, value_name = "NAME", env = "INTERRUPTION_QUEUE")]
+    #[arg(long, value_name = "NAME", env = "INTERRUPTION_QUEUE", help_heading = "Nodes")]
     pub interruption_queue: Option<String>,
     /// With --cloud embedded: keep its instances in this file, so that they outlive this process
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Nodes")]
     pub cloud_state: Option<PathBuf>,
     /// With --cloud embedded: seconds from a launch until the node joins
-    #[arg(long, value_name = "SECONDS", default_value_t = 2)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 2, help_heading = "Nodes")]
     pub boot_seconds: u64,
 }
 
@@ -540,6 +565,7 @@ pub struct CatalogArguments {
     #[cfg(feature = "aws")]
     #[command(subcommand)]
     pub action: Option<CatalogAction>,
+    /// The region that sells it
     #[arg(long, default_value = "us-east-1")]
     pub region: String,
     /// What a type must be: `instance-category=c,m,r`, `instance-cpu>=8`, `arch!=arm64`, `memory>=16Gi`; repeatable, all must hold
@@ -556,6 +582,7 @@ pub struct CatalogArguments {
     /// A catalog file instead of the built-in one
     #[arg(long, value_name = "FILE", conflicts_with = "region")]
     pub catalog: Option<PathBuf>,
+    /// Form of what is printed
     #[arg(short, long, value_enum, default_value_t = CatalogOutput::Text)]
     pub output: CatalogOutput,
 }
@@ -605,6 +632,7 @@ pub struct SnapshotArguments {
     /// Stop the scenario after this step (from 1)
     #[arg(long, value_name = "STEP", requires = "embedded")]
     pub after_step: Option<usize>,
+    /// The same inputs and the same number give the same bytes
     #[arg(long, default_value_t = 0, requires = "embedded")]
     pub seed: u64,
     /// Keep it, compressed, as `NAME/TIME.json.gz` in this folder, with `git:BRANCH` on a branch of --repository, or with

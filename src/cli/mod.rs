@@ -33,7 +33,7 @@ use clap::builder::Resettable;
 use clap::{Arg, CommandFactory};
 
 use arguments::{Arguments, Command};
-use exit::Codes;
+use exit::{Codes, Outcome};
 
 /// Parses the arguments, runs the command, reports an error once, and gives the exit code.
 pub fn main() -> ExitCode {
@@ -86,6 +86,7 @@ fn parse_and_run() -> ExitCode {
         Command::Crds => crds::run(),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Schema(arguments) => schema::run(&arguments),
+        Command::Version => output::text(concat!("cutlist ", env!("CARGO_PKG_VERSION"), "\n")).map(|()| Outcome::Clean),
         Command::FetchForController => run::fetch_for_controller(),
     };
     exit::report(outcome, codes)

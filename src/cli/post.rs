@@ -10,6 +10,7 @@ use anyhow::{Context, anyhow};
 
 use super::arguments::PostArguments;
 use super::exit::{Failure, Outcome};
+use super::inputs::is_stdin;
 use super::output;
 use crate::adapters::forge::{Done, Posted, post};
 use crate::api::preview::{self, Preview};
@@ -25,7 +26,10 @@ const PREVIEW_BYTES_MAX: u64 = 64 << 20;
 const SUMMARY_ROOM: posting::Room = posting::Room { characters: 500_000, bytes: 900_000 };
 
 pub fn run(arguments: &PostArguments) -> Result<Outcome, Failure> {
-    let preview = read(&arguments.preview).map_err(Failure::failed)?;
+    let name = shown_name(&arguments.preview);
+    let text =
+        text_of(&arguments.preview).map_err(|error| Failure::of_file(format!("{name} can not be read"), error))?;
+    let preview = parsed(&name, &text).map_err(Failure::failed)?;
     refuse_another_head(arguments, &preview)?;
     let resolved = resolve(&arguments.forge, arguments.details_url.as_deref())?;
     let number = number_of(arguments, &resolved)?;
@@ -66,17 +70,22 @@ fn number_of(arguments: &PostArguments, resolved: &Resolved) -> Result<Option<u6
     }
 }
 
-fn read(path: &Path) -> anyhow::Result<Preview> {
-    let name = if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() };
+fn shown_name(path: &Path) -> String {
+    if is_stdin(path) { "standard input".to_owned() } else { path.display().to_string() }
+}
+
+fn text_of(path: &Path) -> std::io::Result<String> {
     let mut text = String::new();
-    let read = if path == Path::new("-") {
-        std::io::stdin().take(PREVIEW_BYTES_MAX).read_to_string(&mut text)
+    if is_stdin(path) {
+        std::io::stdin().take(PREVIEW_BYTES_MAX).read_to_string(&mut text)?;
     } else {
-        let file = std::fs::File::open(path).with_context(|| format!("{name} can not be read"))?;
-        file.take(PREVIEW_BYTES_MAX).read_to_string(&mut text)
-    };
-    read.with_context(|| format!("{name} can not be read"))?;
-    let mut deserializer = serde_json::Deserializer::from_str(&text);
+        std::fs::File::open(path)?.take(PREVIEW_BYTES_MAX).read_to_string(&mut text)?;
+    }
+    Ok(text)
+}
+
+fn parsed(name: &str, text: &str) -> anyhow::Result<Preview> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
     let preview: Preview = serde_path_to_error::deserialize(&mut deserializer)
         .with_context(|| format!("{name} is no preview; `cutlist preview -o json` writes one"))?;
     if preview.kind != preview::KIND || preview.version != preview::FORMAT_VERSION {

@@ -9,6 +9,7 @@ use super::arguments::{InputArguments, WhyArguments, WhyNodeArguments, WhyOutput
 use super::exit::{Failure, Outcome};
 use super::inputs::{self, ReadInputs};
 use super::output;
+use crate::core::plan::NoteCode;
 use crate::core::snapshot::{Pod, Snapshot};
 use crate::core::why::node::{Searched, WhyNode, searched, why_node};
 use crate::core::why::pod::{WhyPod, why_pod};
@@ -86,6 +87,9 @@ fn of_node(arguments: &InputArguments, read: &ReadInputs, typed: &str) -> Result
             let failure = Failure::failed(anyhow!(text));
             match nearest(name, names.iter().map(String::as_str)) {
                 Some(alike) => failure.with_hint(format!("did you mean {alike}?")),
+                None if read.notes.iter().any(|note| note.code == NoteCode::NoSnapshot) => {
+                    failure.with_hint("no snapshot was given: name one with --snapshot, or a cluster with --context")
+                }
                 None if records + records_unread == 0 => failure.with_hint(
                     "nodes that are gone are known from NodePlans: is `nodeplans.cutlist.dev` in the snapshot?",
                 ),

@@ -1,5 +1,8 @@
 //! DECIDE. Pure: no I/O, no clock, no randomness but the seed, no Kubernetes or AWS client.
 //!
+//! Objects are read, and nodes are filled, on all processors, by rayon's maps alone: a map keeps the order of its items, so the same
+//! input gives the same bytes.
+//!
 //! The rooms in their order; each uses those above it and no other (`tests/rings.rs`).
 //!
 //! | room | what is there |

@@ -122,7 +122,7 @@ fn strings_stay_strings(plane: &ControlPlane) {
         let rendered = |value: &str| {
             let named = with(names, value);
             let named: Vec<&str> = named.iter().map(String::as_str).collect();
-            documents(&plane.tool("helm", &[CHART, URL, &named, further].concat()).unwrap())
+            documents(&plane.tool("helm", &[CHART, URL, named.as_slice(), further.as_slice()].concat()).unwrap())
         };
         let plain = rendered("name");
         for value in ["on", "n", "123", "1e3"] {

@@ -44,3 +44,11 @@ fn questions_are_answered_as_expected() {
     });
     assert!(complaints.is_empty(), "{}\nUPDATE=1 rewrites the files", complaints.join("\n"));
 }
+
+#[test]
+fn without_a_snapshot_the_hint_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    program::copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plan/nothing-to-do"), folder.path());
+    let ran = cutlist(folder.path(), ["why", "node", "ip-10-0-1-10.ec2.internal", "definitions", "--now", NOW]);
+    assert!(ran.code == 1 && ran.stderr.contains("no snapshot was given"), "{}", ran.transcript());
+}

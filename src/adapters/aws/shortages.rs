@@ -168,14 +168,6 @@ impl Shortages {
     }
 }
 
-/// `InsufficientInstanceCapacity 4 min ago, tried again in 2 min`
-pub fn lately_text(shortage: &Shortage, now: Timestamp) -> String {
-    let ago = now.duration_since(shortage.at).as_mins().max(0);
-    // Rounded up: it is not tried before.
-    let left = (shortage.retry_at.duration_since(now).as_secs() + 59).div_euclid(60).max(1);
-    format!("{} {ago} min ago, tried again in {left} min", shortage.code)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -275,12 +267,5 @@ mod tests {
         (0..REMEMBERED_MAX).for_each(|number| shortages.met(offering(&format!("type-{number}")), CODE, at(0)));
         assert_eq!((shortages.met.len(), shortages.dropped()), (REMEMBERED_MAX, 1));
         assert_eq!(shortages.of(&offering("first"), at(0)), None);
-    }
-
-    #[test]
-    fn it_is_said_in_minutes() {
-        let shortage = Shortage { code: CODE.to_owned(), at: at(0), retry_at: at(6), failures: 2 };
-        assert_eq!(lately_text(&shortage, at(4)), "InsufficientInstanceCapacity 4 min ago, tried again in 2 min");
-        assert_eq!(lately_text(&shortage, at(6)), "InsufficientInstanceCapacity 6 min ago, tried again in 1 min");
     }
 }

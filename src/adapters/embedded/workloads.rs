@@ -266,21 +266,6 @@ impl World {
         self.orphans_at_generation = self.nodes_generation;
     }
 
-    /// Removes a Deployment; its pods follow. `false` when there is none.
-    pub fn delete_deployment(&mut self, key: &str) -> bool {
-        let removed = self.deployments.remove(key).is_some();
-        if removed {
-            self.workloads_changed = true;
-            self.touch();
-        }
-        removed
-    }
-
-    /// Deployments by key; for those who ask whether one exists.
-    pub fn has_deployment(&self, key: &str) -> bool {
-        self.deployments.contains_key(key)
-    }
-
     /// How many pods run and how many wait for a node, DaemonSet pods left out.
     pub fn pod_counts(&self) -> (usize, usize) {
         let counted = |pod: &&Pod| !pod.is_owned_by("DaemonSet") && !pod.is_terminating() && !pod.is_terminal();

@@ -52,7 +52,7 @@ pub struct AmiLockArguments {
     #[arg(long)]
     pub dry_run: bool,
     /// The moment to plan for, RFC 3339
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = super::moment)]
     pub now: Option<jiff::Timestamp>,
     #[command(flatten)]
     pub definitions: DefinitionArguments,

@@ -42,6 +42,7 @@ pub struct PreviewArguments {
     /// Leave the next 24 hours out
     #[arg(long)]
     pub without_simulation: bool,
+    /// Form of what is printed
     #[arg(short, long, value_enum, default_value_t = PlanOutput::Text)]
     pub output: PlanOutput,
     /// Exit with 2 when the change makes a difference to some cluster (0: to none, 1: no plan could be made)

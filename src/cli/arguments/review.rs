@@ -43,8 +43,10 @@ pub struct ReviewArguments {
     /// What EC2 sells, instead of the built-in catalog
     #[arg(long, value_name = "FILE")]
     pub catalog: Option<PathBuf>,
+    /// How nodes are chosen, instead of what cutlist.yaml says
     #[arg(long, value_enum)]
     pub packing: Option<PackingArgument>,
+    /// The same inputs and the same number give the same bytes
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
     #[command(flatten)]

@@ -42,3 +42,49 @@ fn typed(command: &clap::Command, matches: &ArgMatches) -> Vec<Typed> {
     };
     command.get_arguments().filter(is_typed).map(of).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory, Parser};
+
+    use super::*;
+
+    fn all(command: &clap::Command) -> Vec<&clap::Command> {
+        let below = command.get_subcommands().filter(|command| !command.is_hide_set());
+        std::iter::once(command).chain(below.flat_map(all)).collect()
+    }
+
+    #[test]
+    fn every_argument_has_a_sentence() {
+        let root = Arguments::command();
+        for command in all(&root) {
+            for argument in command.get_arguments() {
+                assert!(argument.get_help().is_some(), "{} {}", command.get_name(), argument.get_id());
+            }
+        }
+    }
+
+    /// What a scenario alone goes by.
+    #[test]
+    fn a_snapshot_of_files_takes_neither_step_nor_seed() {
+        for further in [["--after-step", "3"], ["--seed", "3"]] {
+            let typed = ["cutlist", "snapshot", "--from", "cluster.json"].into_iter().chain(further);
+            assert!(Arguments::try_parse_from(typed).is_err(), "{further:?}");
+        }
+        let typed = ["cutlist", "snapshot", "--embedded", ".", "--after-step", "3", "--seed", "3"];
+        assert!(Arguments::try_parse_from(typed).is_ok());
+    }
+
+    #[test]
+    fn examples_can_be_typed() {
+        let root = Arguments::command();
+        let helps = all(&root).into_iter().filter_map(clap::Command::get_after_long_help);
+        let texts: Vec<String> = helps.map(ToString::to_string).collect();
+        let examples: Vec<&str> =
+            texts.iter().flat_map(|text| text.lines()).filter(|line| line.starts_with("  cutlist ")).collect();
+        assert!(examples.len() > 15, "{examples:?}");
+        for example in examples {
+            Arguments::try_parse_from(example.split_whitespace()).unwrap_or_else(|error| panic!("{example}: {error}"));
+        }
+    }
+}

@@ -266,14 +266,14 @@ pub mod tests {
 
     #[test]
     fn what_would_count_for_nothing_is_refused() {
-        let folder = env!("CARGO_MANIFEST_DIR").to_owned() + "/examples/quickstart";
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/quickstart");
         let url = "https://git.example.com/nodes.git";
         for (arguments, refused) in [
-            (vec!["--embedded", &folder, "--mode", "observe"], "--mode is for a real cluster"),
-            (vec!["--embedded", &folder, "--approval=manual", "--listen=[::1]:1"], "--approval, --listen are for"),
-            (vec!["--embedded", &folder, "--branch", "main"], "--branch is for"),
-            (vec!["--embedded", &folder, "--sub-path", "objects"], "--sub-path is for"),
-            (vec!["--embedded", &folder, "--allowed-signers", "keys"], "--allowed-signers is for signatures"),
+            (vec!["--embedded", folder, "--mode", "observe"], "--mode is for a real cluster"),
+            (vec!["--embedded", folder, "--approval=manual", "--listen=[::1]:1"], "--approval, --listen are for"),
+            (vec!["--embedded", folder, "--branch", "main"], "--branch is for"),
+            (vec!["--embedded", folder, "--sub-path", "objects"], "--sub-path is for"),
+            (vec!["--embedded", folder, "--allowed-signers", "keys"], "--allowed-signers is for signatures"),
             (vec!["--embedded", url, "--require-approval"], "--require-approval is for a real cluster"),
             (vec![url, "--require-approval", "--require-two-people"], "are for reviews of pull requests"),
             (vec![url, "--mode=observe", "--interruption-queue=q"], "--interruption-queue is for --cloud aws"),
@@ -281,11 +281,11 @@ pub mod tests {
             (vec![url, "--mode=observe", "--lease-namespace=a"], "--lease-namespace is for"),
             (vec![url, "--real-time"], "--real-time is for --embedded"),
             (vec![url, "--source-ref=Bucket/a.b"], "--source-ref is for --source flux"),
-            (vec![&folder, "--credentials-file=token"], "--credentials-file is for"),
-            (vec![&folder, "--allow-older-revision"], "--allow-older-revision is for"),
-            (vec!["--watch", &folder, "--branch=main"], "--branch is for"),
-            (vec!["--watch", &folder, "--source=cluster"], "--watch is for --source repository"),
-            (vec![&folder, "--source=cluster", "--sub-path=a"], "--sub-path is for"),
+            (vec![folder, "--credentials-file=token"], "--credentials-file is for"),
+            (vec![folder, "--allow-older-revision"], "--allow-older-revision is for"),
+            (vec!["--watch", folder, "--branch=main"], "--branch is for"),
+            (vec!["--watch", folder, "--source=cluster"], "--watch is for --source repository"),
+            (vec![folder, "--source=cluster", "--sub-path=a"], "--sub-path is for"),
             (vec![url, "--source=flux", "--source-ref=Bucket/a.b"], "REPOSITORY is for"),
         ] {
             let failure = checked(&arguments).unwrap_err();
@@ -297,10 +297,10 @@ pub mod tests {
 
     #[test]
     fn what_counts_is_taken() {
-        let folder = env!("CARGO_MANIFEST_DIR").to_owned() + "/examples/quickstart";
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/quickstart");
         let url = "https://git.example.com/nodes.git";
         for arguments in [
-            vec!["--embedded", &folder, "--seed=1", "--real-time", "--variable=A=B"],
+            vec!["--embedded", folder, "--seed=1", "--real-time", "--variable=A=B"],
             vec![
                 "--embedded",
                 url,
@@ -309,12 +309,12 @@ pub mod tests {
                 "--credentials-file=token",
                 "--allowed-signers=keys",
             ],
-            vec!["--watch", &folder, "--sub-path=a", "--interval=1s", "--mode=observe"],
-            vec![&folder, "--cloud=embedded", "--boot-seconds=1", "--no-leader-elect", "--lease-namespace=a"],
+            vec!["--watch", folder, "--sub-path=a", "--interval=1s", "--mode=observe"],
+            vec![folder, "--cloud=embedded", "--boot-seconds=1", "--no-leader-elect", "--lease-namespace=a"],
             vec![url, "--cloud=aws", "--cluster-name=demo", "--interruption-queue=demo", "--allow-older-revision"],
             vec![url, "--forge=github", "--repository=a/b", "--require-approval", "--require-two-people"],
             vec!["--source=flux", "--source-ref=Bucket/a.b", "--sub-path=a", "--mode=observe", "--leader-elect"],
-            vec![&folder, "--source=cluster", "--approval=manual"],
+            vec![folder, "--source=cluster", "--approval=manual"],
         ] {
             checked(&arguments).unwrap();
         }

@@ -20,14 +20,6 @@ pub enum QuantityError {
 impl Quantity {
     pub const ZERO: Self = Self(0);
 
-    pub const fn from_units(units: i64) -> Self {
-        Self(units as i128 * NANO)
-    }
-
-    pub const fn from_milli(milli: i64) -> Self {
-        Self(milli as i128 * (NANO / 1000))
-    }
-
     /// Whole units, rounded up.
     pub fn units(self) -> i64 {
         saturate(div_ceil(self.0, NANO))

@@ -4,6 +4,13 @@
 //! would find no room on the nodes that were bought for them, and more would be bought, at every look. kube-scheduler has the last
 //! word, so some of what is yet to be evicted may find its place taken: as long as that is little, nothing is bought for it before it
 //! is without a node.
+//!
+//! The place of each pod stands on its NodeClaim, so the next plan needs no memory.
+//!
+//! # What was tried
+//!
+//! While moves are under way, a look finds nodes that seem left over and pods that seem to lack a node. Most of them are neither. Plans that
+//! removed such nodes at once, and bought for such pods at once, undid each other.
 
 use std::collections::BTreeMap;
 

@@ -143,10 +143,6 @@ impl ConcentrationPenalties {
         self.workloads[class]
     }
 
-    pub fn workload_count(&self) -> usize {
-        self.on_node.pods.len()
-    }
-
     /// Whether it matters in which spot pool a node is.
     pub fn looks_at_spot_pools(&self) -> bool {
         self.in_spot_pool.per_pod > HourlyPrice::ZERO

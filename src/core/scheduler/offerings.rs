@@ -76,11 +76,6 @@ impl TypeEntry {
     pub fn cheapest(&self, slots: Slots) -> Option<(usize, HourlyPrice)> {
         bits(slots & self.available).map(|slot| (slot, self.prices[slot])).min_by_key(|(slot, price)| (*price, *slot))
     }
-
-    /// The dearest of these slots that is available: what a launch may cost at worst.
-    pub fn dearest(&self, slots: Slots) -> Option<HourlyPrice> {
-        bits(slots & self.available).map(|slot| self.prices[slot]).max()
-    }
 }
 
 /// What a conjunction of requirements leaves: types, and slots. Types are shared until they change: most nodes differ in

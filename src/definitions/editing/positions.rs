@@ -70,12 +70,6 @@ impl Lines {
         }
         start + content.len()
     }
-
-    /// Where the line begins that this byte is in.
-    pub fn start_of_line(&self, byte: usize) -> usize {
-        let line = self.starts.partition_point(|start| *start <= byte).saturating_sub(1);
-        self.starts.get(line).copied().unwrap_or_default()
-    }
 }
 
 /// No text has so many lines.
@@ -113,7 +107,6 @@ mod tests {
         assert_eq!(lines.byte(text, at(0, 99), Encoding::Utf16), 1);
         assert_eq!(lines.byte(text, at(1, 99), Encoding::Utf16), 4);
         assert_eq!(lines.position(text, 3, Encoding::Utf16), at(1, 0));
-        assert_eq!(lines.start_of_line(6), 5);
     }
 
     #[test]

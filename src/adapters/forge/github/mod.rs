@@ -1,6 +1,6 @@
 //! GitHub, and GitHub Enterprise Server: REST of version 2022-11-28, and GraphQL for what REST has not.
 //!
-//! Source: `https://docs.github.com/en/rest`, and the published description, of which `tests/forge/github` has what is used here.
+//! Source: `https://docs.github.com/en/rest`, and the published description, of which `tests/post/github` has what is used here.
 
 mod app;
 mod environment;
