@@ -181,7 +181,7 @@ fn documents_of_all_files_are_counted() {
         let full = (0..documents / of_file).map(|_| of_file).chain([documents % of_file]);
         let named = full
             .enumerate()
-            .map(|(number, count)| SourceFile::new(format!("{number}.yaml"), "a: b\n---\n".repeat(count)));
+            .map(|(number, count)| SourceFile::new(format!("{number}.yaml"), vec!["a: b\n"; count].join("---\n")));
         named.chain([SourceFile::new("pool.yaml", POOL)]).collect()
     };
     let most = read(&files(limits::REVISION_DOCUMENTS - 1), &GivenVariables::default());

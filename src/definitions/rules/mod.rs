@@ -211,6 +211,7 @@ pub fn all() -> &'static [&'static Rule] {
         [
             reading::RULES,
             kustomize::RULES,
+            reading::MORE_RULES,
             kinds::RULES,
             labels::RULES,
             kinds::MORE_RULES,

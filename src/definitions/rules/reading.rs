@@ -61,6 +61,7 @@ pub static RULES: &[&Rule] = &[
     &SUBSTITUTION,
     &TOO_MANY,
     &TEMPLATE,
-    &LFS_POINTER,
-    &NAME_NOT_TEXT,
 ];
+
+/// Beyond those about kustomizations.
+pub static MORE_RULES: &[&Rule] = &[&LFS_POINTER, &NAME_NOT_TEXT];
