@@ -22,6 +22,7 @@ pub const EXIT_CODES: &[(&str, u8, &str)] = &[
     ("post, review --once", 1, "Not all of it could be posted."),
     ("why, simulate, run, approve, snapshot, crds, catalog, ami, facts", 1, "It could not do what it was asked for."),
     ("lint", 1, "There are findings."),
+    ("migrate", 1, "Something is left to do by hand."),
     ("lsp", 1, "The editor went without `shutdown`, or what it sent was no message of the protocol."),
 ];
 

@@ -4,7 +4,7 @@ mod baselines;
 mod changed;
 mod fixing;
 mod outputs;
-mod sets;
+pub(super) mod sets;
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use changed::Base;
 use sets::Set;
 
 /// Exit code for arguments that name nothing that can be read.
-const USAGE: u8 = 2;
+pub(super) const USAGE: u8 = 2;
 
 pub fn run(arguments: &LintArguments) -> Result<Outcome, Failure> {
     outputs::check(&arguments.output)?;

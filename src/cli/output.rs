@@ -3,7 +3,7 @@
 //! This is the one door, so values of the environment are hidden here: definitions may have put them anywhere.
 
 use std::borrow::Cow;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -104,6 +104,16 @@ pub fn data(text: &str) {
     let is_json = text.starts_with(['{', '[']);
     let text = if is_json { Cow::Owned(terminal::json(text.to_owned())) } else { Cow::Borrowed(text) };
     let _closed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+/// What came in, byte for byte, where a program takes it; a terminal gets it as any other text.
+pub fn bytes(bytes: &[u8]) {
+    let mut out = io::stdout().lock();
+    if out.is_terminal() {
+        drop(out);
+        return text(&String::from_utf8_lossy(bytes));
+    }
+    let _closed = out.write_all(bytes).and_then(|()| out.flush());
 }
 
 /// What a text is, which decides how it is kept from being obeyed.

@@ -24,6 +24,7 @@ use spans::SpanIndex;
 
 pub use scalars::{Disagreement, disagreement};
 pub use shared::SharedValue;
+pub use value::read as read_value;
 
 /// One document of a file, or one item of a `List`; or what a kustomization made of it.
 #[derive(Clone, Debug)]
