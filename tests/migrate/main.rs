@@ -202,8 +202,13 @@ fn standard_input_goes_to_standard_output() {
         tried += 1;
     }
     assert!(tried > 10, "no case is one file");
-    let (stdout, stderr, code) = of_stdin(b"\xff\xfe");
-    assert_eq!((stdout.as_slice(), code), (b"\xff\xfe".as_slice(), 0), "{stderr}");
+    for (text, code) in [(&b"\xff\xfe"[..], 0), (b"", 0), (b"apiVersion: karpenter.sh/v1beta1\nx: \xff\n", 1)] {
+        let (stdout, stderr, found) = of_stdin(text);
+        assert_eq!((stdout.as_slice(), found), (text, code), "{stderr}");
+    }
+    let deep = format!("apiVersion: karpenter.sh/v1beta1\nkind: NodePool\nspec: {}", "[".repeat(10_000));
+    let (stdout, stderr, code) = of_stdin(deep.as_bytes());
+    assert!(stdout == deep.as_bytes() && code == 1 && stderr.contains("the file is left as it is"), "{stderr}");
 }
 
 #[test]

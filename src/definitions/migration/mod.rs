@@ -37,7 +37,7 @@ use super::document::{self, Parsed};
 use super::given::GivenVariables;
 use super::kinds::{Class, OLD_KINDS, classify};
 use super::kustomize::{Layout, Role};
-use super::{Diagnostic, files};
+use super::{Diagnostic, files, limits};
 use crate::api::kustomization;
 use crate::api::source::{SourceFile, Standing};
 use desk::{Desk, Object, Sheet};
@@ -94,41 +94,83 @@ pub fn migrate(sources: &[SourceFile]) -> Migration {
         sources.iter().filter(|it| it.has_content() && files::is_candidate(&it.path)).collect();
     files.sort_by(|one, other| one.path.cmp(&other.path));
     let context = Context::of(&files, &BTreeMap::new());
-    let parse = |(index, source): (usize, &&SourceFile)| {
-        let text = str::from_utf8(&source.content).ok().filter(|_| context.template_of(&source.path).is_none());
-        text.map_or_else(Parsed::default, |text| document::parse(index, &Arc::from(text)))
+    let parse = |(index, source): (usize, &&SourceFile)| match text_of(source) {
+        Ok(text) if context.template_of(&source.path).is_none() => document::parse(index, &Arc::from(text)),
+        _ => Parsed::default(),
     };
     let parsed: Vec<Parsed> = files.par_iter().enumerate().map(parse).collect();
     let layout = Layout::of(&files, &links, &parsed, &context.paths);
     let mut desk = Desk::default();
-    let mut by_hand = Vec::new();
+    let (mut notes, mut by_hand) = (Vec::new(), Vec::new());
     for (index, (source, parsed)) in files.iter().zip(&parsed).enumerate() {
-        let is_skipped = context.template_of(&source.path).is_some()
-            || context.baseline.as_deref() == Some(source.path.as_str())
+        let is_skipped = context.baseline.as_deref() == Some(source.path.as_str())
             || source.standing != Standing::Own
             || !files::is_selected(&source.path, &context.paths);
-        let Some(text) = str::from_utf8(&source.content).ok().filter(|text| !is_skipped && may_be_ours(text)) else {
+        if is_skipped {
             continue;
-        };
-        by_hand.extend(of_kustomization(source, text));
-        let broken = parsed.findings.iter().find(|it| it.severity == Severity::Error);
-        match (broken, Sheet::of(&source.path, without_mark(text))) {
-            (None, Some(sheet)) => {
+        }
+        if context.template_of(&source.path).is_some() {
+            notes.extend(of_template(source));
+            continue;
+        }
+        by_hand.extend(of_kustomization(source));
+        match sheet(source, parsed) {
+            Ok(Some(sheet)) => {
                 by_hand.extend(unread(&sheet));
                 add(&mut desk, sheet, layout.role(index) == Role::Patch);
             }
-            (Some(finding), _) if is_old(text) => {
-                let hint = finding.hint.clone().or(Some("mend the YAML, and migrate it then".to_owned()));
-                let message = format!("the file is left as it is: {}", finding.message);
-                let line = finding.span.line;
-                by_hand.push(Remark { file: source.path.clone(), line, line_after: line, object: None, message, hint });
-            }
-            _ => {}
+            Ok(None) => {}
+            Err(remark) => by_hand.push(*remark),
         }
     }
     kubelet::migrate(&mut desk);
     (0..desk.objects.len()).for_each(|object| of_kind(&mut desk, object));
-    finish(sources, &desk, by_hand)
+    finish(sources, &desk, (notes, by_hand))
+}
+
+/// The text of a file that is read.
+fn text_of(source: &SourceFile) -> Result<&str, &'static str> {
+    if source.content.len() > limits::FILE_BYTES {
+        return Err("it is larger than any file of definitions");
+    }
+    str::from_utf8(&source.content).map_err(|_| "it is not UTF-8 text")
+}
+
+const HINT: &str = "mend it, and migrate it then";
+
+/// The file to be edited; or why one that has to be is left alone.
+fn sheet(source: &SourceFile, parsed: &Parsed) -> Result<Option<Sheet>, Box<Remark>> {
+    let left = |line: usize, why: &str, hint: &str| {
+        let message = format!("the file is left as it is: {why}");
+        let (file, hint) = (source.path.clone(), Some(hint.to_owned()));
+        Err(Box::new(Remark { file, line, line_after: line, object: None, message, hint }))
+    };
+    let text = match text_of(source) {
+        Ok(text) if may_be_ours(text) => text,
+        Ok(_) => return Ok(None),
+        Err(why) if is_old(&String::from_utf8_lossy(&source.content)) => return left(1, why, HINT),
+        Err(_) => return Ok(None),
+    };
+    let broken = parsed.findings.iter().find(|it| it.severity == Severity::Error);
+    match broken {
+        None => match Sheet::of(&source.path, without_mark(text)) {
+            None if is_old(text) => left(1, "it is written in a form that is not known here", HINT),
+            sheet => Ok(sheet),
+        },
+        Some(finding) if is_old(text) => {
+            left(finding.span.line, &finding.message, finding.hint.as_deref().unwrap_or(HINT))
+        }
+        Some(_) => Ok(None),
+    }
+}
+
+/// What stands in the template of a chart is no YAML before it is rendered.
+fn of_template(source: &SourceFile) -> Option<Remark> {
+    let line = text_of(source).ok()?.lines().position(is_old)? + 1;
+    let message = "a template of a Helm chart is not read: rewrite it by hand; `helm template CHART | cutlist migrate -` shows what comes out \
+                   of it";
+    let (file, message) = (source.path.clone(), message.to_owned());
+    Some(Remark { file, line, line_after: line, object: None, message, hint: None })
 }
 
 /// Of words that any definition has which is of interest here.
@@ -196,7 +238,8 @@ fn of_kind(desk: &mut Desk, object: usize) {
 }
 
 /// Patches and other parts of a kustomization may name a version.
-fn of_kustomization(source: &SourceFile, text: &str) -> Vec<Remark> {
+fn of_kustomization(source: &SourceFile) -> Vec<Remark> {
+    let Ok(text) = text_of(source) else { return Vec::new() };
     if !kustomization::is_file(&source.path) {
         return Vec::new();
     }
@@ -216,7 +259,7 @@ fn of_kustomization(source: &SourceFile, text: &str) -> Vec<Remark> {
     old.collect()
 }
 
-fn finish(sources: &[SourceFile], desk: &Desk, mut by_hand: Vec<Remark>) -> Migration {
+fn finish(sources: &[SourceFile], desk: &Desk, (mut notes, mut by_hand): (Vec<Remark>, Vec<Remark>)) -> Migration {
     let mut after = sources.to_vec();
     let places: BTreeMap<String, usize> = after
         .iter()
@@ -235,7 +278,8 @@ fn finish(sources: &[SourceFile], desk: &Desk, mut by_hand: Vec<Remark>) -> Migr
             changed.push(Changed { path: sheet.path.clone(), before, after: text });
         }
     }
-    let (mut notes, said) = desk.remarks();
+    let (of_objects, said) = desk.remarks();
+    notes.extend(of_objects);
     by_hand.extend(said);
     if !changed.is_empty() {
         by_hand.extend(refused(&after, &changed, desk));
