@@ -60,7 +60,8 @@
 //! - [`core`] decides. Neither I/O nor clock, and no randomness but the seed. Its page lists the rooms in their order; start at
 //!   [`core::planner`].
 //! - [`definitions`] reads: text to values and findings. It never stops at the first mistake. Its room `editing` knows what stands, and can
-//!   stand, at a place of a text that is being typed; for an editor a reading keeps what did not change (`definitions/memory.rs`).
+//!   stand, at a place of a text that is being typed; for an editor a reading keeps what did not change (`definitions/memory.rs`). Its room
+//!   `migration` rewrites what is of a version before 1: each edit is refused where the text would then say anything but what is meant.
 //! - [`render`] shows: plans and findings to text, JSON, Markdown, from the serialised form only.
 //! - [`ports`]: the traits through which the controller reaches the world, and nothing else.
 //! - [`adapters`] touch the world: one folder for each thing that is touched. `kubernetes` is a real cluster: watches feed one

@@ -5,6 +5,7 @@ mod examples;
 mod facts;
 mod lint;
 mod lsp;
+mod migrate;
 mod notifications;
 mod post;
 mod preview;
@@ -33,6 +34,7 @@ pub use lint::{
     SchemaArguments,
 };
 pub use lsp::LspArguments;
+pub use migrate::MigrateArguments;
 pub use notifications::NotificationArguments;
 pub use post::{CommentArgument, ForgeArgument, ForgeArguments, PostArguments};
 pub use review::{ReviewArguments, ReviewManner};
@@ -74,6 +76,11 @@ pub enum Command {
     /// A server of the Language Server Protocol on standard input and output: an editor starts it. `examples/editors` says how, for
     /// VS Code, Neovim, Helix and Emacs.
     Lsp(LspArguments),
+    /// Rewrite definitions of Karpenter before version 1 as those of version 1; touch nothing without --write
+    ///
+    /// Prints the change as a patch, and says on standard error what was decided and what is left to do by hand. Comments, order and
+    /// quotes stay. What comes from standard input goes to standard output.
+    Migrate(MigrateArguments),
     /// Watch a repository, post each plan, then apply it
     #[command(after_long_help = examples::RUN)]
     Run(Box<RunArguments>),
@@ -130,6 +137,7 @@ impl Command {
             | Self::Snapshot(_)
             | Self::Crds
             | Self::Explain(_)
+            | Self::Migrate(_)
             | Self::Post(_)
             | Self::Schema(_)
             | Self::Version

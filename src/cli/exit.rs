@@ -33,7 +33,8 @@ pub const EXIT_CODES: &[(&str, u8, &str)] = &[
     ("post, review --once", 1, "Not all of it could be posted."),
     ("why, simulate, run, approve, snapshot, crds, catalog, ami, facts", 1, "It could not do what it was asked for."),
     ("lint", 1, "There are findings."),
-    ("lint", 2, "It was called wrongly, or something could not be read or written."),
+    ("lint, migrate", 2, "It was called wrongly, or something could not be read or written."),
+    ("migrate", 1, "Something is left to do by hand."),
     ("lsp", 1, "The editor went without `shutdown`, or what it sent was no message of the protocol."),
 ];
 
@@ -132,14 +133,14 @@ impl Codes {
     const USUAL: Self = Self { usage: 2, failed: 1 };
     /// As terraform has it: 2 says that there are changes, and nothing else.
     const DETAILED: Self = Self { usage: 1, failed: 1 };
-    /// 1 says that there are findings.
+    /// 1 says that there are findings, or something is left by hand.
     const OF_LINT: Self = Self { usage: 2, failed: 2 };
 
     pub fn of(command: &Command) -> Self {
         match command {
             Command::Plan(arguments) if arguments.detailed_exitcode => Self::DETAILED,
             Command::Preview(arguments) if arguments.detailed_exitcode => Self::DETAILED,
-            Command::Lint(_) => Self::OF_LINT,
+            Command::Lint(_) | Command::Migrate(_) => Self::OF_LINT,
             _ => Self::USUAL,
         }
     }

@@ -4,7 +4,7 @@ mod baselines;
 mod changed;
 mod fixing;
 mod outputs;
-mod sets;
+pub(super) mod sets;
 
 use std::collections::BTreeMap;
 

@@ -13,10 +13,12 @@ mod facts;
 mod inputs;
 mod lint;
 pub mod lsp;
+mod migrate;
 mod output;
 mod plan;
 mod post;
 mod preview;
+mod replacing;
 mod review;
 mod run;
 mod schema;
@@ -75,6 +77,7 @@ fn parse_and_run() -> ExitCode {
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Lint(arguments) => lint::run(&arguments),
         Command::Lsp(arguments) => lsp::run(&arguments),
+        Command::Migrate(arguments) => migrate::run(&arguments),
         Command::Review(arguments) => review::run(&arguments),
         Command::Run(arguments) => run::run(&arguments),
         Command::Approve(arguments) => approve::run(&arguments),

@@ -3,7 +3,7 @@
 //! This is the one door, so values of the environment are hidden here: definitions may have put them anywhere.
 
 use std::borrow::Cow;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -115,8 +115,8 @@ pub fn plain(text: &str) -> Result<(), Failure> {
     write(&mut io::stdout().lock(), text)
 }
 
-fn write(out: &mut impl Write, text: &str) -> Result<(), Failure> {
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+fn write(out: &mut impl Write, text: impl AsRef<[u8]>) -> Result<(), Failure> {
+    match out.write_all(text.as_ref()).and_then(|()| out.flush()) {
         Err(error) if !is_closed(&error) => Err(unwritable(error)),
         _ => Ok(()),
     }
@@ -130,6 +130,14 @@ pub fn is_closed(error: &io::Error) -> bool {
 /// A full disk, for example: whoever reads what was written would take a part for the whole.
 pub fn unwritable(error: io::Error) -> Failure {
     Failure::failed(error).within("standard output can not be written")
+}
+
+/// What came in, byte for byte, where a program takes it; a terminal gets it as any other text.
+pub fn bytes(bytes: &[u8]) -> Result<(), Failure> {
+    match io::stdout().is_terminal() {
+        true => text(&String::from_utf8_lossy(bytes)),
+        false => write(&mut io::stdout().lock(), bytes),
+    }
 }
 
 /// What a text is, which decides how it is kept from being obeyed.

@@ -28,6 +28,7 @@ mod kinds;
 mod kustomize;
 mod limits;
 mod memory;
+pub mod migration;
 mod misses;
 mod not_read;
 mod open;

@@ -9,7 +9,7 @@ use super::document::{Document, spans};
 use super::findings::{Finding, Place};
 use super::kinds::Kind;
 use super::revision::Revision;
-use super::rules::{Check, kubelet, references, schema, versions};
+use super::rules::{Check, ec2_node_class, kubelet, references, schema, versions};
 use super::substitution::Variables;
 
 /// A definition with variables that nobody gave a value.
@@ -85,8 +85,14 @@ fn hides(document: &Document, finding: &Finding) -> bool {
     if matches!(finding.rule.check, Check::Pass) && !finding.rule.is_of_schema() {
         return false;
     }
-    // That a field does not exist has nothing to do with its value.
-    let of_names = [&schema::UNKNOWN_FIELD, &kubelet::FIELD, &versions::FIELD, &versions::UNRELEASED];
+    // That a field does not exist, or is one too many, has nothing to do with its value.
+    let of_names = [
+        &schema::UNKNOWN_FIELD,
+        &kubelet::FIELD,
+        &versions::FIELD,
+        &versions::UNRELEASED,
+        &ec2_node_class::ROLE_OR_PROFILE,
+    ];
     if of_names.iter().any(|rule| std::ptr::eq(finding.rule, *rule)) {
         return variables.is_open_key(pointer);
     }

@@ -188,14 +188,19 @@ fn moved_text(document: &Document, pointer: &str, now: &str) -> Option<String> {
     Some(format!("`{field}` is now {terms}"))
 }
 
+/// The program that writes it.
+fn of_migrate(old: &OldKind) -> &'static str {
+    if old.fields.is_empty() { "" } else { "; `cutlist migrate FILE` does that" }
+}
+
 /// An object of a version before 1: what to write now, and the slips in it.
 pub fn outdated(old: &'static OldKind, document: &Document) -> Vec<Finding> {
     let moved = old.moved.iter().filter(|(pointer, _)| document.value.pointer(pointer).is_some());
     let moved: Vec<String> = moved.filter_map(|(pointer, now)| moved_text(document, pointer, now)).collect();
     let hint = if moved.is_empty() {
-        format!("write {}", old.now)
+        format!("write {}{}", old.now, of_migrate(old))
     } else {
-        format!("write {}; {}", old.now, moved.join("; "))
+        format!("write {}; {}{}", old.now, moved.join("; "), of_migrate(old))
     };
     let message = format!("{} {} is no longer served by Karpenter 1", old.api_version, old.kind);
     let mut findings =

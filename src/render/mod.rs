@@ -6,6 +6,7 @@ pub mod chart;
 pub mod diagnostics;
 pub mod explain;
 pub mod fields;
+pub mod migration;
 pub mod notification;
 pub mod plan;
 pub mod posting;

@@ -1,10 +1,12 @@
 //! `--fix` and `--diff`: what can be written for findings, in the files that were asked for.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use super::sets::Set;
 use crate::api::source::Standing;
 use crate::cli::exit::Failure;
+use crate::cli::replacing::replace;
 use crate::cli::{inputs, output};
 use crate::definitions::rules::reading;
 use crate::definitions::{Fix, apply_fixes};
@@ -91,7 +93,7 @@ fn put(sets: &mut [Set], written: &BTreeMap<String, String>) {
 /// Prints the changes as a patch; whether there are any.
 pub fn show(changes: &BTreeMap<String, Change>) -> Result<bool, Failure> {
     for (file, change) in changes {
-        output::text(&patch(file, &change.before, &change.after))?;
+        output::bytes(patch(file, &change.before, &change.after).as_bytes())?;
     }
     Ok(!changes.is_empty())
 }
@@ -99,9 +101,7 @@ pub fn show(changes: &BTreeMap<String, Change>) -> Result<bool, Failure> {
 /// Writes the changed files to where they came from.
 pub fn write(changes: &BTreeMap<String, Change>) -> Result<(), Failure> {
     for (file, change) in changes {
-        std::fs::write(file, &change.after).map_err(|error| {
-            Failure::failed(anyhow::Error::new(error).context(format!("{file} can not be written")))
-        })?;
+        replace(Path::new(file), &change.after).map_err(Failure::failed)?;
     }
     if !changes.is_empty() {
         let files = changes.keys().map(String::as_str).collect::<Vec<_>>().join(", ");

@@ -1,0 +1,85 @@
+//! A member that was taken out of a document, to be put elsewhere.
+
+use serde_json::Value;
+
+use super::editor::{Editor, Refusal};
+use super::emit::{self, Manner};
+use super::tree::{Entry, Node};
+
+/// What is put into a mapping.
+#[derive(Clone, Debug)]
+pub enum Piece {
+    New(Value),
+    Cut(Cut),
+}
+
+#[derive(Clone, Debug)]
+pub struct Cut {
+    pub value: Value,
+    /// Comments that stood right above it.
+    above: Vec<String>,
+    /// Everything behind its key, each line without the indentation of the key; `None` where the value has to be written anew.
+    behind_key: Option<Vec<String>>,
+    /// All comments that go with it.
+    pub comments: Vec<String>,
+}
+
+impl Cut {
+    pub fn of(editor: &Editor, parent: &Node, entry: &Entry, value: Value) -> Result<Self, Refusal> {
+        let text = editor.text();
+        if parent.is_flow() {
+            let written = text.get(entry.key.end..entry.value.end).unwrap_or_default();
+            let is_plain = written.starts_with(": ") && !written.contains('\n') && !editor.manner().is_json;
+            let behind_key = is_plain.then(|| vec![written.to_owned()]);
+            return Ok(Self { value, above: Vec::new(), behind_key, comments: Vec::new() });
+        }
+        let region = editor.region(entry).ok_or(Refusal::Form)?;
+        let lines = |from: usize, to: usize| text.get(from..to).unwrap_or_default().lines();
+        let without_indentation = |line: &str| {
+            let blanks = line.len() - line.trim_start_matches(' ').len();
+            line.get(blanks.min(region.column)..).unwrap_or_default().to_owned()
+        };
+        let above: Vec<String> = lines(region.above, region.start).map(|line| line.trim().to_owned()).collect();
+        let mut behind_key: Vec<String> = lines(entry.key.end, region.end).map(without_indentation).collect();
+        if let Some(first) = behind_key.first_mut() {
+            *first = lines(entry.key.end, region.end).next().unwrap_or_default().to_owned();
+        }
+        let comments = editor.comments_in(&(region.above..region.end));
+        Ok(Self { value, above, behind_key: Some(behind_key), comments })
+    }
+
+    /// Another one that says the same goes away; what its comments say more is kept.
+    pub fn take_comments(&mut self, other: &Self) {
+        for comment in &other.comments {
+            if !self.comments.contains(comment) {
+                self.above.push(comment.clone());
+                self.comments.push(comment.clone());
+            }
+        }
+    }
+}
+
+impl Piece {
+    pub fn value(&self) -> &Value {
+        match self {
+            Self::New(value) => value,
+            Self::Cut(cut) => &cut.value,
+        }
+    }
+
+    pub fn has_comments(&self) -> bool {
+        matches!(self, Self::Cut(cut) if !cut.comments.is_empty())
+    }
+
+    /// Its lines in a block, without indentation.
+    pub fn lines(&self, key: &str, manner: Manner) -> Vec<String> {
+        let Self::Cut(cut) = self else { return emit::entry(key, self.value(), manner) };
+        let Some(behind_key) = &cut.behind_key else {
+            return cut.above.iter().cloned().chain(emit::entry(key, &cut.value, manner)).collect();
+        };
+        let key = emit::text(key, manner);
+        let lines = behind_key.iter().enumerate();
+        let lines = lines.map(|(index, line)| if index == 0 { format!("{key}{line}") } else { line.clone() });
+        cut.above.iter().cloned().chain(lines).collect()
+    }
+}

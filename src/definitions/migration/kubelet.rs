@@ -1,0 +1,172 @@
+//! `kubelet` of a pool to the class that it names. A class is for all pools that name it, so all of them are looked at together.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::cut::{Cut, Piece};
+use super::desk::{Desk, Object};
+use super::editor::{Refusal, Spot};
+use super::{node_pool, provisioner};
+use crate::api::kustomization::folder;
+use crate::definitions::document::spans;
+
+const HINT_OF_SHARED: &str = "give each of these pools a class of its own, and write the kubelet there";
+
+/// Where a pool of this kind has these fields.
+fn fields(object: &Object) -> Option<(&'static str, &'static str)> {
+    let is_pool = matches!(object.kind.as_str(), "NodePool" | "Provisioner") && !object.is_partial;
+    let fields = match object.kind.as_str() {
+        "Provisioner" => (provisioner::KUBELET, provisioner::REFERENCE),
+        _ => (node_pool::KUBELET, node_pool::REFERENCE),
+    };
+    is_pool.then_some(fields)
+}
+
+pub fn migrate(desk: &mut Desk) {
+    let mut by_class: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for pool in 0..desk.objects.len() {
+        let Some((kubelet, reference)) = desk.objects.get(pool).and_then(fields) else { continue };
+        without_runtime(desk, pool, kubelet);
+        let is_moved = desk.is_old(pool) && desk.get(pool, kubelet).is_some();
+        match class_of(desk, pool, reference) {
+            Ok(class) => by_class.entry(class).or_default().push(pool),
+            Err((why, hint)) if is_moved => {
+                let message = format!("`{}` is not moved to the class: {why}", spans::field_path(kubelet));
+                desk.by_hand(pool, kubelet, message, hint);
+            }
+            Err(_) => {}
+        }
+    }
+    for object in 0..desk.objects.len() {
+        let Some(partial) = desk.objects.get(object).filter(|it| it.is_partial) else { continue };
+        let kubelet = if partial.kind == "Provisioner" { provisioner::KUBELET } else { node_pool::KUBELET };
+        if desk.is_old(object) && desk.get(object, kubelet).is_some() {
+            let message = format!("`{}` in a patch is not moved", spans::field_path(kubelet));
+            desk.by_hand(object, kubelet, message, "patch `spec.kubelet` of the EC2NodeClass instead".to_owned());
+        }
+    }
+    for (class, pools) in by_class {
+        to_class(desk, class, &pools);
+    }
+}
+
+/// Which container runtime there is has not been a choice for long.
+fn without_runtime(desk: &mut Desk, pool: usize, kubelet: &str) {
+    let runtime = spans::join(kubelet, "containerRuntime");
+    if !desk.is_old(pool) || desk.get(pool, &runtime).is_none() {
+        return;
+    }
+    desk.with(pool, |hand| {
+        if hand.remove(&runtime) {
+            hand.note(kubelet, "`containerRuntime` is dropped: containerd is the only one");
+        }
+    });
+}
+
+/// The class that the pool names: of several the one in its file, else in its folder.
+fn class_of(desk: &Desk, pool: usize, reference: &str) -> Result<usize, (String, String)> {
+    let Some(name) = desk.get(pool, &spans::join(reference, "name")).and_then(Value::as_str) else {
+        return Err(("the pool names no class".to_owned(), "move it to `spec.kubelet` of the EC2NodeClass".to_owned()));
+    };
+    let is_class = |it: &Object| matches!(it.kind.as_str(), "EC2NodeClass" | "AWSNodeTemplate") && !it.is_partial;
+    let named: Vec<usize> = desk
+        .objects
+        .iter()
+        .enumerate()
+        .filter(|(_, it)| is_class(it) && it.name == name)
+        .map(|(index, _)| index)
+        .collect();
+    let path = |object: usize| desk.path(object);
+    let nearest = [
+        named.iter().copied().filter(|class| path(*class) == path(pool)).collect::<Vec<_>>(),
+        named.iter().copied().filter(|class| folder(path(*class)) == folder(path(pool))).collect(),
+        named.clone(),
+    ];
+    match nearest.iter().find(|found| !found.is_empty()).map(Vec::as_slice) {
+        Some([class]) => Ok(*class),
+        None | Some([]) => Err((
+            format!("the EC2NodeClass `{name}` is not among these files"),
+            "name the file of the class as well, or move the field to its `spec.kubelet`".to_owned(),
+        )),
+        Some(_) => Err((
+            format!("there are several classes `{name}` among these files"),
+            "migrate the folder of each cluster by itself, or move the field to `spec.kubelet` of the class".to_owned(),
+        )),
+    }
+}
+
+fn to_class(desk: &mut Desk, class: usize, pools: &[usize]) {
+    let kubelet_of = |desk: &Desk, pool: usize| {
+        let (kubelet, _) = desk.objects.get(pool).and_then(fields)?;
+        // Nodes of a pool of v1 have that of the class already.
+        let own = if desk.is_old(pool) { desk.get(pool, kubelet) } else { desk.get(class, "/spec/kubelet") };
+        own.filter(|value| value.as_object().is_none_or(|it| !it.is_empty())).cloned()
+    };
+    let kubelets: Vec<Option<Value>> = pools.iter().map(|pool| kubelet_of(desk, *pool)).collect();
+    // Also one with nothing in it goes.
+    let having = pools.iter().filter_map(|pool| {
+        let (kubelet, _) = desk.objects.get(*pool).and_then(fields)?;
+        (desk.is_old(*pool) && desk.get(*pool, kubelet).is_some()).then_some((*pool, kubelet))
+    });
+    let having: Vec<(usize, &str)> = having.collect();
+    if having.is_empty() {
+        return;
+    }
+    let Some(first) = kubelets.iter().flatten().next().cloned() else {
+        having.into_iter().for_each(|(pool, kubelet)| {
+            desk.with(pool, |hand| {
+                hand.remove(kubelet);
+            });
+        });
+        return;
+    };
+    let (name, names) = (desk.name(class), pools.iter().map(|pool| desk.name(*pool)).collect::<Vec<_>>().join(", "));
+    let why = match desk.get(class, "/spec/kubelet") {
+        Some(own) if *own != first => Some(format!("{name} has other fields in its `spec.kubelet`")),
+        _ if kubelets.iter().any(|it| it.as_ref() != Some(&first)) => {
+            Some(format!("{names} share {name}, and their kubelets differ"))
+        }
+        _ => None,
+    };
+    if let Some(why) = why {
+        for (pool, kubelet) in having {
+            let message = format!("`{}` is not moved to the class: {why}", spans::field_path(kubelet));
+            desk.by_hand(pool, kubelet, message, HINT_OF_SHARED.to_owned());
+        }
+        return;
+    }
+    if let Err(refusal) = carry(desk, class, &having) {
+        for (pool, kubelet) in having {
+            let message = format!("`{}` is not moved to {name}: {}", spans::field_path(kubelet), refusal.because());
+            desk.by_hand(pool, kubelet, message, "move it to `spec.kubelet` of the class".to_owned());
+        }
+    }
+}
+
+/// All or nothing.
+fn carry(desk: &mut Desk, class: usize, having: &[(usize, &str)]) -> Result<(), Refusal> {
+    let kept = desk.keep(having.iter().map(|(pool, _)| *pool).chain([class]));
+    let mut cuts: Vec<Cut> = Vec::new();
+    let mut outcome = Ok(());
+    for (pool, kubelet) in having {
+        match desk.cut(*pool, kubelet) {
+            Ok(cut) => cuts.push(cut),
+            Err(refusal) => outcome = Err(refusal),
+        }
+    }
+    let mut cuts = cuts.into_iter();
+    if let Some(mut first) = cuts.next().filter(|_| outcome.is_ok()) {
+        cuts.for_each(|other| first.take_comments(&other));
+        let is_there = desk.get(class, "/spec/kubelet").is_some();
+        outcome = match is_there {
+            false => desk.insert(class, "/spec", "kubelet", &Piece::Cut(first), Spot::Last),
+            true if first.comments.is_empty() => Ok(()),
+            true => Err(Refusal::Comment),
+        };
+    }
+    if outcome.is_err() {
+        desk.put_back(kept);
+    }
+    outcome
+}

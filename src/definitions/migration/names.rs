@@ -1,0 +1,61 @@
+//! Labels and annotations that have another name now, wherever definitions use them.
+
+use serde_json::Value;
+
+use super::hand::Hand;
+use crate::definitions::document::spans;
+
+const NAMES: [(&str, &str); 3] = [
+    ("karpenter.sh/provisioner-name", "karpenter.sh/nodepool"),
+    ("karpenter.sh/do-not-evict", "karpenter.sh/do-not-disrupt"),
+    ("karpenter.sh/do-not-consolidate", "karpenter.sh/do-not-disrupt"),
+];
+/// Mappings by label or annotation.
+const MAPPINGS: [&str; 4] = ["annotations", "labels", "matchLabels", "nodeSelector"];
+/// Fields that hold one.
+const FIELDS: [&str; 2] = ["key", "topologyKey"];
+
+pub fn is_old(text: &str) -> bool {
+    NAMES.iter().any(|(old, _)| text.contains(old))
+}
+
+pub fn migrate(hand: &mut Hand<'_>) {
+    let mut found = Vec::new();
+    if let Some(value) = hand.get("") {
+        find(value, "", &mut found);
+    }
+    for (pointer, new, is_key) in found {
+        if !is_key {
+            hand.set(&pointer, new);
+            continue;
+        }
+        let other = spans::join(spans::parent(&pointer), new);
+        if hand.has(&other) && hand.get(&other) == hand.get(&pointer) {
+            hand.remove(&pointer);
+        } else {
+            hand.rename(&pointer, new);
+        }
+    }
+}
+
+/// Where an old name stands: the pointer, the new name, and whether it is a key.
+fn find(value: &Value, pointer: &str, found: &mut Vec<(String, &'static str, bool)>) {
+    let new = |old: &str| NAMES.iter().find(|(name, _)| *name == old).map(|(_, new)| *new);
+    match value {
+        Value::Object(members) => {
+            let is_by_name = MAPPINGS.contains(&spans::last(pointer).as_str());
+            for (key, value) in members {
+                let at = spans::join(pointer, key);
+                match value.as_str().filter(|_| FIELDS.contains(&key.as_str())).and_then(new) {
+                    Some(new) => found.push((at, new, false)),
+                    None if is_by_name => found.extend(new(key).map(|new| (at, new, true))),
+                    None => find(value, &at, found),
+                }
+            }
+        }
+        Value::Array(items) => {
+            items.iter().enumerate().for_each(|(index, item)| find(item, &format!("{pointer}/{index}"), found));
+        }
+        _ => {}
+    }
+}
