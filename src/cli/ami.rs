@@ -101,6 +101,7 @@ impl Renewed {
             line: 1,
             places: BTreeMap::new(),
             variables: BTreeMap::new(),
+            hash_as_written: None,
         });
         let facts = inputs::with_inputs(&inputs_of, &read, |inputs| decide(inputs).cloud_facts);
         Ok(Self { lock, text, before, facts })

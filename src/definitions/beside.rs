@@ -14,7 +14,7 @@ use super::open::OpenDefinition;
 use super::substitution::{self, is_within};
 use super::{Definition, Definitions};
 use crate::api::keys;
-use crate::core::model::static_hash::{class_hash, node_pool_hash};
+use crate::core::model::static_hash::{class_hash, node_pool_hash, whole_hash};
 use crate::core::plan::{DefinitionPlace, Note, NoteCode};
 use crate::core::snapshot::{Snapshot, kept};
 
@@ -180,6 +180,7 @@ impl Definitions {
             (Some(typed), _, Some(position)) => {
                 if let Some(definition) = T::defined(self).get_mut(position) {
                     definition.value = typed;
+                    definition.hash_as_written = Some(whole_hash(&open.value));
                 }
             }
             (Some(typed), _, None) => T::defined(self).push(open.definition(typed)),
@@ -259,6 +260,7 @@ impl OpenDefinition {
             line: self.line,
             places: self.places(),
             variables: Default::default(),
+            hash_as_written: Some(whole_hash(&self.value)),
         }
     }
 }

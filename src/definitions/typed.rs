@@ -108,7 +108,8 @@ fn definition<T: DeserializeOwned>(
     let own = places::of(document, "", paths);
     let places = if keeps_places { places::of_fields(document, paths) } else { BTreeMap::new() };
     let variables = document.variables.names().clone();
-    let definition = |value| Definition { value, file: own.file, line: own.line, places, variables };
+    let definition =
+        |value| Definition { value, file: own.file, line: own.line, places, variables, hash_as_written: None };
     T::deserialize(value).map(definition).map_err(|error| {
         let message = format!("the document can not be read: {error}");
         Box::new(Finding::at(&reading::UNREADABLE, document, "", Place::Value, message))

@@ -10,6 +10,7 @@ use crate::api::kustomization;
 use crate::api::node_pool::NodePool;
 use crate::core::catalog::Catalog;
 use crate::core::inputs::{Inputs, LockedImages, Policy};
+use crate::core::model::static_hash::whole_hash;
 use crate::core::plan::{DefinitionPlace, DefinitionPlaces, IMAGE_LOCK, Note, NoteCode, Revision};
 use crate::core::prepare::classes_of_cluster::add_classes_of_cluster;
 use crate::core::snapshot::Snapshot;
@@ -109,6 +110,11 @@ fn places(definitions: &Definitions, prefix: &str) -> DefinitionPlaces {
     let mut places = DefinitionPlaces::default();
     add(&mut places, prefix, "NodePool", &definitions.node_pools, |it| &it.metadata);
     add(&mut places, prefix, "EC2NodeClass", &definitions.node_classes, |it| &it.metadata);
+    for class in &definitions.node_classes {
+        let hash = || serde_json::to_value(&class.value.spec).map(|spec| whole_hash(&spec)).unwrap_or_default();
+        let name = class.value.metadata.name.as_deref().unwrap_or_default();
+        places.add_class_hash(name, class.hash_as_written.clone().unwrap_or_else(hash));
+    }
     if let Some(lock) = &definitions.image_lock {
         places.add(IMAGE_LOCK, "", from_root_all(prefix, &lock.places));
     }

@@ -41,17 +41,28 @@ pub const IMAGE_LOCK: &str = "ImageLock";
 pub struct DefinitionPlaces {
     /// By kind and name; of each by JSON pointer, where the document itself has the empty one.
     of: BTreeMap<(String, String), BTreeMap<String, DefinitionPlace>>,
+    /// By name of an EC2NodeClass: SHA-256 of what is written of it.
+    class_hashes: BTreeMap<String, String>,
 }
 
 impl DefinitionPlaces {
     /// Where nothing comes from a file.
     pub fn none() -> &'static Self {
-        static NONE: DefinitionPlaces = DefinitionPlaces { of: BTreeMap::new() };
+        static NONE: DefinitionPlaces = DefinitionPlaces { of: BTreeMap::new(), class_hashes: BTreeMap::new() };
         &NONE
     }
 
     pub fn add(&mut self, kind: &str, name: &str, fields: BTreeMap<String, DefinitionPlace>) {
         self.of.insert((kind.to_owned(), name.to_owned()), fields);
+    }
+
+    pub fn add_class_hash(&mut self, class: &str, hash: String) {
+        self.class_hashes.insert(class.to_owned(), hash);
+    }
+
+    /// SHA-256 of what the definitions say of a class; nothing of one that is in the cluster alone, which no change of definitions changes.
+    pub fn class_hash(&self, class: &str) -> Option<&str> {
+        self.class_hashes.get(class).map(String::as_str)
     }
 
     /// The place of a field; of one that nobody wrote, or that is not kept, that of its document.

@@ -274,8 +274,8 @@ impl Balance {
 #[serde(rename_all = "camelCase")]
 pub struct Launch {
     pub node_claim: serde_json::Value,
-    /// SHA-256 over the spec of the EC2NodeClass, which the NodeClaim only names: role, user data, and all else that the node is launched
-    /// with. Absent in plans of older versions.
+    /// SHA-256 over what is written of the EC2NodeClass, which the NodeClaim only names: role, user data, and all else that the node is
+    /// launched with. Absent where the class is in the cluster alone, and in plans of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_class_hash: Option<String>,
     /// Instance type and zone, in the order of preference; the first is the one the plan shows.

@@ -1,11 +1,10 @@
 //! From what was decided to the published form: steps, NodeClaims, summary.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use sha2::{Digest, Sha256};
 
-use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
 use crate::api::node_claim::{NodeClaim, NodeClaimSpec, ResourceRequests};
 use crate::api::node_pool::{IntOrString, NodePool};
@@ -14,7 +13,7 @@ use crate::core::disrupt::removed_pools::Adoption;
 use crate::core::inputs::Inputs;
 use crate::core::model::hexadecimal;
 use crate::core::model::resources::format_amount;
-use crate::core::model::static_hash::{HASH_VERSION, node_pool_hash, whole_class_hash};
+use crate::core::model::static_hash::{HASH_VERSION, node_pool_hash};
 use crate::core::model::{Requirement, Requirements, Resources};
 use crate::core::offer::Reservation;
 use crate::core::plan::{Balance, DefinitionPlace, Launch, Precondition, Reason, RemovalMode, Step, StepKind};
@@ -31,8 +30,6 @@ pub struct Builder<'b, 'a> {
     pub steps: Vec<Step>,
     pub balances: Vec<Balance>,
     names: Names,
-    /// By name of the class, over its whole spec: many nodes are of one class.
-    class_hashes: BTreeMap<&'b str, String>,
     next_move: u32,
 }
 
@@ -53,9 +50,7 @@ impl<'b, 'a> Builder<'b, 'a> {
         let claims = inputs.snapshot.node_claims.iter().filter_map(|claim| claim.metadata.name.as_deref());
         let taken = claims.chain(problem.machines.iter().map(|machine| machine.name));
         let names = Names::new(taken, inputs.seed);
-        let hash = |class: &'b EC2NodeClass| Some((class.metadata.name.as_deref()?, whole_class_hash(class)));
-        let class_hashes = inputs.node_classes.iter().filter_map(hash).collect();
-        Self { inputs, problem, steps: Vec::new(), balances: Vec::new(), names, class_hashes, next_move: 1 }
+        Self { inputs, problem, steps: Vec::new(), balances: Vec::new(), names, next_move: 1 }
     }
 
     /// Steps of one move get the same number.
@@ -82,7 +77,7 @@ impl<'b, 'a> Builder<'b, 'a> {
         let pool = &self.inputs.node_pools[template.pool];
         let name = self.names.node_claim(&template.name, &pods);
         let claim = node_claim(&name, pool, purchase, template.reservation.as_deref());
-        let node_class_hash = self.class_hashes.get(claim.spec.node_class_ref.name.as_str()).cloned();
+        let node_class_hash = self.inputs.places.class_hash(&claim.spec.node_class_ref.name).map(str::to_owned);
         // A claim is plain data; it always has a JSON form.
         let node_claim = serde_json::to_value(&claim).unwrap_or_default();
         self.steps.push(Step {

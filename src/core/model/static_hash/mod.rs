@@ -51,11 +51,10 @@ pub fn class_hash(class: &EC2NodeClass) -> String {
     before_redaction(&class.metadata).unwrap_or_else(|| ec2_node_class_hash(&class.spec, None))
 }
 
-/// SHA-256 over all that a class says, in hexadecimal, for those who approve what is launched of it: Karpenter's hashes leave out what is
-/// looked up, and are numbers that somebody can hit on purpose. Of what a snapshot left out the number of before counts.
-pub fn whole_class_hash(class: &EC2NodeClass) -> String {
-    let whole = serde_json::json!({ "spec": class.spec, "leftOut": before_redaction(&class.metadata) });
-    hexadecimal(Sha256::digest(whole.to_string()))
+/// SHA-256 over all that a definition says, in hexadecimal, for those who approve what is launched of it: Karpenter's hashes leave out what
+/// is looked up, and are numbers that somebody can hit on purpose.
+pub fn whole_hash(definition: &Value) -> String {
+    hexadecimal(Sha256::digest(definition.to_string()))
 }
 
 fn before_redaction(metadata: &ObjectMeta) -> Option<String> {
