@@ -100,6 +100,14 @@ impl NotRead {
         (&self.path, &self.why) == (&other.path, &other.why)
     }
 
+    /// Nothing of what hides its own files alone: a submodule is both.
+    fn is_known(&self) -> Option<bool> {
+        match self.hides {
+            Hides::Anything { is_known, .. } => Some(is_known),
+            Hides::OwnFiles | Hides::Object(_) => None,
+        }
+    }
+
     fn hides(&self, kind: &str, name: &str, file: &str, earlier: Option<&Definitions>) -> bool {
         match &self.hides {
             Hides::OwnFiles => files::covers(&self.path, file),
@@ -168,11 +176,9 @@ impl Definitions {
     /// `hid_something` says so.
     pub fn come_after(&mut self, earlier: &Self, hid_something: bool) {
         for own in &mut self.not_read {
-            let before = earlier.not_read.iter().find(|before| before.is_same(own)).map(|before| &before.hides);
-            if let (Hides::Anything { is_known, .. }, Some(Hides::Anything { is_known: was_known, .. })) =
-                (&mut own.hides, before)
-            {
-                *is_known = *was_known || !hid_something;
+            let was_known = earlier.not_read.iter().filter(|before| before.is_same(own)).find_map(NotRead::is_known);
+            if let (Hides::Anything { is_known, .. }, Some(was_known)) = (&mut own.hides, was_known) {
+                *is_known = was_known || !hid_something;
             }
         }
     }
