@@ -32,7 +32,7 @@ pub fn run(arguments: &MigrateArguments) -> Result<Outcome, Failure> {
         }
     } else {
         for file in &all.changed {
-            output::bytes(patch(&file.path, &file.before, &file.after).as_bytes())?;
+            output::text(&patch(&file.path, &file.before, &file.after))?;
         }
     }
     let is_written = arguments.write || of_stdin > 0;

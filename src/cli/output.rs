@@ -92,7 +92,7 @@ pub fn complain(page: &str) {
 
 /// For people: what is no terminal gets it without terminal escapes.
 pub fn text(text: &str) -> Result<(), Failure> {
-    write(&mut anstream::AutoStream::auto(io::stdout()).lock(), &terminal::page(shown(text)))
+    write(&mut anstream::AutoStream::auto(io::stdout()).lock(), terminal::page(shown(text)))
 }
 
 /// Markdown, which is read where others have put it.

@@ -154,7 +154,7 @@ mod tests {
                     "commit": { "author": { "email": "a@example.com" }, "committer": { "email": "b@example.com" } } })
         };
         let [eve, bob, page] = ["eve", "Bob", "web-flow"].map(|login| json!({ "login": login }));
-        let of_both = of(&json!([commit(eve.clone(), bob.clone()), commit(eve.clone(), page.clone())]));
+        let of_both = of(&json!([commit(eve.clone(), bob), commit(eve.clone(), page.clone())]));
         assert!(of_both.refusal("EVE").is_some() && of_both.refusal("bob").is_some());
         assert_eq!(of_both.refusal("ada"), None);
         for (author, committer, address) in

@@ -93,7 +93,7 @@ fn put(sets: &mut [Set], written: &BTreeMap<String, String>) {
 /// Prints the changes as a patch; whether there are any.
 pub fn show(changes: &BTreeMap<String, Change>) -> Result<bool, Failure> {
     for (file, change) in changes {
-        output::bytes(patch(file, &change.before, &change.after).as_bytes())?;
+        output::text(&patch(file, &change.before, &change.after))?;
     }
     Ok(!changes.is_empty())
 }

@@ -68,7 +68,7 @@ fn add_step(step: &Step, add: &mut impl FnMut(&str)) {
     add(step.node.as_deref().unwrap_or_default());
     step.pods.iter().for_each(|pod| add(pod));
     let Some(launch) = &step.launch else { return };
-    for alternative in launch.alternatives.iter() {
+    for alternative in &*launch.alternatives {
         add("or");
         for text in [&alternative.instance_type, &alternative.zone, &alternative.capacity_type] {
             add(text);

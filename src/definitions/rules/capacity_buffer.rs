@@ -91,8 +91,7 @@ fn scalable_kind(document: &Document) -> Vec<Finding> {
         let message = format!("no room is kept for the pods of a {kind}");
         let finding = Finding::at(&SCALABLE_KIND, document, "/spec/scalableRef/kind", Place::Value, message);
         let nearest = suggest::did_you_mean(kind, SCALABLE_KINDS.into_iter());
-        let hint =
-            nearest.map_or_else(|| "name a Deployment, StatefulSet or ReplicaSet".to_owned(), |question| question);
+        let hint = nearest.unwrap_or_else(|| "name a Deployment, StatefulSet or ReplicaSet".to_owned());
         findings.push(finding.hint(hint));
     }
     let group = text("apiGroup").unwrap_or_default();
