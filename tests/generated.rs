@@ -169,8 +169,12 @@ fn policies() -> String {
     let text = text.replace("system:serviceaccount:cutlist:cutlist", account);
     let mut chart = String::from("{{- if .Values.admissionPolicies }}\n");
     for line in text.lines() {
-        let name = |line: &str| line.replacen("name: cutlist-", "name: {{ .Release.Name }}-", 1);
-        let policy = |line: &str| line.replacen("policyName: cutlist-", "policyName: {{ .Release.Name }}-", 1);
+        let of_release = |key: &str, line: &str| match line.split_once(&format!("{key}: cutlist-")) {
+            Some((before, rest)) => format!("{before}{key}: {{{{ printf \"%s-{rest}\" .Release.Name | quote }}}}"),
+            None => line.to_owned(),
+        };
+        let name = |line: &str| of_release("name", line);
+        let policy = |line: &str| of_release("policyName", line);
         let is_metadata = line.starts_with("  name: cutlist-");
         writeln!(chart, "{}", if is_metadata { name(line) } else { policy(line) }).unwrap();
         if is_metadata {

@@ -18,42 +18,39 @@ const OWN: &[(&str, &str)] =
     &[("cutlist.dev", "nodeplans"), ("cutlist.dev", "nodeplans/status"), ("events.k8s.io", "events")];
 const WRITES: &[&str] = &["create", "update", "patch", "delete", "deletecollection"];
 
+/// Values of the chart that go together.
+const VALUES: &[&[&str]] = &[
+    &["--set", "mode=observe"],
+    &[
+        "--set",
+        "mode=enforce,aws.clusterName=demo,replicas=1",
+        "--set",
+        "repository.branch=main,repository.subPath=nodes",
+    ],
+    &["--set", "mode=enforce,extraArguments={--cloud=embedded}"],
+    &["--set", "repository.credentialsSecret=git", "--set", "serviceAccount.annotations.a=b,podAnnotations.c=d"],
+    &["--set", "repository.knownHostsConfigMap=hosts,repository.caConfigMap=ca,repository.allowOlderRevision=true"],
+    &["--set", "approval={disrupt=manual,confirmPoolRemovalAbove=10%}", "--set", "storage=5Gi"],
+    &["--set", "admissionPolicies=false"],
+    &["--set", "review.enabled=true,review.repository=acme/nodes,review.tokenSecret=forge,review.hooks.secret=hooks"],
+    &[
+        "--set",
+        "review.enabled=true,review.repository=acme/nodes,review.app.id=a,review.app.keySecret=app",
+        "--set",
+        "review.requireApproval=true,review.approveMerged=true,review.approvers={acme/platform},review.approversOnly=true",
+    ],
+    &["--set", "source=flux,flux.name=nodes,flux.namespace=cutlist"],
+    &["--set", "source=cluster,settings.configMap=settings"],
+    &["--set", "signing.configMap=keys,signing.allowedSigners=signers,signing.policy=policy.yaml"],
+    &["--set", "notifications.slackSecret=slack,notifications.webhookSecret=hook,notifications.templateConfigMap=text"],
+    &["--set", "notifications.slackSecret=slack,notifications.kinds={plan-waits,plan-failed}"],
+    &["--set", "extraArguments={--cloud,embedded}", "--set", "nodeSelector.team=platform,image.tag=test"],
+];
+
 pub fn chart_and_kustomize_base_apply(plane: &mut ControlPlane) {
     let cluster = plane.cluster();
     prepare(plane, &cluster);
-    for arguments in [
-        &["--set", "mode=observe"] as &[&str],
-        &[
-            "--set",
-            "mode=enforce,aws.clusterName=demo,replicas=1",
-            "--set",
-            "repository.branch=main,repository.subPath=nodes",
-        ],
-        &["--set", "mode=enforce,extraArguments={--cloud=embedded}"],
-        &["--set", "repository.credentialsSecret=git", "--set", "serviceAccount.annotations.a=b,podAnnotations.c=d"],
-        &["--set", "repository.knownHostsConfigMap=hosts,repository.caConfigMap=ca,repository.allowOlderRevision=true"],
-        &["--set", "approval={disrupt=manual,confirmPoolRemovalAbove=10%}", "--set", "storage=5Gi"],
-        &["--set", "admissionPolicies=false"],
-        &[
-            "--set",
-            "review.enabled=true,review.repository=acme/nodes,review.tokenSecret=forge,review.hooks.secret=hooks",
-        ],
-        &[
-            "--set",
-            "review.enabled=true,review.repository=acme/nodes,review.app.id=a,review.app.keySecret=app",
-            "--set",
-            "review.requireApproval=true,review.approveMerged=true,review.approvers={acme/platform},review.approversOnly=true",
-        ],
-        &["--set", "source=flux,flux.name=nodes,flux.namespace=cutlist"],
-        &["--set", "source=cluster,settings.configMap=settings"],
-        &["--set", "signing.configMap=keys,signing.allowedSigners=signers,signing.policy=policy.yaml"],
-        &[
-            "--set",
-            "notifications.slackSecret=slack,notifications.webhookSecret=hook,notifications.templateConfigMap=text",
-        ],
-        &["--set", "notifications.slackSecret=slack,notifications.kinds={plan-waits,plan-failed}"],
-        &["--set", "extraArguments={--cloud,embedded}", "--set", "nodeSelector.team=platform,image.tag=test"],
-    ] {
+    for arguments in VALUES {
         let rendered = plane.tool("helm", &[CHART, URL, arguments].concat()).unwrap();
         for object in documents(&rendered) {
             cluster.apply(&object, Apply::DryRun).unwrap_or_else(|error| panic!("{arguments:?}: {error}\n{object:#}"));

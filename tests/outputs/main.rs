@@ -273,6 +273,7 @@ fn text_from_outside_stays_text() {
         (vec!["lint", "ci", "-o", HOSTILE], false),
         (vec!["lint", "ci", "--baseline", HOSTILE], false),
         (vec!["lint", "clean", "--changed-since", HOSTILE], false),
+        (vec!["migrate", "ci"], false),
         (vec!["explain", HOSTILE], false),
         (vec!["lint", "hostile"], false),
         (vec!["lint", HOSTILE], false),

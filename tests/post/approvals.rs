@@ -151,16 +151,20 @@ fn an_approval_is_for_the_head_that_it_was_given_for() {
     }
 }
 
+/// Author and committer of each commit, who pushed, and why the approval does not count.
+type Makers = (&'static [[Option<&'static str>; 2]], &'static [&'static str], &'static str);
+
 /// Whoever opened it is not the only one who may have made it.
 #[test]
 fn who_made_a_commit_or_pushed_one_does_not_approve_it() {
-    let [author, writer] = [Some("author"), Some("writer")];
-    let cases: [(&[[Option<&'static str>; 2]], &[&'static str], &str); 5] = [
-        (&[[author; 2], [writer; 2]], &[], "has no commit in it"),
-        (&[[author; 2], [author, writer], [writer, author]], &[], "has no commit in it"),
-        (&[[author; 2]], &["writer"], "has no commit in it"),
-        (&[[author; 2], [None, author]], &[], "is no address of an account"),
-        (&[[author; 2], [author, None]], &[], "is no address of an account"),
+    const AUTHOR: Option<&str> = Some("author");
+    const WRITER: Option<&str> = Some("writer");
+    let cases: [Makers; 5] = [
+        (&[[AUTHOR; 2], [WRITER; 2]], &[], "has no commit in it"),
+        (&[[AUTHOR; 2], [AUTHOR, WRITER], [WRITER, AUTHOR]], &[], "has no commit in it"),
+        (&[[AUTHOR; 2]], &["writer"], "has no commit in it"),
+        (&[[AUTHOR; 2], [None, AUTHOR]], &[], "is no address of an account"),
+        (&[[AUTHOR; 2], [AUTHOR, None]], &[], "is no address of an account"),
     ];
     for forge in FORGES {
         for (commits, pushers, why) in cases {
@@ -183,7 +187,7 @@ fn who_made_a_commit_or_pushed_one_does_not_approve_it() {
             }
 
             // One who made nothing of it, whoever else did.
-            desk.server.world().commits = vec![[author; 2]];
+            desk.server.world().commits = vec![[AUTHOR; 2]];
             desk.server.world().pushers.clear();
             push(&mut desk);
             desk.look(ASKS);

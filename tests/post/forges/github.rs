@@ -73,6 +73,12 @@ pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
             Some(Answer::of(200, json!({ "sha": commit, "statuses": statuses })))
         }
         ("POST", ["statuses", commit]) => set_status(world, request, commit, &account),
+        _ => checks(world, request, &parts),
+    }
+}
+
+fn checks(world: &mut World, request: &Request, parts: &[&str]) -> Option<Answer> {
+    match (request.method.as_str(), parts) {
         ("GET", ["commits", commit, "check-runs"]) => {
             let name = request.query.get("check_name")?;
             let runs: Vec<&Value> =
