@@ -222,6 +222,13 @@ fn hostile_definitions(root: &Path) {
         "ci/c.yaml",
         &format!("# ##[error]z\u{202e} ##vso[task.x]y\n# ::error::PWNED\n{fixable}\n# ::add-mask::x\n"),
     );
+    std::fs::create_dir(root.join("old")).unwrap();
+    let old = "apiVersion: karpenter.sh/v1beta1\nkind: NodePool\nmetadata: { name: old }\nspec:\n  disruption:\n    expireAfter: 24h";
+    write(
+        root,
+        "old/pool.yaml",
+        &format!("# ##[error]z\u{202e} ##vso[task.x]y\n# ::error::PWNED\n{old}\n# ::add-mask::x\n"),
+    );
     write(
         root,
         "ci/kustomization.yaml",
@@ -273,7 +280,7 @@ fn text_from_outside_stays_text() {
         (vec!["lint", "ci", "-o", HOSTILE], false),
         (vec!["lint", "ci", "--baseline", HOSTILE], false),
         (vec!["lint", "clean", "--changed-since", HOSTILE], false),
-        (vec!["migrate", "ci"], false),
+        (vec!["migrate", "old"], false),
         (vec!["explain", HOSTILE], false),
         (vec!["lint", "hostile"], false),
         (vec!["lint", HOSTILE], false),
