@@ -25,12 +25,16 @@ fn cases() -> Vec<PathBuf> {
     cases
 }
 
-/// Cases that run to their end.
+/// Cases that run to their end, and begin with nothing but a plan: kube-scheduler evicts nobody of itself.
 fn clusters() -> Vec<PathBuf> {
     let mut cases = cases();
-    cases.retain(|case| case.join("cluster.yaml").is_file() && !has_error(case));
+    cases.retain(|case| case.join("cluster.yaml").is_file() && !has_error(case) && !is_preempting(case));
     assert!(cases.len() > 5, "the clusters are missing");
     cases
+}
+
+fn is_preempting(case: &Path) -> bool {
+    std::fs::read_to_string(case.join("cluster.yaml")).unwrap_or_default().contains("nominatedNodeName:")
 }
 
 fn has_error(case: &Path) -> bool {
