@@ -52,166 +52,155 @@ impl Situation {
 
 /// Arguments that count for the same runs.
 struct Row {
-    ids: &'static [&'static str],
+    ids: &'static [&'static [&'static str]],
     counts: fn(&Situation) -> bool,
     /// What they are for: the rest of a sentence.
     are_for: &'static str,
     hint: &'static str,
 }
 
+impl Row {
+    fn ids(&self) -> impl Iterator<Item = &'static str> {
+        self.ids.iter().flat_map(|ids| ids.iter().copied())
+    }
+}
+
+/// Arguments about the reviews of pull requests.
+const OF_REVIEWS: &[&str] = &[
+    "url",
+    "forge_repository",
+    "token_file",
+    "token_variable",
+    "app_id",
+    "app_key_file",
+    "forge_name",
+    "allow_plain_http",
+    "max_wait",
+    "comment",
+    "no_checks",
+    "without_simulation",
+    "require_approval",
+    "require_two_people",
+    "approvers",
+    "approvers_only",
+    "approve_merged",
+    "listen_hooks",
+    "hook_secret_file",
+];
+
 /// An argument may stand in several rows, and counts where all of them say so. The first row that does not is said.
 const ROWS: &[Row] = &[
     Row {
         // A folder is read without waiting, so `--interval` takes nothing from whoever gives it.
-        ids: &["embedded", "interval", "seed", "verbose", "variables", "from_environment"],
+        ids: &[&["embedded", "interval", "seed", "verbose", "variables", "from_environment"]],
         counts: |_| true,
         are_for: "every run",
         hint: "",
     },
     Row {
         ids: &[
-            "kubeconfig",
-            "context",
-            "cloud",
-            "mode",
-            "source",
-            "source_ref",
-            "approval",
-            "allow_older_revision",
-            "install_crds",
-            "leader_elect",
-            "no_leader_elect",
-            "installation",
-            "lease_namespace",
-            "listen",
-            "cluster_name",
-            "interruption_queue",
-            "cloud_state",
-            "boot_seconds",
-            "forge",
-            "url",
-            "forge_repository",
-            "token_file",
-            "token_variable",
-            "app_id",
-            "app_key_file",
-            "forge_name",
-            "allow_plain_http",
-            "max_wait",
-            "comment",
-            "no_checks",
-            "without_simulation",
-            "require_approval",
-            "require_two_people",
-            "approvers",
-            "approvers_only",
-            "approve_merged",
-            "listen_hooks",
-            "hook_secret_file",
-            "notify_slack_file",
-            "notify_webhook_file",
-            "notify_template",
-            "notify_on",
-            "notify_allow_plain_http",
+            &[
+                "kubeconfig",
+                "context",
+                "cloud",
+                "mode",
+                "source",
+                "source_ref",
+                "approval",
+                "allow_older_revision",
+                "install_crds",
+                "leader_elect",
+                "no_leader_elect",
+                "installation",
+                "lease_namespace",
+                "listen",
+                "cluster_name",
+                "interruption_queue",
+                "cloud_state",
+                "boot_seconds",
+                "forge",
+            ],
+            OF_REVIEWS,
+            &["notify_slack_file", "notify_webhook_file", "notify_template", "notify_on", "notify_allow_plain_http"],
         ],
         counts: |run| !run.embedded,
         are_for: "a real cluster, and --embedded is one in memory",
         hint: "leave --embedded out to run on the cluster of the kubeconfig",
     },
     Row {
-        ids: &["real_time"],
+        ids: &[&["real_time"]],
         counts: |run| run.embedded,
         are_for: "--embedded",
         hint: "leave it out: a real cluster has its own time",
     },
     Row {
-        ids: &["repository"],
+        ids: &[&["repository"]],
         counts: |run| run.definitions != Definitions::Flux || run.has_forge,
         are_for: "--source repository and --source cluster",
         hint: "leave it out: --source-ref says whose artifact is followed",
     },
     Row {
-        ids: &["watch"],
+        ids: &[&["watch"]],
         counts: |run| matches!(run.definitions, Definitions::Folder),
         are_for: "--source repository",
         hint: "leave out --watch, or --source",
     },
     Row {
-        ids: &["source_ref"],
+        ids: &[&["source_ref"]],
         counts: |run| run.definitions == Definitions::Flux,
         are_for: "--source flux",
         hint: "add --source flux",
     },
     Row {
-        ids: &["branch"],
+        ids: &[&["branch"]],
         counts: Situation::is_polled,
         are_for: "a Git repository that is polled",
         hint: "name the Git repository itself, by its URL or path, without --watch and --source; a scenario makes its own commits",
     },
     Row {
-        ids: &["allow_older_revision"],
+        ids: &[&["allow_older_revision"]],
         counts: Situation::is_polled,
         are_for: "a Git repository that is polled",
         hint: "leave it out, or name the Git repository by its URL or with --branch",
     },
     Row {
-        ids: &["credentials_file"],
+        ids: &[&["credentials_file"]],
         counts: |run| run.is_polled() || run.has_forge,
         are_for: "a Git repository that is polled",
         hint: "leave it out, or name the Git repository by its URL or with --branch",
     },
     Row {
-        ids: &["allowed_signers", "openpgp_keys", "signing_policy"],
+        ids: &[&["allowed_signers", "openpgp_keys", "signing_policy"]],
         counts: Situation::is_polled,
         are_for: "signatures of commits, and only a Git repository that is polled has commits",
         hint: "name the Git repository itself, by its URL or with --branch; what Flux or Argo CD fetch, they can verify themselves",
     },
     Row {
-        ids: &["sub_path"],
+        ids: &[&["sub_path"]],
         counts: |run| !matches!(run.definitions, Definitions::Scenario | Definitions::Cluster) || run.has_forge,
         are_for: "a folder, a repository, or an artifact of Flux",
         hint: "name the folder itself",
     },
     Row {
-        ids: &["lease_namespace"],
+        ids: &[&["lease_namespace"]],
         counts: |run| run.holds_lease,
         are_for: "a process that has a lease",
         hint: "add --leader-elect",
     },
     Row {
-        ids: &["cluster_name", "interruption_queue"],
+        ids: &[&["cluster_name", "interruption_queue"]],
         counts: |run| run.cloud == Some(CloudArgument::Aws),
         are_for: "--cloud aws",
         hint: "add --cloud aws",
     },
     Row {
-        ids: &["cloud_state", "boot_seconds"],
+        ids: &[&["cloud_state", "boot_seconds"]],
         counts: |run| run.cloud == Some(CloudArgument::Embedded),
         are_for: "--cloud embedded",
         hint: "add --cloud embedded",
     },
     Row {
-        ids: &[
-            "url",
-            "forge_repository",
-            "token_file",
-            "token_variable",
-            "app_id",
-            "app_key_file",
-            "forge_name",
-            "allow_plain_http",
-            "max_wait",
-            "comment",
-            "no_checks",
-            "without_simulation",
-            "require_approval",
-            "require_two_people",
-            "approvers",
-            "approvers_only",
-            "approve_merged",
-            "listen_hooks",
-            "hook_secret_file",
-        ],
+        ids: &[OF_REVIEWS],
         counts: |run| run.has_forge,
         are_for: "reviews of pull requests, and --forge does not say where these are",
         hint: "add --forge; `run` does not go by the variables of a CI job",
@@ -222,7 +211,7 @@ const ROWS: &[Row] = &[
 pub fn check(arguments: &RunArguments, place: Option<&Place>) -> Result<(), Failure> {
     let situation = Situation::of(arguments, place);
     for row in ROWS.iter().filter(|row| !(row.counts)(&situation)) {
-        let in_vain = arguments.typed.iter().filter(|typed| row.ids.contains(&typed.id.as_str()));
+        let in_vain = arguments.typed.iter().filter(|typed| row.ids().any(|id| id == typed.id));
         let shown: Vec<&str> = in_vain.map(|typed| typed.shown.as_str()).collect();
         if shown.is_empty() {
             continue;
@@ -260,7 +249,7 @@ pub mod tests {
         let command = Arguments::command();
         let run = command.find_subcommand("run").unwrap();
         let there: BTreeSet<&str> = run.get_arguments().map(|argument| argument.get_id().as_str()).collect();
-        let in_rows: BTreeSet<&str> = ROWS.iter().flat_map(|row| row.ids.iter().copied()).collect();
+        let in_rows: BTreeSet<&str> = ROWS.iter().flat_map(Row::ids).collect();
         assert_eq!(there, in_rows);
     }
 
