@@ -43,15 +43,7 @@ pub fn alternatives_of(engine: &Engine<'_, '_>, host: HostIndex) -> Option<Offer
     }
     set.keep_types(&template.rooms.fitting(&open.requested, set.types()));
     set = engine.with_same_neighbours(host, open, set);
-    if template.is_limited() {
-        let exceeds = |position: &usize| {
-            let capacity = &template.limited_capacity[*position];
-            !open.set.types().contains(*position)
-                && engine.limit_exceeded(open.template, &open.limit_capacity, capacity).is_some()
-        };
-        let exceeding: Vec<usize> = set.types().ones().filter(exceeds).collect();
-        exceeding.into_iter().for_each(|position| set.remove_type(position));
-    }
+    engine.keep_within_limits(open, &mut set, |position| open.set.types().contains(position));
     let is_offered = template.offerings.offered(&set).next().is_some();
     is_offered.then_some(set)
 }

@@ -45,14 +45,7 @@ impl<'p> Engine<'p, '_> {
         let template = &self.problem.templates[open.template];
         let mut set = open.allowed.in_slots(open.set.slots);
         set.keep_types(&template.rooms.fitting(&open.requested, set.types()));
-        if template.is_limited() {
-            let exceeds = |position: &usize| {
-                let capacity = &template.limited_capacity[*position];
-                self.limit_exceeded(open.template, &open.limit_capacity, capacity).is_some()
-            };
-            let exceeding: Vec<usize> = set.types().ones().filter(exceeds).collect();
-            exceeding.into_iter().for_each(|position| set.remove_type(position));
-        }
+        self.keep_within_limits(open, &mut set, |_| false);
         template.offerings.prune(&mut set);
         Cow::Owned(set)
     }

@@ -193,6 +193,20 @@ impl<'p, 'a> Engine<'p, 'a> {
         self.table.headroom(host)
     }
 
+    /// Takes away types of which the limits do not allow the node to become one, but for those that are spared. O(types x limits).
+    pub fn keep_within_limits(&self, open: &OpenNode, set: &mut OfferingSet, is_spared: impl Fn(usize) -> bool) {
+        let template = &self.problem.templates[open.template];
+        if !template.is_limited() {
+            return;
+        }
+        let exceeds = |position: &usize| {
+            let capacity = &template.limited_capacity[*position];
+            !is_spared(*position) && self.limit_exceeded(open.template, &open.limit_capacity, capacity).is_some()
+        };
+        let exceeding: Vec<usize> = set.types().ones().filter(exceeds).collect();
+        exceeding.into_iter().for_each(|position| set.remove_type(position));
+    }
+
     /// The first limit that a node of this capacity would exceed, when `given_back` is taken off what is planned: the
     /// quota, and the resource. O(limits).
     pub fn limit_exceeded(
