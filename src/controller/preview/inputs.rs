@@ -1,7 +1,7 @@
 //! From a revision that was read, and the cluster that it is for, to the inputs of a plan.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
@@ -49,10 +49,16 @@ pub fn with_inputs<T>(
         snapshot.to_mut().doubts.unreadable.extend(out_of_sight);
     }
     let of_base: BTreeMap<&str, &str> = base.into_iter().flat_map(Definitions::pools_in_files).collect();
-    let hidden: Vec<Note> =
-        of_base.iter().filter_map(|(name, file)| definitions.note_of_hidden_pool(name, file, base)).collect();
-    let of_base = of_base.iter().filter(|(name, file)| definitions.note_of_hidden_pool(name, file, base).is_none());
-    let of_base = of_base.map(|(name, _)| (*name).to_owned());
+    let (mut hidden, mut owned_pools) = (Vec::new(), BTreeSet::new());
+    for (name, file) in of_base {
+        match definitions.note_of_hidden_pool(name, file, base) {
+            Some(note) => hidden.push(note),
+            None if definitions.may_name_pool(name) => {}
+            None => {
+                owned_pools.insert(name.to_owned());
+            }
+        }
+    }
     let settings = Policy::of(&definitions.settings);
     let policy = Policy {
         packing: on.packing.unwrap_or(settings.packing),
@@ -65,7 +71,7 @@ pub fn with_inputs<T>(
             let taken_at = facts.taken_at.parse().ok()?;
             Some(FactsOfFile { taken_at, not_known: facts.not_known.clone() })
         }),
-        owned_pools: of_base.filter(|name| !definitions.may_name_pool(name)).collect(),
+        owned_pools,
         ..settings
     };
     let notes = [on.notes, reading.notes, &definitions.notes, &hidden].into_iter().flatten().cloned().collect();

@@ -31,7 +31,7 @@ impl Pass<'_, '_> {
                 continue;
             };
             let is_alike = |(its, alike): &&mut (Reason, Vec<&Candidate>)| {
-                its == cause && alike.iter().all(|other| other.pool == candidate.pool)
+                its == cause && alike.first().is_some_and(|first| first.pool == candidate.pool)
             };
             match groups.iter_mut().find(is_alike) {
                 Some((_, alike)) => alike.push(candidate),

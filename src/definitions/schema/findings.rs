@@ -149,9 +149,7 @@ fn unknown_field(document: &Document, pointer: &str, field: &str, parent: &Value
     let hint = match suggest::did_you_mean(field, names()) {
         _ if let Some(now) = moved(document, &at) => Some(now.to_owned()),
         Some(question) => Some(question),
-        None if begins_one(field, names()).is_some() => {
-            begins_one(field, names()).map(|name| format!("did you mean `{name}`?"))
-        }
+        None if let Some(name) = begins_one(field, names()) => Some(format!("did you mean `{name}`?")),
         None if !where_to.is_empty() => Some(format!("it belongs under {}", where_to.join(" or "))),
         None => {
             let names: Vec<&str> = names().collect();
