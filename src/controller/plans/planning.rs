@@ -57,7 +57,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         if self.revisions.in_force.is_none() {
             return false;
         }
-        let pods = view.provisionable_pods();
+        let pods = view.provisionable_pods(now);
         self.batch.see(&pods.keys().copied().collect(), now);
         self.hear_approval(view.snapshot, now);
         let batch_closes_at = self.batch.closes_at(&self.settings().batch);
@@ -97,7 +97,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let view = View::new(snapshot);
         let searched_lately =
             self.searched_at.is_some_and(|searched_at| now.duration_since(searched_at) < SEARCH_UNDER_WAY);
-        let moves_under_way = searched_lately && !(view.is_at_rest() && view.provisionable_pods().is_empty());
+        let moves_under_way = searched_lately && !(view.is_at_rest() && view.provisionable_pods(now).is_empty());
         let Some(plan) = self.decide(snapshot, moves_under_way, now) else { return Ok(()) };
         if !moves_under_way {
             self.searched_at = Some(now);
