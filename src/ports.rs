@@ -188,6 +188,20 @@ pub trait Cluster {
     fn forget_plan(&self, name: &str) -> impl Future<Output = Result<(), PortError>>;
 }
 
+/// What to tell about an object of the cluster, where people look for it: as a Kubernetes Event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    pub api_version: &'static str,
+    pub kind: &'static str,
+    pub namespace: Option<String>,
+    pub name: String,
+    pub uid: Option<String>,
+    pub is_warning: bool,
+    /// One word, as the reference has it.
+    pub reason: String,
+    pub note: String,
+}
+
 /// What EC2 is asked for in one call: instances that are alike, one for each of the claims.
 #[derive(Clone, Debug)]
 pub struct LaunchRequest<'a> {

@@ -6,7 +6,6 @@ mod boot;
 mod event_metrics;
 mod flux;
 mod guard;
-mod kubernetes_events;
 mod lines;
 mod live;
 pub(super) mod log;

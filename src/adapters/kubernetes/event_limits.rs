@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use super::events::Notice;
+use crate::ports::Notice;
 
 /// How long the same words on the same object are kept back.
 const REPEATED_AFTER: Duration = Duration::from_secs(120);

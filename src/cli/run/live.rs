@@ -13,8 +13,8 @@ use crate::adapters::aws::api::tally::CallOutcome;
 use crate::adapters::embedded::{EmbeddedWorld, SavedCloud, WorldSettings};
 use crate::adapters::git::Earlier;
 use crate::adapters::kubernetes::{
-    Calls, ClusterDefinitions, Connection, EventRecorder, KubernetesCluster, Leadership, Notice, OtherEnforcer, Own,
-    Taken, applied_last, cluster_identity, install_definitions, missing_definition, node_labels, nodes, other_enforcer,
+    Calls, ClusterDefinitions, Connection, EventRecorder, KubernetesCluster, Leadership, OtherEnforcer, Own, Taken,
+    applied_last, cluster_identity, install_definitions, missing_definition, node_labels, nodes, other_enforcer,
     other_leader, permissions, take_lease,
 };
 use crate::adapters::operations::{Heartbeat, Metrics, Readiness, serve};
@@ -24,13 +24,14 @@ use crate::cli::arguments::{CloudArgument, ControllerArguments, ModeArgument, Ru
 use crate::cli::cluster::{connected, unreadable};
 use crate::cli::exit::{Failure, Outcome};
 use crate::cli::{output, settings};
+use crate::controller::events::kubernetes_events;
 use crate::controller::{Controller, Journal, Mode, Options, Planner, Ports, Shutdown};
 use crate::core::catalog::Catalog;
 use crate::core::catalog::regions::{self, Region, SaidBy};
 use crate::core::plan::Revision;
 use crate::core::planner::decide;
 use crate::definitions::Definitions;
-use crate::ports::{Cloud, PortError, PortErrorKind, Repository, RevisionContent, Unsigned};
+use crate::ports::{Cloud, Notice, PortError, PortErrorKind, Repository, RevisionContent, Unsigned};
 use crate::render::terminal::clean_lines;
 
 use super::boot;
@@ -39,8 +40,7 @@ use super::refusals::Refusals;
 use super::screen::{Screen, Times};
 use super::source::{self, Followed};
 use super::{
-    abort, event_metrics, flux, kubernetes_events, log, notifications, now, outcome, reviews, shutdown_on_signal,
-    standard_output, usage,
+    abort, event_metrics, flux, log, notifications, now, outcome, reviews, shutdown_on_signal, standard_output, usage,
 };
 
 /// How long a call that is under way when a stop is requested may take. With the lease given back after it, less than the 30

@@ -2,6 +2,7 @@
 //! look for it. Messages of Karpenter's log are kept to the letter, because dashboards and runbooks grep for them.
 
 pub mod journal;
+pub mod kubernetes_events;
 mod levels;
 mod nodes;
 pub mod refusal;

@@ -3,12 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::adapters::kubernetes::Notice;
-use crate::controller::events::{Event, Replacement};
 use crate::core::model::HourlyPrice;
 use crate::core::plan::{
     Balance, BudgetKind, BudgetState, HeldBack, Plan, ReasonCode, RefusedNode, Step, StepKind, with_place,
 };
+use crate::ports::Notice;
+
+use super::{Event, Replacement};
 
 /// A plan that concerns more pods than this is told on its nodes and pools alone: the API server has better things to do.
 const PODS_MAX: usize = 100;
