@@ -135,6 +135,12 @@ pub trait Repository {
     }
 }
 
+/// A repository whose polls may run on another thread than the controller's.
+pub trait PollsOnAnyThread {
+    fn look(&mut self) -> impl Future<Output = Result<Option<RevisionContent>, PortError>> + Send;
+    fn wait(&mut self) -> impl Future<Output = ()> + Send;
+}
+
 /// The Kubernetes API.
 pub trait Cluster {
     /// The cluster as it is now, with everything that was written through this port. Shared, because a large one is not
@@ -360,6 +366,16 @@ pub trait Forge {
 
 pub trait Clock {
     fn now(&self) -> Timestamp;
+}
+
+/// The Node objects of a cluster whose cloud has no kubelets: what a kubelet and a cloud controller would write.
+pub trait NodeObjects {
+    /// Every NodeClaim and every class: what the user data of an instance would say.
+    fn claims_and_classes(&self) -> impl Future<Output = Result<(Vec<NodeClaim>, Vec<EC2NodeClass>), PortError>>;
+    /// A node registers. One that is there already is as good.
+    fn register(&self, node: &Node) -> impl Future<Output = Result<(), PortError>>;
+    /// The instance behind a node is gone, and its object goes, too. One that is gone already is as good.
+    fn remove(&self, name: &str) -> impl Future<Output = Result<(), PortError>>;
 }
 
 /// An error and its causes in one line. Some libraries write the cause into the text of an error as well: it is said once.

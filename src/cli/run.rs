@@ -2,7 +2,7 @@
 
 #[cfg(feature = "aws")]
 mod aws;
-mod boot;
+mod clouds;
 mod event_metrics;
 mod flux;
 mod guard;
@@ -10,7 +10,6 @@ mod lines;
 mod live;
 pub(super) mod log;
 mod notifications;
-mod refusals;
 mod reviews;
 mod scenario;
 pub(super) mod screen;
