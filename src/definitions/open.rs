@@ -29,6 +29,8 @@ pub struct OpenDefinition {
     pub variables: BTreeSet<String>,
     /// Something was not judged, or can not be read, as long as they have no value.
     pub unchecked: bool,
+    /// Why no plan is made with it as it is written; `None`: one is, or it was not looked at beside a cluster.
+    pub unplanned: Option<String>,
 }
 
 impl OpenDefinition {
@@ -49,6 +51,7 @@ impl OpenDefinition {
             keys: pointers.iter().filter(|it| document.variables.is_open_key(it)).cloned().collect(),
             pointers,
             unchecked,
+            unplanned: None,
         })
     }
 
