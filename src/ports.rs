@@ -8,6 +8,7 @@ use jiff::Timestamp;
 
 use crate::api::cloud_facts::{DeniedPermission, VcpuQuotaUse};
 use crate::api::ec2_node_class::{Ami, EC2NodeClass, EC2NodeClassStatus, SecurityGroup};
+use crate::api::event_reason::EventReason;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_plan::NodePlan;
 use crate::api::source::SourceFile;
@@ -203,8 +204,7 @@ pub struct Notice {
     pub name: String,
     pub uid: Option<String>,
     pub is_warning: bool,
-    /// One word, as the reference has it.
-    pub reason: String,
+    pub reason: EventReason,
     pub note: String,
 }
 

@@ -66,8 +66,8 @@ fn event(notice: Notice) -> (Event, ObjectReference) {
     }
     let event = Event {
         type_: if notice.is_warning { EventType::Warning } else { EventType::Normal },
-        action: notice.reason.clone(),
-        reason: notice.reason,
+        action: notice.reason.to_string(),
+        reason: notice.reason.to_string(),
         note: Some(note),
         secondary: None,
     };

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::core::lifecycle::DeletionCause;
+use crate::core::lifecycle::interruption::InterruptionKind;
 use crate::core::lifecycle::termination::TERMINATION_TIMESTAMP;
 use crate::core::model::resources::format_amount;
 use crate::core::model::{HourlyPrice, Resources};
@@ -313,7 +314,7 @@ pub enum Event {
     Interrupted {
         node_claim: String,
         node: String,
-        reason: &'static str,
+        kind: InterruptionKind,
         message: String,
         ends: bool,
     },
@@ -603,10 +604,10 @@ impl Event {
                 vec![("provider-id", json!(provider_id)), ("NodeClaim", named(node_claim))]
             }
             Self::GarbageCollected { provider_id } => vec![("provider-id", json!(provider_id))],
-            Self::Interrupted { node_claim, node, reason, message, .. } => vec![
+            Self::Interrupted { node_claim, node, kind, message, .. } => vec![
                 ("NodeClaim", named(node_claim)),
                 ("Node", named(node)),
-                ("reason", json!(reason)),
+                ("reason", json!(kind.reason())),
                 ("text", json!(message)),
             ],
             Self::InstanceVanished { node_claim, provider_id } => {
