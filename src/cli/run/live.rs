@@ -55,7 +55,7 @@ const OTHERS_LOOK: Duration = Duration::from_secs(20);
 pub fn run(arguments: &RunArguments) -> Result<Outcome, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.map_err(Failure::failed)?;
-    let standing = Standing::default();
+    let standing = HeldLease::default();
     let shutdown = shutdown_on_signal();
     runtime.spawn(end_when_overdue(shutdown.clone(), standing.clone()));
     let ended = runtime.block_on(async {
@@ -69,9 +69,9 @@ pub fn run(arguments: &RunArguments) -> Result<Outcome, Failure> {
 }
 
 /// The lease of this process, once it stands for election.
-type Standing = Arc<Mutex<Option<Leadership>>>;
+type HeldLease = Arc<Mutex<Option<Leadership>>>;
 
-async fn give_back(standing: &Standing) {
+async fn give_back(standing: &HeldLease) {
     let leadership = standing.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(leadership) = leadership {
         leadership.give_back().await;
@@ -80,7 +80,7 @@ async fn give_back(standing: &Standing) {
 
 /// Kubernetes waits for 30 seconds. A call that the API server does not answer, or a plan that takes long, may be under way: what
 /// matters of it is in the cluster, where the next one finds it.
-async fn end_when_overdue(shutdown: Shutdown, standing: Standing) {
+async fn end_when_overdue(shutdown: Shutdown, standing: HeldLease) {
     while !shutdown.is_requested() {
         tokio::time::sleep(STOP_LOOK).await;
     }
@@ -90,7 +90,7 @@ async fn end_when_overdue(shutdown: Shutdown, standing: Standing) {
     abort();
 }
 
-async fn control(arguments: &RunArguments, shutdown: &Shutdown, standing: &Standing) -> Result<Outcome, Failure> {
+async fn control(arguments: &RunArguments, shutdown: &Shutdown, standing: &HeldLease) -> Result<Outcome, Failure> {
     let controller = &arguments.controller;
     clouds::check(controller)?;
     let place = match controller.source {

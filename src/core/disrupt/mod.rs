@@ -32,7 +32,7 @@ use crate::core::inputs::Inputs;
 pub use crate::core::plan::Outlook;
 use crate::core::plan::{Balance, HeldBack, Reason, RemovalMode};
 use crate::core::provision::backlog::is_reschedulable;
-use crate::core::provision::bound::Open;
+use crate::core::provision::bound::OpenNode;
 use crate::core::provision::{Provisioning, Purchase};
 use crate::core::scheduler::{Engine, HostIndex};
 
@@ -101,7 +101,7 @@ pub struct Disruption {
     /// Of what consolidation looked at; `None` where it had nothing to look at.
     pub consolidation: Option<Outlook>,
     /// Nodes that might have gone to save money.
-    pub open: Vec<Open>,
+    pub open: Vec<OpenNode>,
 }
 
 /// Looks at every candidate. The engine holds the result of provisioning before, and of both after.

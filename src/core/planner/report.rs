@@ -20,7 +20,7 @@ use crate::core::plan::{
     NodeCounts, Note, NoteCode, Pending, PendingReason, Reason, ReasonCode, Step, StepKind, Summary, Unlimited, change,
 };
 use crate::core::provision::advice::Adviser;
-use crate::core::provision::bound::{Open, lower_bound};
+use crate::core::provision::bound::{OpenNode, lower_bound};
 use crate::core::provision::cheapest::market::Counted;
 use crate::core::provision::explain::{amount, explain, why_not_existing};
 use crate::core::provision::passing::passes;
@@ -187,7 +187,7 @@ pub fn bounds(
     disruption: &Disruption,
 ) -> Option<Bounds> {
     let removed: BTreeSet<HostIndex> = going(disruption).map(|going| going.host).collect();
-    let open: Vec<Open> = disruption.open.iter().filter(|open| !removed.contains(&open.host)).cloned().collect();
+    let open: Vec<OpenNode> = disruption.open.iter().filter(|open| !removed.contains(&open.host)).cloned().collect();
     let open_or_removed: BTreeSet<HostIndex> =
         removed.iter().copied().chain(open.iter().map(|open| open.host)).collect();
     let stays =
@@ -232,7 +232,7 @@ pub fn bounds(
 }
 
 /// What a node that is bought or kept for its price costs beside its instance at least.
-fn beside_at_least(problem: &Problem<'_>, open: &[Open]) -> Option<HourlyPrice> {
+fn beside_at_least(problem: &Problem<'_>, open: &[OpenNode]) -> Option<HourlyPrice> {
     let of_new = problem.templates.iter().map(|template| template.cost_beside);
     of_new.chain(open.iter().map(|open| problem.nodes[open.host].cost_beside)).min()
 }

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
 use super::images::{ClassImages, ImagesError};
-use super::known::Known;
+use super::known::LastAnswer;
 use super::validation::Verdict;
 use super::{Resolution, Unmatched, reservations};
 use crate::api::ec2_node_class::{Ami, EC2NodeClass, EC2NodeClassStatus, SecurityGroup, Subnet};
@@ -109,7 +109,9 @@ impl Written {
         };
         let trouble = match &facts.images {
             Err(_) => facts.cluster.map(|_| ()),
-            Ok(images) => Known { answer: None, trouble: images.unknown.iter().find_map(|part| part.trouble.clone()) },
+            Ok(images) => {
+                LastAnswer { answer: None, trouble: images.unknown.iter().find_map(|part| part.trouble.clone()) }
+            }
         };
         self.say(AMIS_READY, said, &trouble);
     }
@@ -210,7 +212,7 @@ impl Written {
                 Said { status: "Unknown", reason: AWAITING.to_owned(), message: why.clone() }
             }
         };
-        self.say(VALIDATION_SUCCEEDED, Some(said), &Known::<()>::default());
+        self.say(VALIDATION_SUCCEEDED, Some(said), &LastAnswer::<()>::default());
     }
 
     /// All of them; the words are those of Karpenter's operator library.
@@ -230,7 +232,7 @@ impl Written {
                 Said { status: "Unknown", reason: "ReconcilingDependents".to_owned(), message: unmet.join(", ") }
             }
         };
-        self.say(READY, Some(said), &Known::<()>::default());
+        self.say(READY, Some(said), &LastAnswer::<()>::default());
     }
 
     /// The state of a condition for this generation; what was seen of an earlier one is not.
@@ -251,7 +253,7 @@ impl Written {
     }
 
     /// Writes a condition. `None`: it is not known, and what was said before stays, for the generation that it was for.
-    fn say<T>(&mut self, type_: &str, said: Option<Said>, known: &Known<T>) {
+    fn say<T>(&mut self, type_: &str, said: Option<Said>, known: &LastAnswer<T>) {
         let position = self.status.conditions.iter().position(|condition| condition.type_ == type_);
         let said = match said {
             Some(mut said) => {
@@ -288,7 +290,13 @@ impl Written {
 }
 
 /// Whether terms found anything; `None` where that is not known.
-fn found<T>(type_: &str, reason: &str, field: &str, found: &Known<Vec<T>>, unmatched: &[Unmatched]) -> Option<Said> {
+fn found<T>(
+    type_: &str,
+    reason: &str,
+    field: &str,
+    found: &LastAnswer<Vec<T>>,
+    unmatched: &[Unmatched],
+) -> Option<Said> {
     let of_field: Vec<String> = unmatched
         .iter()
         .filter(|one| one.field.starts_with(&format!("spec.{field}")))

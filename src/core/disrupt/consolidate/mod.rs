@@ -6,14 +6,14 @@
 //! [`trial`] does without some nodes in the engine, [`rules`] says whether that is worth it.
 //! [`search`] and [`mod@reference`] decide which nodes to try; [`left_over`] are those that drifted and may not go for that.
 
+pub mod bound;
 mod dual_prices;
-pub mod frontier;
+mod first_room;
 mod keeping;
 mod left_over;
 mod nowhere;
 pub mod obstacle;
 mod partners;
-mod reach;
 mod reference;
 pub(super) mod rules;
 mod search;
@@ -22,7 +22,7 @@ mod trial;
 use crate::api::settings::Packing;
 use crate::core::model::{HourlyPrice, IndexVec};
 use crate::core::plan::Outlook;
-use crate::core::provision::bound::Open;
+use crate::core::provision::bound::OpenNode;
 use crate::core::scheduler::{Engine, HostIndex};
 
 use super::candidate::Candidate;
@@ -59,7 +59,7 @@ pub(super) fn look(pass: &mut Pass<'_, '_>, engine: &mut Engine<'_, '_>, candida
     if sources.is_empty() {
         return;
     }
-    let open = |source: &Source<'_>| Open {
+    let open = |source: &Source<'_>| OpenNode {
         host: source.candidate.host,
         price: source.price,
         pods: source.candidate.displaced().collect(),

@@ -35,6 +35,7 @@ pub(in crate::core::disrupt) type Likeness = (String, String, String);
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::core::disrupt) struct PoolTotals {
     pub price: HourlyPrice,
+    /// The reference's number ([`cost::of_pods`]): 1 for each node, and for each pod 0 to 10.
     pub disruption_cost: f64,
 }
 
