@@ -4,6 +4,8 @@
 
 use std::collections::BTreeMap;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+
 use crate::api::ec2_node_class::{
     Ami, AmiFamily, BlockDeviceMapping, EC2NodeClassSpec, InstanceStorePolicy, NetworkInterface,
 };
@@ -36,8 +38,14 @@ pub fn problems(node_class: &EC2NodeClassSpec) -> Vec<NodeClassProblem> {
     NodeClassSettings::read(node_class).1
 }
 
-/// How the condition `AMIsReady` says that an image could not be found out.
-pub const IMAGE_UNKNOWN: &str = "is unknown";
+/// The reason of the condition `AMIsReady` where images are found, and some could not be found out.
+pub const SOME_AMIS_UNKNOWN: &str = "SomeAMIsUnknown";
+
+/// Whether a condition of a class says that some of its images could not be found out.
+pub fn says_images_unknown(condition: &Condition) -> bool {
+    condition.type_ == "AMIsReady" && condition.reason == SOME_AMIS_UNKNOWN
+}
+
 /// In the message of a condition of a class whose answer is an earlier one, before why there is no newer.
 pub const NOT_ANSWERED_SINCE: &str = "since then ";
 

@@ -12,7 +12,7 @@ use super::known::LastAnswer;
 use super::validation::Verdict;
 use super::{Resolution, Unmatched, reservations};
 use crate::api::ec2_node_class::{Ami, EC2NodeClass, EC2NodeClassStatus, SecurityGroup, Subnet};
-use crate::core::catalog::node_class::{IMAGE_UNKNOWN, NOT_ANSWERED_SINCE};
+use crate::core::catalog::node_class::{NOT_ANSWERED_SINCE, SOME_AMIS_UNKNOWN};
 
 pub const SUBNETS_READY: &str = "SubnetsReady";
 pub const SECURITY_GROUPS_READY: &str = "SecurityGroupsReady";
@@ -122,7 +122,7 @@ impl Written {
         let mut notes: Vec<String> = images.unmatched.clone();
         notes.extend(images.unknown.iter().map(|part| {
             let why = part.trouble.as_ref().map(|trouble| format!(": {}", trouble.error.text())).unwrap_or_default();
-            format!("{} {IMAGE_UNKNOWN}{why}", part.what)
+            format!("{} is unknown{why}", part.what)
         }));
         if let (Some(at), Some(trouble)) = (images.at, &images.trouble) {
             let at = super::known::whole_seconds(at);
@@ -143,7 +143,9 @@ impl Written {
         let message = notes.join("; ");
         Some(match self.status.amis.is_empty() {
             true => Said::is_false("AMINotFound", message),
-            false => Said::is_true(AMIS_READY, message),
+            false if images.unknown.is_empty() => Said::is_true(AMIS_READY, message),
+            // Who plans reads the reason, never the message.
+            false => Said { reason: SOME_AMIS_UNKNOWN.to_owned(), ..Said::is_true(AMIS_READY, message) },
         })
     }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::api::ec2_node_class::{Ami, EC2NodeClass};
 use crate::api::keys;
 use crate::api::node_pool::{NodeSelectorRequirement, Operator};
-use crate::core::catalog::node_class::{IMAGE_UNKNOWN, image_for};
+use crate::core::catalog::node_class::{image_for, says_images_unknown};
 use crate::core::inputs::Inputs;
 use crate::core::lifecycle::selectors::Selectors;
 use crate::core::plan::{CloudFact, CloudFactCode, IMAGE_LOCK, Step, StepKind};
@@ -81,7 +81,7 @@ impl<'i> ImagesKnown<'i> {
         let found = status.map(|status| status.amis.as_slice()).unwrap_or_default();
         let mut conditions = status.into_iter().flat_map(|status| &status.conditions);
         let unknown = conditions
-            .find(|it| it.type_ == "AMIsReady" && (it.status != "True" || it.message.contains(IMAGE_UNKNOWN)))
+            .find(|it| it.type_ == "AMIsReady" && (it.status != "True" || says_images_unknown(it)))
             .map(|it| if it.message.is_empty() { it.reason.as_str() } else { it.message.as_str() });
         match inputs.policy.images.of_class(name) {
             Some(images) => Self { images, is_locked: true, found, unknown: None },
