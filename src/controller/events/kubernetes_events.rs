@@ -179,21 +179,7 @@ fn of_disruption(event: &Event) -> Vec<Notice> {
             notices
         }
         Event::Interrupted { node_claim, node, kind, message, ends } => {
-            let both = |is_warning, reason: EventReason, note: &str| {
-                [
-                    on_node(node, is_warning, reason, note.to_owned()),
-                    on_claim(node_claim, is_warning, reason, note.to_owned()),
-                ]
-            };
-            let mut notices = both(true, interrupted_as(*kind), message).to_vec();
-            if *ends {
-                notices.extend(both(
-                    true,
-                    EventReason::TerminatingOnInterruption,
-                    "Interruption triggered termination",
-                ));
-            }
-            notices
+            of_interruption(node_claim, node, *kind, message, *ends)
         }
         Event::CommandFailed { node, node_claim, missing } => {
             let note = format!("Replacement {} never came; the node stays", missing.join(", "));
@@ -204,6 +190,18 @@ fn of_disruption(event: &Event) -> Vec<Notice> {
         }
         _ => Vec::new(),
     }
+}
+
+/// That EC2 announced something about an instance.
+fn of_interruption(node_claim: &str, node: &str, kind: InterruptionKind, message: &str, ends: bool) -> Vec<Notice> {
+    let both = |is_warning, reason: EventReason, note: &str| {
+        [on_node(node, is_warning, reason, note.to_owned()), on_claim(node_claim, is_warning, reason, note.to_owned())]
+    };
+    let mut notices = both(true, interrupted_as(kind), message).to_vec();
+    if ends {
+        notices.extend(both(true, EventReason::TerminatingOnInterruption, "Interruption triggered termination"));
+    }
+    notices
 }
 
 /// Pools of which nothing may go for a reason, and pools that no instance type is left for.
