@@ -56,3 +56,47 @@ impl<J: SignatureJudge> Repository for Followed<J> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ports::PollsOnAnyThread;
+
+    struct Silent;
+
+    impl PollsOnAnyThread for Silent {
+        async fn look(&mut self) -> Result<Option<RevisionContent>, PortError> {
+            Ok(None)
+        }
+
+        async fn wait(&mut self) {
+            std::future::pending().await
+        }
+    }
+
+    enum Nobody {}
+
+    impl SignatureJudge for Nobody {
+        async fn unsigned(&mut self, _: &Revision, _: Option<&Revision>) -> Result<Vec<Unsigned>, PortError> {
+            match *self {}
+        }
+    }
+
+    #[tokio::test]
+    async fn what_was_read_already_comes_first() {
+        let read = |id: &str| {
+            let revision = Revision { id: id.to_owned(), reference: "main".to_owned() };
+            RevisionContent::without_history(revision, "Begin", Vec::new(), Vec::new())
+        };
+        let mut followed = Followed::<Nobody>::new(vec![read("a"), read("b")], Beside::start(Silent), None);
+        for id in ["a", "b"] {
+            assert!(followed.is_asking());
+            // Does not wait: there is something already.
+            followed.changed().await;
+            assert_eq!(followed.poll().await.unwrap().unwrap().revision.id, id);
+        }
+        assert!(!followed.is_asking());
+        assert!(followed.poll().await.unwrap().is_none());
+        assert!(followed.unsigned(&read("b").revision, None).await.unwrap().is_empty(), "nobody judges");
+    }
+}
