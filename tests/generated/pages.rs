@@ -52,7 +52,7 @@ pub fn events() -> String {
         let meaning = in_one_line(reason["description"].as_str().expect("each reason has a meaning"));
         writeln!(text, "| `{}` | {meaning} |", reason["const"].as_str().unwrap()).unwrap();
     }
-    text.push_str("\n## Conditions\n\n| object | type | what it says where it is true |\n|---|---|---|\n");
+    text.push_str("\n## Conditions\n\nThe reason `AnsweredEarlier` of a condition of an EC2NodeClass: it rests on what EC2 answered before, since it gives no answer now.\n\n| object | type | what it says where it is true |\n|---|---|---|\n");
     for WrittenCondition { kind, type_, meaning } in WRITTEN {
         writeln!(text, "| {kind} | `{type_}` | {} |", in_one_line(meaning)).unwrap();
     }

@@ -40,14 +40,20 @@ pub fn problems(node_class: &EC2NodeClassSpec) -> Vec<NodeClassProblem> {
 
 /// The reason of the condition `AMIsReady` where images are found, and some could not be found out.
 pub const SOME_AMIS_UNKNOWN: &str = "SomeAMIsUnknown";
+/// The reason of a condition of a class that is true by an earlier answer: EC2 gave none since.
+pub const ANSWERED_EARLIER: &str = "AnsweredEarlier";
+/// Both.
+pub const SOME_AMIS_UNKNOWN_ANSWERED_EARLIER: &str = "SomeAMIsUnknownAnsweredEarlier";
 
-/// Whether a condition of a class says that some of its images could not be found out.
+/// Whether a condition of a class says that some of its images could not be found out. Who plans reads the reason, never the message.
 pub fn says_images_unknown(condition: &Condition) -> bool {
-    condition.type_ == "AMIsReady" && condition.reason == SOME_AMIS_UNKNOWN
+    [SOME_AMIS_UNKNOWN, SOME_AMIS_UNKNOWN_ANSWERED_EARLIER].contains(&condition.reason.as_str())
 }
 
-/// In the message of a condition of a class whose answer is an earlier one, before why there is no newer.
-pub const NOT_ANSWERED_SINCE: &str = "since then ";
+/// Whether a condition of a class says that it rests on an earlier answer.
+pub fn says_answered_earlier(condition: &Condition) -> bool {
+    [ANSWERED_EARLIER, SOME_AMIS_UNKNOWN_ANSWERED_EARLIER].contains(&condition.reason.as_str())
+}
 
 /// The image that a node of this type and with these labels gets: the first whose requirements accept it.
 /// Source: reference, section 6.2.

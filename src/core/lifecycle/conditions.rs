@@ -34,7 +34,11 @@ const fn row(kind: &'static str, type_: &'static str, meaning: &'static str) -> 
 
 /// All of them, by kind and type. Those that Karpenter has too mean what Karpenter's mean.
 pub const WRITTEN: &[WrittenCondition] = &[
-    row("EC2NodeClass", "AMIsReady", "Its terms select images."),
+    row(
+        "EC2NodeClass",
+        "AMIsReady",
+        "Its terms select images. The reason `SomeAMIsUnknown`: some of them could not be found out.",
+    ),
     row("EC2NodeClass", "CapacityReservationsReady", "Its terms select capacity reservations."),
     row("EC2NodeClass", "InstanceProfileReady", "Its instance profile is there, or was made of its role."),
     row("EC2NodeClass", "PlacementGroupReady", "Its placement group is there."),

@@ -4,7 +4,6 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::super::api::ApiError;
 use super::super::failures::FailureClass;
-use crate::core::catalog::node_class::NOT_ANSWERED_SINCE;
 
 /// After the first failure it is asked again so much later; each further one doubles that.
 const RETRY_FIRST: SignedDuration = SignedDuration::from_secs(15);
@@ -99,7 +98,7 @@ impl<T> LastAnswer<T> {
     pub fn trouble_text(&self) -> Option<String> {
         let error = self.trouble.as_ref()?.error.text();
         Some(match &self.answer {
-            Some(answer) => format!("as of {}; {NOT_ANSWERED_SINCE}{error}", whole_seconds(answer.at)),
+            Some(answer) => format!("as of {}; since then {error}", whole_seconds(answer.at)),
             None => error,
         })
     }

@@ -12,7 +12,7 @@ use super::known::LastAnswer;
 use super::validation::Verdict;
 use super::{Resolution, Unmatched, reservations};
 use crate::api::ec2_node_class::{Ami, EC2NodeClass, EC2NodeClassStatus, SecurityGroup, Subnet};
-use crate::core::catalog::node_class::{NOT_ANSWERED_SINCE, SOME_AMIS_UNKNOWN};
+use crate::core::catalog::node_class::{ANSWERED_EARLIER, SOME_AMIS_UNKNOWN, SOME_AMIS_UNKNOWN_ANSWERED_EARLIER};
 
 pub const SUBNETS_READY: &str = "SubnetsReady";
 pub const SECURITY_GROUPS_READY: &str = "SecurityGroupsReady";
@@ -126,7 +126,7 @@ impl Written {
         }));
         if let (Some(at), Some(trouble)) = (images.at, &images.trouble) {
             let at = super::known::whole_seconds(at);
-            notes.push(format!("as of {at}; {NOT_ANSWERED_SINCE}{}", trouble.error.text()));
+            notes.push(format!("as of {at}; since then {}", trouble.error.text()));
         }
         let before = if self.is_said_now(AMIS_READY) { self.status.amis.as_slice() } else { &[] };
         let is_unsure = images.unknown.iter().any(|part| !part.is_variant);
@@ -141,11 +141,16 @@ impl Written {
         }
         self.status.amis = found;
         let message = notes.join("; ");
+        let is_earlier = images.at.is_some() && images.trouble.is_some();
+        let reason = match (images.unknown.is_empty(), is_earlier) {
+            (true, false) => AMIS_READY,
+            (true, true) => ANSWERED_EARLIER,
+            (false, false) => SOME_AMIS_UNKNOWN,
+            (false, true) => SOME_AMIS_UNKNOWN_ANSWERED_EARLIER,
+        };
         Some(match self.status.amis.is_empty() {
             true => Said::is_false("AMINotFound", message),
-            false if images.unknown.is_empty() => Said::is_true(AMIS_READY, message),
-            // Who plans reads the reason, never the message.
-            false => Said { reason: SOME_AMIS_UNKNOWN.to_owned(), ..Said::is_true(AMIS_READY, message) },
+            false => Said { reason: reason.to_owned(), ..Said::is_true(AMIS_READY, message) },
         })
     }
 
@@ -259,11 +264,15 @@ impl Written {
         let position = self.status.conditions.iter().position(|condition| condition.type_ == type_);
         let said = match said {
             Some(mut said) => {
-                if let Some(trouble) = known.trouble_text().filter(|_| known.answer.is_some())
-                    && !said.message.contains(&trouble)
-                {
-                    said.message =
-                        if said.message.is_empty() { trouble } else { format!("{}; {trouble}", said.message) };
+                if let Some(trouble) = known.trouble_text().filter(|_| known.answer.is_some()) {
+                    if said.status == "True" {
+                        ANSWERED_EARLIER.clone_into(&mut said.reason);
+                    }
+                    if said.message.is_empty() {
+                        said.message = trouble;
+                    } else if !said.message.contains(&trouble) {
+                        said.message = format!("{}; {trouble}", said.message);
+                    }
                 }
                 said
             }
