@@ -2,6 +2,7 @@
 
 #[cfg(feature = "aws")]
 mod aws;
+mod boot;
 mod clouds;
 mod event_metrics;
 mod flux;

@@ -1,10 +1,8 @@
 //! Where nodes come from, and where revisions are told of: both are chosen here, and nowhere else.
 
-use std::path::Path;
+use anyhow::anyhow;
 
-use anyhow::{Context, anyhow};
-
-use crate::adapters::embedded::{EmbeddedWorld, Keep, SavedCloud, WorldSettings};
+use crate::adapters::embedded::{EmbeddedWorld, SavedCloud, WorldSettings};
 use crate::adapters::forge::{UnusedRevisions, Voice};
 use crate::adapters::kubernetes::Connection;
 use crate::adapters::kubernetes::nodes::ClusterNodes;
@@ -17,7 +15,7 @@ use crate::core::catalog::Catalog;
 use crate::ports::{NodeObjects, PortErrorKind};
 use crate::render::posting::fitted_line;
 
-use super::now;
+use super::{boot, now};
 
 /// Whether the cloud that is named can be had.
 pub fn check(controller: &ControllerArguments) -> Result<(), Failure> {
@@ -52,11 +50,10 @@ pub async fn embedded(
     let settings = WorldSettings { seconds_to_join: (seconds, seconds), ..WorldSettings::new(arguments.seed, now()) };
     let world = EmbeddedWorld::new(settings, catalog);
     let file = controller.cloud_state.as_deref();
-    let cloud = SavedCloud::new(&world, file.map(kept_in));
+    let cloud = SavedCloud::new(&world, file.map(boot::kept_in));
     match file {
-        Some(file) => {
-            restore(&cloud, file).map_err(|error| Failure::failed(error).with_hint("remove the file to begin anew"))?
-        }
+        Some(file) => boot::restore(&cloud, file)
+            .map_err(|error| Failure::failed(error).with_hint("remove the file to begin anew"))?,
         // A cluster without the kinds has no claims.
         None => match ClusterNodes(connection.client.clone()).claims_and_classes().await {
             Ok((claims, _)) => cloud.learn(&claims),
@@ -65,26 +62,6 @@ pub async fn embedded(
         },
     }
     Ok((world, cloud))
-}
-
-/// Keeps instances in a file: written whole beside it, then renamed, so that a crash leaves the old one.
-fn kept_in(file: &Path) -> Keep {
-    let file = file.to_owned();
-    Box::new(move |bytes| {
-        let beside = file.with_extension("new");
-        std::fs::write(&beside, bytes).and_then(|()| std::fs::rename(&beside, &file))
-    })
-}
-
-/// The instances that an earlier process kept in a file, if it did. A file that can not be read is an error, since its instances would
-/// be forgotten.
-fn restore(cloud: &SavedCloud, file: &Path) -> anyhow::Result<()> {
-    if !file.exists() {
-        return Ok(());
-    }
-    let place = || format!("instances in {}", file.display());
-    let bytes = std::fs::read(file).with_context(place)?;
-    cloud.restore(&bytes).with_context(place)
 }
 
 /// The forge that revisions are told of.

@@ -7,8 +7,7 @@ use crate::core::provision::cheapest::improve;
 use crate::core::scheduler::Engine;
 
 use super::candidate::Candidate;
-use super::pass::Pass;
-use super::rehome;
+use super::{Pass, rehome};
 
 /// So many nodes at most stand or fall together.
 const TOGETHER_MAX: usize = 16;

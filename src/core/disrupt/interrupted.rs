@@ -5,21 +5,27 @@ use crate::core::lifecycle::interruption;
 use crate::core::plan::{Reason, RemovalMode};
 use crate::core::scheduler::Engine;
 
+use super::Pass;
 use super::candidate::Candidate;
-use super::pass::Pass;
 
-/// Before anything else is looked at.
 pub(super) fn look(pass: &mut Pass<'_, '_>, engine: &mut Engine<'_, '_>, candidates: &[Candidate]) {
-    let announced = |candidate: &Candidate| {
-        let claim = engine.problem.machines[candidate.host].claim?;
-        Some((interruption::cause(claim)?, interruption::of_claim(claim)?.reason.clone()))
-    };
-    let interrupted: Vec<(&Candidate, (Reason, String))> =
-        candidates.iter().filter_map(|candidate| Some((candidate, announced(candidate)?))).collect();
-    for (candidate, _) in &interrupted {
-        pass.targets[candidate.host].leaving = true;
-    }
-    for (candidate, (reason, announced)) in interrupted {
-        pass.remove_at_once(RemovalMode::AtOnce { announced }, engine, candidate, reason);
+    pass.replace_interrupted(engine, candidates);
+}
+
+impl Pass<'_, '_> {
+    /// Before anything else is looked at.
+    fn replace_interrupted(&mut self, engine: &mut Engine<'_, '_>, candidates: &[Candidate]) {
+        let announced = |candidate: &Candidate| {
+            let claim = engine.problem.machines[candidate.host].claim?;
+            Some((interruption::cause(claim)?, interruption::of_claim(claim)?.reason.clone()))
+        };
+        let interrupted: Vec<(&Candidate, (Reason, String))> =
+            candidates.iter().filter_map(|candidate| Some((candidate, announced(candidate)?))).collect();
+        for (candidate, _) in &interrupted {
+            self.targets[candidate.host].leaving = true;
+        }
+        for (candidate, (reason, announced)) in interrupted {
+            self.remove_at_once(RemovalMode::AtOnce { announced }, engine, candidate, reason);
+        }
     }
 }

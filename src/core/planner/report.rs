@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
-use crate::api::node_pool::NodePool;
+use crate::api::node_pool::{DisruptionReason, NodePool};
 use crate::api::settings::Packing;
 use crate::core::disrupt::budgets::{Allowance, Ledger};
 use crate::core::disrupt::removed_pools::removed_pools;
@@ -242,7 +242,8 @@ pub fn unlimited(steps: &[Step], budgets: &Ledger) -> Vec<Unlimited> {
     let going = steps.iter().filter(|step| step.kind == StepKind::Remove && !step.mode.waits_for_nothing());
     let unlimited = going.filter_map(|step| {
         // A pool that left the definitions has no budgets to think of any more.
-        let reason = step.reason.code.budget().filter(|_| step.reason.code != ReasonCode::NodePoolRemoved)?;
+        let reason: DisruptionReason =
+            step.reason.code.budget().filter(|_| step.reason.code != ReasonCode::NodePoolRemoved)?;
         let is_unlimited = budgets.allowance(&step.node_pool, reason) == Allowance::default();
         is_unlimited.then(|| Unlimited { node_pool: step.node_pool.clone(), reason: format!("{reason:?}") })
     });
