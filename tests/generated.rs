@@ -75,6 +75,7 @@ fn generated() -> Vec<(String, String)> {
     files.push(("schemas/rules.md".to_owned(), rules_of_lint()));
     files.push(("schemas/codes.md".to_owned(), pages::codes()));
     files.push(("schemas/commands.md".to_owned(), pages::commands()));
+    files.push(("schemas/events.md".to_owned(), pages::events()));
     files.push(("schemas/metrics.md".to_owned(), pages::metrics()));
     files.push(("schemas/settings.md".to_owned(), pages::settings()));
     files.push(("deploy/chart/templates/policies.yaml".to_owned(), policies()));

@@ -6,6 +6,7 @@ mod approve;
 pub mod arguments;
 mod catalog;
 mod cluster;
+mod completion;
 mod crds;
 pub mod exit;
 mod explain;
@@ -86,6 +87,7 @@ fn parse_and_run() -> ExitCode {
         Command::Facts(arguments) => facts::run(&arguments),
         Command::Catalog(arguments) => catalog::run(&arguments),
         Command::Snapshot(arguments) => snapshot::run(&arguments),
+        Command::Completion(arguments) => completion::run(&arguments),
         Command::Crds => crds::run(),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Schema(arguments) => schema::run(&arguments),

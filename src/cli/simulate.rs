@@ -2,7 +2,6 @@
 
 mod livelock;
 mod progress;
-mod revision;
 mod tally;
 
 use std::cell::RefCell;
@@ -22,7 +21,7 @@ use super::run::log;
 use super::run::screen::{Screen, Times};
 use super::run::{abort_on_signal, runtime, standard_output, world};
 use super::settings;
-use crate::adapters::embedded::{EmbeddedForge, EmbeddedWorld, ScaleError, WorldSettings};
+use crate::adapters::embedded::{EmbeddedForge, EmbeddedWorld, OneRevision, ScaleError, WorldSettings};
 use crate::api::approval_rules::ApprovalRules;
 use crate::api::keys;
 use crate::api::settings::{Approval, ApprovalMode, Packing};
@@ -43,7 +42,6 @@ use crate::render::terminal::Style;
 
 use livelock::Livelock;
 use progress::Progress;
-use revision::OneRevision;
 use tally::Tally;
 
 /// A cluster in which something is still under way after this time beyond the longest `consolidateAfter` and what is known to end some

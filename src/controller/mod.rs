@@ -74,7 +74,7 @@ use crate::core::snapshot::Snapshot;
 use crate::definitions::Definitions;
 use crate::ports::{ClassFacts, Clock, Cloud, Cluster, Forge, PortError, PortErrorKind, Repository, chain};
 
-use claims::garbage::{self, Found, Garbage};
+use claims::garbage::{self, Garbage, GarbageContext};
 use claims::rollouts::Noted;
 use claims::{Claims, Surroundings, early_ends, interruptions};
 use events::{Event, Fleet};
@@ -159,7 +159,7 @@ pub struct Controller<R, K, E, F, C> {
     inputs_seen: InputsSeen,
     records: Records,
     expectations: Expectations,
-    catalog: Option<Known>,
+    catalog: Option<CloudAnswers>,
     /// Plan whose gated moves wait for approval.
     others: Others,
     waiting: Option<Waiting>,
@@ -193,7 +193,7 @@ pub struct Controller<R, K, E, F, C> {
 }
 
 /// The catalog and what was derived from it.
-struct Known {
+struct CloudAnswers {
     catalog: Arc<Catalog>,
     prices: Prices,
     /// By name of the EC2NodeClass: what the cloud was asked, and what it answered.
@@ -208,7 +208,7 @@ struct Known {
     until: Timestamp,
 }
 
-impl Known {
+impl CloudAnswers {
     /// Of all classes; `None` where the cloud says it of no subnet, as one in memory does not.
     fn free_addresses(&self) -> Option<BTreeMap<String, u64>> {
         let of_classes = self.classes.values().flat_map(|(_, facts)| &facts.free_addresses);
@@ -549,7 +549,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let due = self.garbage_due_at.is_none_or(|due| now >= due) || garbage::is_urgent(view);
         if due {
             let node_pools = self.revisions.node_pools();
-            let found = Found {
+            let found = GarbageContext {
                 cluster: &self.ports.cluster,
                 cloud: &self.ports.cloud,
                 view,
@@ -589,7 +589,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let denied = self.ports.cloud.denied().await;
         let notes = self.ports.cloud.notes().await;
         let before = self.catalog.as_mut();
-        let is_same = |it: &&mut Known| {
+        let is_same = |it: &&mut CloudAnswers| {
             Arc::ptr_eq(&it.catalog, &catalog)
                 && it.classes == classes
                 && it.vcpu_quotas == vcpu_quotas
@@ -602,7 +602,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         }
         let prices = Prices::new(&catalog);
         self.inputs_seen = InputsSeen::default();
-        self.catalog = Some(Known { catalog, prices, classes, vcpu_quotas, denied, notes, made_at: now, until });
+        self.catalog = Some(CloudAnswers { catalog, prices, classes, vcpu_quotas, denied, notes, made_at: now, until });
         Ok(())
     }
 

@@ -19,6 +19,8 @@ pub struct OpenDefinition {
     pub name: String,
     /// As read: open texts stand as they were written.
     pub value: Value,
+    /// Why no plan is made with it as it is written; `None`: one is, or it was not looked at beside a cluster.
+    pub unplanned: Option<String>,
     pub file: String,
     pub line: usize,
     /// Pointers of open texts and of members with an open key.
@@ -43,6 +45,7 @@ impl OpenDefinition {
             kind: kind.name(),
             name: document.str("/metadata/name").unwrap_or_default().to_owned(),
             value: document.value.clone().into_value(),
+            unplanned: None,
             file: file.to_owned(),
             line: document.place("", Place::Value).line,
             variables: names.flatten().cloned().collect(),

@@ -1,13 +1,13 @@
 //! What `run` was given: a folder with a scenario, a folder to watch, or a repository to poll.
 
-use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::anyhow;
 
+use crate::adapters::flux::FluxRepository;
 use crate::adapters::git::{
-    Beside, Earlier, FetchLimits, GitRepository, RemoteSettings, WatchedFolder, folder_below, redacted,
+    Beside, Earlier, FetchLimits, Followed, GitRepository, RemoteSettings, WatchedFolder, folder_below, redacted,
 };
 use crate::api::scenario;
 use crate::api::source::SourceFile;
@@ -16,10 +16,9 @@ use crate::cli::exit::Failure;
 use crate::cli::settings;
 use crate::cli::signing::Signing;
 use crate::core::catalog::regions::Region;
-use crate::core::plan::Revision;
-use crate::ports::{PortError, PortErrorKind, Repository, RevisionContent, Unsigned};
+use crate::ports::{PortError, PortErrorKind, Repository};
 
-use super::flux::{self, FluxRepository};
+use super::flux;
 use super::guard::Guard;
 
 /// What was named.
@@ -111,15 +110,8 @@ fn remote(url: &str, arguments: &RunArguments, earlier: Option<Earlier>) -> Resu
     Ok(Follow::Remote(Box::new(repository), guard))
 }
 
-/// A repository whose first revision was read already, to learn the region from it. Nobody waits for what comes later.
-pub struct Followed {
-    first: VecDeque<RevisionContent>,
-    later: Beside,
-    guard: Option<Box<Guard>>,
-}
-
 /// Reads the first revision. What can not be read at the start is an error; later it would be tried again.
-pub async fn first_look(follow: Follow, arguments: &RunArguments) -> Result<(Followed, Region), Failure> {
+pub async fn first_look(follow: Follow, arguments: &RunArguments) -> Result<(Followed<Guard>, Region), Failure> {
     let mut guard = None;
     let (content, later) = match follow {
         Follow::Watched(mut folder) => (folder.poll().await.map_err(unreadable)?, Beside::start(*folder)),
@@ -141,7 +133,7 @@ pub async fn first_look(follow: Follow, arguments: &RunArguments) -> Result<(Fol
         (Some(content), Some(guard)) => guard.first(content).await?,
         (content, _) => content.into_iter().collect(),
     };
-    Ok((Followed { first: first.into(), later, guard }, region))
+    Ok((Followed::new(first, later, guard.map(|guard| *guard)), region))
 }
 
 fn unreadable(error: PortError) -> Failure {
@@ -154,32 +146,6 @@ fn unreadable(error: PortError) -> Failure {
         }
     };
     Failure::failed(error).with_hint(hint)
-}
-
-impl Repository for Followed {
-    async fn poll(&mut self) -> Result<Option<RevisionContent>, PortError> {
-        if let Some(first) = self.first.pop_front() {
-            return Ok(Some(first));
-        }
-        self.later.poll().await
-    }
-
-    async fn changed(&mut self) {
-        if self.first.is_empty() {
-            self.later.changed().await;
-        }
-    }
-
-    fn is_asking(&self) -> bool {
-        !self.first.is_empty() || self.later.is_asking()
-    }
-
-    async fn unsigned(&mut self, revision: &Revision, in_force: Option<&Revision>) -> Result<Vec<Unsigned>, PortError> {
-        match &mut self.guard {
-            Some(guard) => guard.unsigned(revision, in_force).await,
-            None => Ok(Vec::new()),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -80,7 +80,7 @@ fn leaving<'v>(
 ) -> Leaving<'v> {
     let Evictable { pod, claim, permission } = *evictable;
     let because = claim.condition(conditions::DISRUPTION_REASON);
-    let saves_money = of_claims::reason(ReasonCode::Underutilized);
+    let saves_money = ReasonCode::Underutilized.word();
     let named = destinations.get(pod.key().as_str());
     let destination = match named.and_then(|name| open_node(view, name)) {
         _ if is_in_a_hurry(claim, now) || !must_move(pod) => Destination::None,

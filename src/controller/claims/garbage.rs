@@ -58,7 +58,7 @@ struct Held {
 }
 
 /// What is needed to judge what was found.
-pub struct Found<'a, K, E> {
+pub struct GarbageContext<'a, K, E> {
     pub cluster: &'a K,
     pub cloud: &'a E,
     pub view: &'a View<'a>,
@@ -72,7 +72,7 @@ impl Garbage {
     /// Looks once. `true` when an object was written.
     pub async fn collect<K: Cluster, E: Cloud>(
         &mut self,
-        found: &Found<'_, K, E>,
+        found: &GarbageContext<'_, K, E>,
         journal: &mut Journal,
     ) -> Result<bool, PortError> {
         let now = found.now;
@@ -131,7 +131,7 @@ impl Garbage {
 
     async fn look_at_instances<K: Cluster, E: Cloud>(
         &mut self,
-        found: &Found<'_, K, E>,
+        found: &GarbageContext<'_, K, E>,
         instances: &[Instance],
         most: usize,
         journal: &mut Journal,
@@ -182,7 +182,7 @@ impl Garbage {
 
     async fn look_at_claims<K: Cluster, E: Cloud>(
         &mut self,
-        found: &Found<'_, K, E>,
+        found: &GarbageContext<'_, K, E>,
         instances: &[Instance],
         most: usize,
         journal: &mut Journal,
@@ -258,7 +258,7 @@ async fn has_pods<K: Cluster>(cluster: &K, node: Option<&Node>, now: Timestamp) 
     Ok(drain::next(&pods.iter().collect::<Vec<&Pod>>(), None, now).waiting > 0)
 }
 
-async fn is_ready_now<K: Cluster, E>(found: &Found<'_, K, E>, claim: &NodeClaim) -> Result<bool, PortError> {
+async fn is_ready_now<K: Cluster, E>(found: &GarbageContext<'_, K, E>, claim: &NodeClaim) -> Result<bool, PortError> {
     let nodes = found.cluster.nodes_now().await?;
     let node = nodes.iter().find(|node| id_of(node).is_some() && id_of(node) == provider_id(claim));
     Ok(node.is_some_and(crate::core::lifecycle::is_ready))

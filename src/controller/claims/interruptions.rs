@@ -47,7 +47,7 @@ async fn note<K: Cluster>(
     let event = || Event::Interrupted {
         node_claim: name_of(claim).to_owned(),
         node: claim.status.as_ref().and_then(|status| status.node_name.clone()).unwrap_or_default(),
-        reason: interruption.kind.reason(),
+        kind: interruption.kind,
         message: interruption.message(),
         ends: interruption.ends_instances(),
     };

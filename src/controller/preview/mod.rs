@@ -160,7 +160,8 @@ pub fn planned(proposal: &Proposal<'_>, subject: Subject, on: &Surroundings<'_>)
         _ => PreviewVerdict::Changes,
     };
     let mut headline = render::headline(&plan, base.as_ref());
-    if let Some(sentence) = unplanned::sentence(&changed, &plan) {
+    let settled = proposal.merged.definitions.beside(on.snapshot).open;
+    if let Some(sentence) = unplanned::sentence(&changed, &plan, &settled, &on.hidden) {
         headline = format!("{sentence}; {headline}");
     }
     if base.is_none() {

@@ -51,6 +51,7 @@ pub struct Candidate {
     pub held_by_disk: BTreeSet<usize>,
     /// Positions of the pods of CapacityBuffers whose room is here.
     pub buffer_pods: Vec<usize>,
+    /// The reference's number (`cost::of_pods`): 1 for the node, and for each pod 0 to 10.
     pub disruption_cost: f64,
     /// Billionths of a dollar that moving its pods is taken to cost.
     pub move_nanodollars: i64,

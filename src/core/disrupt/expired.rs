@@ -12,8 +12,12 @@ use super::{Pass, rehome};
 /// So many nodes at most stand or fall together.
 const TOGETHER_MAX: usize = 16;
 
+pub(super) fn look(pass: &mut Pass<'_, '_>, engine: &mut Engine<'_, '_>, candidates: &[Candidate]) {
+    pass.replace_expired(engine, candidates);
+}
+
 impl Pass<'_, '_> {
-    pub(super) fn replace_expired(&mut self, engine: &mut Engine<'_, '_>, candidates: &[Candidate]) {
+    fn replace_expired(&mut self, engine: &mut Engine<'_, '_>, candidates: &[Candidate]) {
         for (cause, alike) in self.expired_alike(candidates) {
             for together in alike.chunks(TOGETHER_MAX) {
                 if !self.replace_together(engine, together, &cause) {

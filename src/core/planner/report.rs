@@ -20,7 +20,7 @@ use crate::core::plan::{
     NodeCounts, Note, NoteCode, Pending, PendingReason, Reason, ReasonCode, Step, StepKind, Summary, Unlimited, change,
 };
 use crate::core::provision::advice::Adviser;
-use crate::core::provision::bound::{Open, lower_bound};
+use crate::core::provision::bound::{OpenNode, lower_bound};
 use crate::core::provision::cheapest::market::Counted;
 use crate::core::provision::explain::{amount, explain, why_not_existing};
 use crate::core::provision::passing::passes;
@@ -187,7 +187,7 @@ pub fn bounds(
     disruption: &Disruption,
 ) -> Option<Bounds> {
     let removed: BTreeSet<HostIndex> = going(disruption).map(|going| going.host).collect();
-    let open: Vec<Open> = disruption.open.iter().filter(|open| !removed.contains(&open.host)).cloned().collect();
+    let open: Vec<OpenNode> = disruption.open.iter().filter(|open| !removed.contains(&open.host)).cloned().collect();
     let open_or_removed: BTreeSet<HostIndex> =
         removed.iter().copied().chain(open.iter().map(|open| open.host)).collect();
     let stays =
@@ -232,7 +232,7 @@ pub fn bounds(
 }
 
 /// What a node that is bought or kept for its price costs beside its instance at least.
-fn beside_at_least(problem: &Problem<'_>, open: &[Open]) -> Option<HourlyPrice> {
+fn beside_at_least(problem: &Problem<'_>, open: &[OpenNode]) -> Option<HourlyPrice> {
     let of_new = problem.templates.iter().map(|template| template.cost_beside);
     of_new.chain(open.iter().map(|open| problem.nodes[open.host].cost_beside)).min()
 }
@@ -241,12 +241,9 @@ fn beside_at_least(problem: &Problem<'_>, open: &[Open]) -> Option<HourlyPrice> 
 pub fn unlimited(steps: &[Step], budgets: &Ledger) -> Vec<Unlimited> {
     let going = steps.iter().filter(|step| step.kind == StepKind::Remove && !step.mode.waits_for_nothing());
     let unlimited = going.filter_map(|step| {
-        let reason = match step.reason.code {
-            ReasonCode::Empty => DisruptionReason::Empty,
-            ReasonCode::Underutilized => DisruptionReason::Underutilized,
-            ReasonCode::Drifted => DisruptionReason::Drifted,
-            _ => return None,
-        };
+        // A pool that left the definitions has no budgets to think of any more.
+        let reason: DisruptionReason =
+            step.reason.code.budget().filter(|_| step.reason.code != ReasonCode::NodePoolRemoved)?;
         let is_unlimited = budgets.allowance(&step.node_pool, reason) == Allowance::default();
         is_unlimited.then(|| Unlimited { node_pool: step.node_pool.clone(), reason: format!("{reason:?}") })
     });
