@@ -111,8 +111,10 @@ pub fn take_off(engine: &mut Engine<'_, '_>, candidates: &[&Candidate]) -> Deman
                 engine.remove_pod(class, candidate.host);
             }
         }
-        // They are gone, and come back nowhere.
-        for class in candidate.held_by_disk.iter().filter_map(|pod| engine.problem.class_of_pod[*pod]) {
+        // They are gone with the node, and nothing comes in their place yet, or ever.
+        for class in
+            candidate.held_by_disk.union(&candidate.staying).filter_map(|pod| engine.problem.class_of_pod[*pod])
+        {
             engine.remove_pod(class, candidate.host);
         }
         engine.close(candidate.host);

@@ -4,7 +4,10 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
+
 use crate::api::keys;
+use crate::core::lifecycle::do_not_disrupt::stays_for_long;
 use crate::core::model::IndexVec;
 use crate::core::scheduler::vectors::{CPU_DIMENSION, MEMORY_DIMENSION};
 use crate::core::scheduler::{ClassIndex, Problem};
@@ -32,7 +35,7 @@ pub struct Backlog {
 
 impl Backlog {
     /// O(pods log pods).
-    pub fn new(problem: &Problem<'_>) -> Self {
+    pub fn new(problem: &Problem<'_>, now: Timestamp) -> Self {
         let mut backlog = Self::default();
         let nominated: BTreeMap<usize, &Machine<'_>> = problem
             .nodes
@@ -64,12 +67,23 @@ impl Backlog {
                 waiting.push(position);
             }
         }
+        let expected: BTreeSet<&str> = problem
+            .machines
+            .iter()
+            .filter_map(|machine| machine.claim)
+            .flat_map(|claim| claim.listed(keys::PODS))
+            .collect();
         for node in problem.nodes.iter().filter(|node| node.being_removed) {
+            let claim = problem.machines[node.machine].claim;
             for (pod, _) in node.pods.iter().filter(|(pod, _)| is_reschedulable(&problem.snapshot.pods[*pod])) {
                 if let Some(disk) = problem.disks.get(pod).filter(|disk| disk.holds_pod) {
                     let node = problem.machines[node.machine].name.to_owned();
                     let obstacle = PodObstacle::DiskOfRemovedNode { volume: disk.volume.clone(), node };
                     backlog.not_schedulable.push((*pod, obstacle));
+                    continue;
+                }
+                let running = &problem.snapshot.pods[*pod];
+                if stays_for_long(running, claim, now) && !expected.contains(running.key().as_str()) {
                     continue;
                 }
                 waiting.push(*pod);
