@@ -9,10 +9,10 @@ use crate::api::node_claim::NodeClaim;
 use crate::api::settings::Packing;
 use crate::core::inputs::Inputs;
 use crate::core::model::{HourlyPrice, IndexVec};
-use crate::core::provision::cheapest::greedy::Markets;
+use crate::core::provision::cheapest::greedy::{self, Markets};
 use crate::core::provision::cheapest::improve::Pools;
 use crate::core::provision::cheapest::{WorkBudget, improve};
-use crate::core::provision::choice::LaunchLists;
+use crate::core::provision::choice::{LaunchLists, cost_of_open};
 use crate::core::provision::explain::explain;
 use crate::core::provision::{Provisioning, Purchase};
 use crate::core::scheduler::Demand;
@@ -99,6 +99,24 @@ pub fn move_to_existing(
 pub fn move_without_preferences(engine: &mut Engine<'_, '_>, demand: &mut Demand, allowed: &dyn Fn(HostIndex) -> bool) {
     let filling: FixedBitSet = engine.existing_hosts().filter(|host| allowed(*host)).map(usize::from).collect();
     place_on(engine, demand, &mut Rooms { filling, gives_up: true, ..Rooms::default() });
+}
+
+/// Whether nodes that are on their way, or bought by now, have room for all of the demand as they are: of those, what they cost does not
+/// change. What finds a place is placed.
+pub fn fits_on_its_way(
+    engine: &mut Engine<'_, '_>,
+    demand: &mut Demand,
+    is_coming: &dyn Fn(HostIndex) -> bool,
+) -> bool {
+    move_without_preferences(engine, demand, is_coming);
+    let problem = engine.problem;
+    let cost = cost_of_open(engine);
+    let levels = demand.keys().map(|class| problem.classes[*class].variants.len()).max().unwrap_or(0);
+    for level in 0..levels {
+        let variant_of = |class: ClassIndex| problem.classes[class].variants.get(level).copied();
+        greedy::use_those_open(engine, problem.nodes.end(), demand, variant_of);
+    }
+    demand.is_empty() && cost_of_open(engine) == cost
 }
 
 /// Takes the pods off nodes, which take no pods any more; how many of each class.
