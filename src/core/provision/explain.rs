@@ -141,12 +141,25 @@ fn definition(
 /// Why the nodes that exist do not take one more pod of the class: the reason that most of them give.
 pub fn why_not_existing(engine: &Engine<'_, '_>, class: ClassIndex) -> String {
     let Some(variant) = engine.problem.classes[class].variants.first().copied() else { return String::new() };
+    if let Some(key) = spread_that_kept_away(engine, class, variant) {
+        return format!("nodes with room would have been against the topology spread over {key}");
+    }
     let mut counts: BTreeMap<Refusal, usize> = BTreeMap::new();
     for (_, refusal) in refusals_of_existing(engine, class, variant) {
         *counts.entry(refusal.kind()).or_default() += 1;
     }
     let texts = counts.iter().map(|(kind, count)| (*count, std::cmp::Reverse(in_short(kind))));
     texts.max().map_or_else(|| "there is no node".to_owned(), |(_, std::cmp::Reverse(text))| text)
+}
+
+/// The label of a spread of the class, where nodes that exist would take one more of it by now: they had room before, too, and only with
+/// the nodes that are bought the spread lets it in there.
+fn spread_that_kept_away<'p>(engine: &Engine<'p, '_>, class: ClassIndex, variant: VariantIndex) -> Option<&'p str> {
+    let problem = engine.problem;
+    let mut spreads = problem.classes[class].spreads.iter();
+    let key = spreads.next().map(|group| problem.domains.name(problem.groups[*group].key))?;
+    let takes = |host: &HostIndex| !engine.is_closed(*host) && engine.fits_existing(class, variant, *host);
+    engine.existing_hosts().any(|host| takes(&host)).then_some(key)
 }
 
 fn refusals_of_existing<'e>(
