@@ -43,7 +43,7 @@ pub enum Answer {
         /// Nearest pool first.
         reasons: Vec<PendingReason>,
         existing_nodes: Vec<ExistingNodes>,
-        /// The fewest changes that let it in; tried. Empty: none was found.
+        /// The fewest changes that let it, or one that is alike, in; tried. Empty: none was found.
         changes: Vec<Change>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         smallest_change: Option<String>,
@@ -100,7 +100,7 @@ fn answer(
     let (problem, pod) = (engine.problem, &inputs.snapshot.pods[position]);
     let unplaced = provisioning.unplaced.iter().find(|(_, pods)| pods.contains(&position));
     if let Some((class, pods)) = unplaced {
-        return pending(engine, inputs, provisioning, *class, pods.len(), position);
+        return pending(engine, inputs, provisioning, *class, pods);
     }
     if let Some((_, obstacle)) = provisioning.backlog.not_schedulable.iter().find(|(pod, ..)| *pod == position) {
         let reasons = vec![PendingReason::new("", obstacle.code(), obstacle.to_string())];
@@ -139,16 +139,15 @@ fn pending(
     inputs: &Inputs<'_>,
     provisioning: &Provisioning,
     class: ClassIndex,
-    alike: usize,
-    position: usize,
+    alike: &[usize],
 ) -> Answer {
     let waiting = provisioning.backlog.waiting.values().map(Vec::len).sum();
     // What passes by itself needs no change.
     let mut adviser = (!passes(engine, class)).then(|| Adviser::for_one_pod(engine, inputs, waiting));
-    let advised = adviser.as_mut().and_then(|adviser| adviser.advise(engine, class, &[position]));
+    let advised = adviser.as_mut().and_then(|adviser| adviser.advise(engine, class, alike));
     let changes = advised.unwrap_or_default();
     Answer::Pending {
-        alike,
+        alike: alike.len(),
         reasons: explain(engine, class, inputs.places),
         existing_nodes: existing_nodes(engine, class),
         smallest_change: (!changes.is_empty()).then(|| change::text(&changes)),
