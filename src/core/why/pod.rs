@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::core::inputs::Inputs;
+use crate::core::lifecycle::waits_for;
 use crate::core::model::resources::{CPU, MEMORY};
 use crate::core::model::{HourlyPrice, Resources};
 use crate::core::plan::{Alternative, Change, PendingReason, Plan, Step, StepKind, change};
@@ -18,6 +19,7 @@ use crate::core::provision::passing::passes;
 use crate::core::provision::{self, Provisioning, provision};
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
 use crate::core::snapshot::Pod;
+use crate::core::snapshot::nodes::Machine;
 
 use super::{Fate, NodeDetails, considered, fate, node_of_machine, node_of_step, planned};
 
@@ -60,7 +62,12 @@ pub enum Answer {
         considered: Vec<Alternative>,
     },
     /// It waits, and there is room for it.
-    PlacedOnExistingNode { node: NodeDetails },
+    PlacedOnExistingNode {
+        node: NodeDetails,
+        /// Why the node has not initialized yet, where it has not: till then the pod waits.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        waits_for: Option<String>,
+    },
     /// It runs.
     Running {
         node: NodeDetails,
@@ -178,9 +185,18 @@ fn placed(inputs: &Inputs<'_>, problem: &Problem<'_>, plan: &Plan, pod: &str, re
     }
     let node = plan.placements.iter().find(|placement| placement.pod == pod).map(|placement| &placement.node);
     match node.and_then(|node| problem.machines.position(|machine| machine.name == node)) {
-        Some(host) => Answer::PlacedOnExistingNode { node: node_of_machine(inputs, problem, host) },
+        Some(host) => Answer::PlacedOnExistingNode {
+            node: node_of_machine(inputs, problem, host),
+            waits_for: waited_for(&problem.machines[host]),
+        },
         None => Answer::NotPlanned { because: "nothing is planned for it".to_owned() },
     }
+}
+
+/// Why a node has not initialized yet, as the plan says it of nodes that stay.
+fn waited_for(machine: &Machine<'_>) -> Option<String> {
+    let claim = machine.claim.filter(|_| !machine.is_initialized())?;
+    waits_for(claim, machine.node)
 }
 
 fn running(inputs: &Inputs<'_>, problem: &Problem<'_>, plan: &Plan, host: HostIndex, pod: &str) -> Answer {
