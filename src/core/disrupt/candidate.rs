@@ -401,5 +401,8 @@ fn obstacle_of_pods(
         return Some(HoldingPod::DoNotDisrupt { pod: pod.key(), until });
     }
     // Of a DaemonSet too: a drain evicts whatever does not tolerate it.
-    running.filter(|pod| is_evicted(pod)).find_map(|pod| budgets.obstacle(pod)).map(HoldingPod::Eviction)
+    let evicted = running.filter(|pod| is_evicted(pod));
+    let obstacles = evicted.filter_map(|pod| Some((budgets.lets_go_anyway(pod), budgets.obstacle(pod)?)));
+    // The reference holds the node for pods that the eviction API would let go, too; but what holds in truth is named first.
+    obstacles.min_by_key(|(lets_go, _)| *lets_go).map(|(_, obstacle)| HoldingPod::Eviction(obstacle))
 }
