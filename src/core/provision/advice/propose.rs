@@ -15,6 +15,7 @@ use crate::core::scheduler::topology::GroupKind;
 use crate::core::scheduler::volumes::NODE_NAME;
 use crate::core::scheduler::{ClassIndex, Engine, Refusal};
 
+const GIBIBYTE: i64 = 1 << 30;
 /// EC2 makes none larger.
 const VOLUME_BYTES_MAX: i64 = 64 << 40;
 /// Each comes closer by most of what was missing.
@@ -159,28 +160,47 @@ fn larger_disk(engine: &Engine<'_, '_>, pool: &str, short: &Short<'_>, inputs: C
     }
     let first = types.clone().next()?;
     let now = on_a_node(first, &class.spec);
-    let mut size = bytes;
-    for _ in 0..ENLARGEMENTS_MAX {
+    let enlarged = |size: i64| Change::EnlargeVolume {
+        node_class: node_class.clone(),
+        device: device.clone(),
+        from: format_amount(EPHEMERAL_STORAGE, bytes),
+        to: at_least(EPHEMERAL_STORAGE, size),
+    };
+    let missing = |size: i64| {
         let mut larger = class.clone();
-        let change = Change::EnlargeVolume {
-            node_class: node_class.clone(),
-            device: device.clone(),
-            from: format_amount(EPHEMERAL_STORAGE, bytes),
-            to: at_least(EPHEMERAL_STORAGE, size),
-        };
-        change.apply_to_node_class(&mut larger);
-        let missing = short.requested - short.available - (on_a_node(first, &larger.spec) - now);
-        if missing <= 0 {
-            return (size <= VOLUME_BYTES_MAX).then_some(change);
+        enlarged(size).apply_to_node_class(&mut larger);
+        short.requested - short.available - (on_a_node(first, &larger.spec) - now)
+    };
+    let (mut too_small, mut size) = (bytes, bytes);
+    for _ in 0..ENLARGEMENTS_MAX {
+        let left = missing(size);
+        if left <= 0 {
+            let least = least_size(too_small, size, |size| missing(size) <= 0);
+            return (least <= VOLUME_BYTES_MAX).then(|| enlarged(least));
         }
         // A part of it is kept back for the kubelet to notice in time that the disk is full.
-        size = size.saturating_add(missing / 9 * 10).saturating_add(1 << 30);
+        size = size.saturating_add(left / 9 * 10).saturating_add(GIBIBYTE);
+        too_small = size;
     }
     None
 }
 
 /// Of what EC2 sells nothing can be made up: those are resources that an agent on the node offers, and huge pages.
 fn overlay(pool: &str, short: &Short<'_>, inputs: Changed<'_, '_>) -> Option<Change> {
+/// The least size in whole GiB that is enough, of those above one that is too small, up to one that is enough. O(log of them).
+fn least_size(too_small: i64, enough: i64, is_enough: impl Fn(i64) -> bool) -> i64 {
+    let (mut below, mut least) = (too_small / GIBIBYTE, enough.saturating_add(GIBIBYTE - 1) / GIBIBYTE);
+    while least - below > 1 {
+        let middle = below + (least - below) / 2;
+        if is_enough(middle * GIBIBYTE) {
+            least = middle;
+        } else {
+            below = middle;
+        }
+    }
+    least * GIBIBYTE
+}
+
     let resource = short.resource;
     let is_sold = OF_INSTANCES.iter().any(|prefix| resource.starts_with(prefix))
         || inputs.now.catalog.instance_types.iter().any(|it| it.capacity.get(resource) > 0);
@@ -273,3 +293,12 @@ mod tests {
         assert_eq!((at_least(CPU, 13_100), at_least(MEMORY, 14_162 << 20)), ("14".into(), "14Gi".into()));
     }
 }
+    #[test]
+    fn no_volume_is_larger_than_it_has_to_be() {
+        for needed in 101..=120 {
+            let least = least_size(100 * GIBIBYTE, 120 * GIBIBYTE, |size| size >= needed * GIBIBYTE);
+            assert_eq!(least, needed * GIBIBYTE);
+        }
+        assert_eq!(least_size(100 * GIBIBYTE, 101 * GIBIBYTE + 1, |_| true), 101 * GIBIBYTE);
+    }
+
