@@ -20,6 +20,8 @@ const GIBIBYTE: i64 = 1 << 30;
 const VOLUME_BYTES_MAX: i64 = 64 << 40;
 /// Each comes closer by most of what was missing.
 const ENLARGEMENTS_MAX: usize = 12;
+/// What pods ask for a device of a DeviceClass by, where that has no other name for it.
+const DEVICE_CLASS_PREFIX: &str = "deviceclass.resource.kubernetes.io/";
 /// Resources of devices that instance types have or have not.
 const OF_INSTANCES: [&str; 5] = ["nvidia.com/", "amd.com/", "aws.amazon.com/", "habana.ai/", "vpc.amazonaws.com/"];
 
@@ -178,15 +180,13 @@ fn larger_disk(engine: &Engine<'_, '_>, pool: &str, short: &Short<'_>, inputs: C
             let least = least_size(too_small, size, |size| missing(size) <= 0);
             return (least <= VOLUME_BYTES_MAX).then(|| enlarged(least));
         }
+        too_small = size;
         // A part of it is kept back for the kubelet to notice in time that the disk is full.
         size = size.saturating_add(left / 9 * 10).saturating_add(GIBIBYTE);
-        too_small = size;
     }
     None
 }
 
-/// Of what EC2 sells nothing can be made up: those are resources that an agent on the node offers, and huge pages.
-fn overlay(pool: &str, short: &Short<'_>, inputs: Changed<'_, '_>) -> Option<Change> {
 /// The least size in whole GiB that is enough, of those above one that is too small, up to one that is enough. O(log of them).
 fn least_size(too_small: i64, enough: i64, is_enough: impl Fn(i64) -> bool) -> i64 {
     let (mut below, mut least) = (too_small / GIBIBYTE, enough.saturating_add(GIBIBYTE - 1) / GIBIBYTE);
@@ -201,6 +201,8 @@ fn least_size(too_small: i64, enough: i64, is_enough: impl Fn(i64) -> bool) -> i
     least * GIBIBYTE
 }
 
+/// Of what EC2 sells nothing can be made up: those are resources that an agent on the node offers, and huge pages.
+fn overlay(pool: &str, short: &Short<'_>, inputs: Changed<'_, '_>) -> Option<Change> {
     let resource = short.resource;
     let is_sold = OF_INSTANCES.iter().any(|prefix| resource.starts_with(prefix))
         || inputs.now.catalog.instance_types.iter().any(|it| it.capacity.get(resource) > 0);
@@ -212,8 +214,18 @@ fn least_size(too_small: i64, enough: i64, is_enough: impl Fn(i64) -> bool) -> i
     let name = change.overlay()?.metadata.name;
     let is_there = inputs.now.node_overlays.iter().chain(&inputs.now.snapshot.node_overlays);
     let is_there = is_there.into_iter().any(|overlay| overlay.metadata.name == name);
-    let may = inputs.now.policy.feature_gates.node_overlay && !is_sold && !is_there;
+    let may = inputs.now.policy.feature_gates.node_overlay && !is_sold && !is_there && !is_of_driver(resource, inputs);
     (may && short.available == 0).then_some(change)
+}
+
+/// Whether a DeviceClass stands behind the resource: its driver makes devices of it, and no node has an amount of it in its status.
+fn is_of_driver(resource: &str, inputs: Changed<'_, '_>) -> bool {
+    let mut classes = inputs.before.snapshot.device_classes.iter();
+    let by_name = resource.strip_prefix(DEVICE_CLASS_PREFIX);
+    classes.any(|class| {
+        class.spec.extended_resource_name.as_deref() == Some(resource)
+            || by_name.is_some_and(|name| class.metadata.name.as_deref() == Some(name))
+    })
 }
 
 /// Whether a template may set this label: not one that the controller sets or that instance types have.
@@ -283,6 +295,15 @@ mod tests {
     use crate::core::model::Resources;
 
     #[test]
+    fn no_volume_is_larger_than_it_has_to_be() {
+        for needed in 101..=120 {
+            let least = least_size(100 * GIBIBYTE, 120 * GIBIBYTE, |size| size >= needed * GIBIBYTE);
+            assert_eq!(least, needed * GIBIBYTE);
+        }
+        assert_eq!(least_size(100 * GIBIBYTE, 101 * GIBIBYTE + 1, |_| true), 101 * GIBIBYTE);
+    }
+
+    #[test]
     fn what_is_shown_is_never_more_than_there_is_nor_less_than_is_needed() {
         for (resource, bytes) in [(MEMORY, 14_162 << 20), (MEMORY, 999 << 20), (MEMORY, 77), (CPU, 7_910), ("gpu", 4)] {
             let parsed = |text: &str| Resources::amount(resource, text.parse().unwrap());
@@ -293,12 +314,3 @@ mod tests {
         assert_eq!((at_least(CPU, 13_100), at_least(MEMORY, 14_162 << 20)), ("14".into(), "14Gi".into()));
     }
 }
-    #[test]
-    fn no_volume_is_larger_than_it_has_to_be() {
-        for needed in 101..=120 {
-            let least = least_size(100 * GIBIBYTE, 120 * GIBIBYTE, |size| size >= needed * GIBIBYTE);
-            assert_eq!(least, needed * GIBIBYTE);
-        }
-        assert_eq!(least_size(100 * GIBIBYTE, 101 * GIBIBYTE + 1, |_| true), 101 * GIBIBYTE);
-    }
-
