@@ -9,6 +9,7 @@ use crate::api::node_claim::NodeClaim;
 use crate::core::snapshot::Pod;
 
 use super::drain::{deleted_at, is_evicted};
+use super::interruption::INTERRUPTED;
 use super::termination;
 
 /// So long before a pod leaves its next place is looked for: a node takes some minutes to come up.
@@ -58,6 +59,10 @@ pub fn stays_for_long(pod: &Pod, claim: Option<&NodeClaim>, now: Timestamp) -> b
         Protection::Lasting => Timestamp::MAX,
         Protection::Until(end) => end,
     };
+    // Its instance ends whatever anybody asks for.
+    if claim.is_some_and(|claim| claim.is_true(INTERRUPTED)) {
+        return false;
+    }
     let deadline = claim.and_then(|claim| termination::deadline_if_deleted(claim, now));
     let leaves = deadline.map_or(annotated, |deadline| annotated.min(deleted_at(pod, deadline)));
     let soon = now.saturating_add(LOOKED_FOR_BEFORE).unwrap_or(Timestamp::MAX);

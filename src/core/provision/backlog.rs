@@ -67,12 +67,7 @@ impl Backlog {
                 waiting.push(position);
             }
         }
-        let expected: BTreeSet<&str> = problem
-            .machines
-            .iter()
-            .filter_map(|machine| machine.claim)
-            .flat_map(|claim| claim.listed(keys::PODS))
-            .collect();
+        let has_place = pods_with_place(problem);
         for node in problem.nodes.iter().filter(|node| node.being_removed) {
             let claim = problem.machines[node.machine].claim;
             for (pod, _) in node.pods.iter().filter(|(pod, _)| is_reschedulable(&problem.snapshot.pods[*pod])) {
@@ -83,7 +78,7 @@ impl Backlog {
                     continue;
                 }
                 let running = &problem.snapshot.pods[*pod];
-                if stays_for_long(running, claim, now) && !expected.contains(running.key().as_str()) {
+                if stays_for_long(running, claim, now) && !has_place.contains(running.key().as_str()) {
                     continue;
                 }
                 waiting.push(*pod);
@@ -189,6 +184,16 @@ impl Backlog {
         let runs = pods.chunk_by(|one, two| one.2 == two.2);
         runs.filter_map(|run| Some((run.first()?.2, run.len()))).collect()
     }
+}
+
+/// Pods that a node was created for, or that the plan which removes theirs has a place for.
+fn pods_with_place<'a>(problem: &Problem<'a>) -> BTreeSet<&'a str> {
+    let claims = problem.machines.iter().filter_map(|machine| Some((machine.is_being_removed(), machine.claim?)));
+    let pods = claims.flat_map(|(goes, claim)| {
+        let bought_for = claim.listed(keys::PODS).filter(move |_| !goes);
+        bought_for.chain(claim.listed(keys::DESTINATIONS).filter_map(|entry| Some(entry.split_once('=')?.0)))
+    });
+    pods.collect()
 }
 
 /// CPU, then memory.

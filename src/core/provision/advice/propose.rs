@@ -4,14 +4,17 @@ use std::collections::BTreeSet;
 
 use crate::api::ec2_node_class::{EC2NodeClass, EC2NodeClassSpec, InstanceStorePolicy};
 use crate::api::keys;
+use crate::api::node_pool::Operator;
 use crate::core::catalog::{InstanceType, for_node_class, volume_of_pods};
 use crate::core::inputs::Inputs;
 use crate::core::model::requirements::{is_restricted, is_well_known};
 use crate::core::model::resources::{CPU, EPHEMERAL_STORAGE, MEMORY, PODS, format_amount, is_in_bytes};
 use crate::core::plan::change::Change;
-use crate::core::provision::explain::{amount, restricting, sides, values, zones_of_volumes};
+use crate::core::provision::explain::{Sides, amount, restricting, sides, values, zones_of_volumes};
+use crate::core::scheduler::offerings::TypeEntry;
 use crate::core::scheduler::quota::Scope;
 use crate::core::scheduler::topology::GroupKind;
+use crate::core::scheduler::vectors;
 use crate::core::scheduler::volumes::NODE_NAME;
 use crate::core::scheduler::{ClassIndex, Engine, Refusal};
 
@@ -255,9 +258,40 @@ fn wider_pool(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, key: &str)
             let (own, requirement) = restricting(&sides, key)?;
             // A pool that says what it is called can not say otherwise.
             let is_own_name = own == keys::NODE_POOL || values(requirement).is_empty();
-            (!is_own_name).then(|| Change::DropRequirement { node_pool, key: own.to_owned() })
+            let own = own.to_owned();
+            (!is_own_name).then(|| match value_to_offer(engine, class, &sides, key, &own) {
+                Some(value) => Change::OfferValues { node_pool, key: own, values: vec![value] },
+                None => Change::DropRequirement { node_pool, key: own },
+            })
         }
     }
+}
+
+/// The value of a label that the pool restricts, with which it would have what is asked for, of the cheapest type that has room: without
+/// any requirement there it would buy for all other pods whatever is cheapest. `None` where the pool has no list of values.
+fn value_to_offer(
+    engine: &Engine<'_, '_>,
+    class: ClassIndex,
+    sides: &Sides<'_>,
+    key: &str,
+    restricted: &str,
+) -> Option<String> {
+    let entries = sides.pool.requirements.get(restricted)?.to_entries(restricted);
+    if !entries.iter().all(|entry| matches!(entry.operator, Operator::In | Operator::NotIn)) {
+        return None;
+    }
+    let offerings = &sides.pool.offerings;
+    let mut set = offerings.all();
+    offerings.restrict(&mut set, key, sides.asked);
+    for (own, requirement) in sides.pool.requirements.iter().filter(|(own, _)| *own != restricted) {
+        if offerings.defines(own) {
+            offerings.restrict(&mut set, own, requirement);
+        }
+    }
+    let request = &engine.problem.classes[class].request;
+    let has_room = |entry: &&TypeEntry| vectors::shortage(request, &entry.allocatable).is_none();
+    let fitting = offerings.offered(&set).map(|(_, entry)| entry).find(has_room)?;
+    fitting.requirements.get(restricted)?.first().cloned()
 }
 
 /// Rounded up to what people write in limits: whole cores, whole GiB.
