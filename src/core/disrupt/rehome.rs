@@ -12,7 +12,7 @@ use crate::core::model::{HourlyPrice, IndexVec};
 use crate::core::provision::cheapest::greedy::{self, Markets};
 use crate::core::provision::cheapest::improve::Pools;
 use crate::core::provision::cheapest::{WorkBudget, improve};
-use crate::core::provision::choice::{LaunchLists, cost_of_open};
+use crate::core::provision::choice::{Choice, LaunchLists, choose};
 use crate::core::provision::explain::explain;
 use crate::core::provision::{Provisioning, Purchase};
 use crate::core::scheduler::Demand;
@@ -101,8 +101,8 @@ pub fn move_without_preferences(engine: &mut Engine<'_, '_>, demand: &mut Demand
     place_on(engine, demand, &mut Rooms { filling, gives_up: true, ..Rooms::default() });
 }
 
-/// Whether nodes that are on their way, or bought by now, have room for all of the demand as they are: of those, what they cost does not
-/// change. What finds a place is placed.
+/// Whether nodes that are on their way, or bought by now, have room for all of the demand as they are: none of those becomes another type,
+/// or goes to another zone. What finds a place is placed.
 pub fn fits_on_its_way(
     engine: &mut Engine<'_, '_>,
     demand: &mut Demand,
@@ -110,13 +110,19 @@ pub fn fits_on_its_way(
 ) -> bool {
     move_without_preferences(engine, demand, is_coming);
     let problem = engine.problem;
-    let cost = cost_of_open(engine);
+    let chosen = chosen(engine);
     let levels = demand.keys().map(|class| problem.classes[*class].variants.len()).max().unwrap_or(0);
     for level in 0..levels {
         let variant_of = |class: ClassIndex| problem.classes[class].variants.get(level).copied();
         greedy::use_those_open(engine, problem.nodes.end(), demand, variant_of);
     }
-    demand.is_empty() && cost_of_open(engine) == cost
+    demand.is_empty() && self::chosen(engine) == chosen
+}
+
+/// What the nodes that are bought by now become, in their order.
+fn chosen(engine: &Engine<'_, '_>) -> Vec<Option<Choice>> {
+    let open = engine.open_hosts().filter(|host| !engine.is_closed(*host));
+    open.map(|host| choose(engine, engine.open_node(host)?)).collect()
 }
 
 /// Takes the pods off nodes, which take no pods any more; how many of each class.
