@@ -323,7 +323,10 @@ fn describe_requirement(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, 
     let (problem, asked) = (engine.problem, values(sides.asked));
     match sides.offered {
         _ if key == NODE_NAME => format!("the pod asks for a node by its name: {asked}"),
-        _ if key == keys::NODE_POOL => {
+        _ if opts_out(&sides, key) => {
+            format!("the pod wants no node of any NodePool ({key} DoesNotExist): none is bought for it")
+        }
+        _ if key == keys::NODE_POOL && sides.asked.values().is_some() => {
             let pools = problem.templates.iter().map(|template| template.name.as_str());
             let meant = suggest::nearest(&asked, pools).filter(|pool| *pool != asked);
             let hint = meant.map(|pool| format!(" (did you mean {pool}?)")).unwrap_or_default();
@@ -354,6 +357,12 @@ fn describe_requirement(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, 
             None => format!("the pod wants {key} {asked}, which the catalog does not have{}", near(&sides, key)),
         },
     }
+}
+
+/// Whether the pod says that it is for nodes of others: those of managed node groups have none of these labels.
+pub fn opts_out(sides: &Sides<'_>, key: &str) -> bool {
+    let is_of_every_node = matches!(key, keys::NODE_POOL | keys::REGISTERED | keys::INITIALIZED);
+    is_of_every_node && sides.asked.allows_nothing() && sides.asked.allows_absence()
 }
 
 fn class_of<'p>(sides: &Sides<'p>) -> &'p str {

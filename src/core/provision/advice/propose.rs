@@ -10,7 +10,7 @@ use crate::core::inputs::Inputs;
 use crate::core::model::requirements::{is_restricted, is_well_known};
 use crate::core::model::resources::{CPU, EPHEMERAL_STORAGE, MEMORY, PODS, format_amount, is_in_bytes};
 use crate::core::plan::change::Change;
-use crate::core::provision::explain::{Sides, amount, restricting, sides, values, zones_of_volumes};
+use crate::core::provision::explain::{Sides, amount, opts_out, restricting, sides, values, zones_of_volumes};
 use crate::core::scheduler::offerings::TypeEntry;
 use crate::core::scheduler::quota::Scope;
 use crate::core::scheduler::topology::GroupKind;
@@ -23,6 +23,8 @@ const GIBIBYTE: i64 = 1 << 30;
 const VOLUME_BYTES_MAX: i64 = 64 << 40;
 /// Each comes closer by most of what was missing.
 const ENLARGEMENTS_MAX: usize = 12;
+/// Labels by which pods ask for nodes of managed node groups, or for those that somebody else makes.
+const OF_OTHER_NODES: [&str; 2] = ["eks.amazonaws.com/", "alpha.eksctl.io/"];
 /// What pods ask for a device of a DeviceClass by, where that has no other name for it.
 const DEVICE_CLASS_PREFIX: &str = "deviceclass.resource.kubernetes.io/";
 /// Resources of devices that instance types have or have not.
@@ -59,6 +61,8 @@ pub fn propose(
             }
         }
         Refusal::Taint(taint) => Some(Change::Tolerate { taint: taint.clone() }),
+        // What a pod must not run on it is not to be talked into.
+        Refusal::Requirement { key } if sides(engine, class, pool, key).is_some_and(|it| opts_out(&it, key)) => None,
         Refusal::Requirement { key } if side == Side::Pod => Some(Change::DropSelector { key: key.clone() }),
         Refusal::Requirement { key } => wider_pool(engine, class, pool, key),
         Refusal::Resource { name, requested, available } => {
@@ -237,7 +241,8 @@ fn may_be_label(key: &str, value: &str) -> bool {
     let inner = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
     let is_value =
         value.len() <= 63 && value.chars().all(inner) && edge(value.chars().next()) && edge(value.chars().next_back());
-    is_value && !is_restricted(key) && !is_well_known(key)
+    let is_of_others = OF_OTHER_NODES.iter().any(|prefix| key.starts_with(prefix));
+    is_value && !is_restricted(key) && !is_well_known(key) && !is_of_others
 }
 
 fn wider_pool(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, key: &str) -> Option<Change> {
