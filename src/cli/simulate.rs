@@ -344,6 +344,8 @@ fn simulation(
         // The fleet counts no pods of DaemonSets: most come and go with their nodes.
         pods_pending_end: tallied.pods_pending_end + waiting.map(|it| it.pods.len()).sum::<usize>(),
         lower_bound_price_per_hour_end: last.summary.lower_bound_price_per_hour,
+        // Of a plan that still does something it is not what there is.
+        costs_per_hour_end: last.summary.costs_per_hour.filter(|_| last.steps.is_empty()),
         ..tallied
     };
     let mut notes: Vec<Note> = read.notes.iter().chain(&read.head.content.notes).cloned().collect();

@@ -1,4 +1,5 @@
-//! Hears what EC2 announces: it is noted on the NodeClaims concerned, and the next plan replaces their nodes.
+//! Hears what EC2 announces, and sees which capacity blocks end: it is noted on the NodeClaims concerned, and the next plan replaces their
+//! nodes.
 
 use jiff::Timestamp;
 
@@ -32,6 +33,11 @@ pub async fn hear<K: Cluster, E: Cloud>(
             }
         }
         cloud.forget_message(&message.receipt).await?;
+    }
+    for claim in &view.snapshot.node_claims {
+        if let Some(ending) = Interruption::by_end_of_block(claim, &view.snapshot.node_classes, now) {
+            wrote |= note(cluster, &ending, claim, claims, now, journal).await?;
+        }
     }
     Ok(wrote)
 }

@@ -17,7 +17,8 @@ impl Pass<'_, '_> {
     fn replace_interrupted(&mut self, engine: &mut Engine<'_, '_>, candidates: &[Candidate]) {
         let announced = |candidate: &Candidate| {
             let claim = engine.problem.machines[candidate.host].claim?;
-            Some((interruption::cause(claim)?, interruption::of_claim(claim)?.reason.clone()))
+            let (reason, message) = interruption::announced(claim, self.inputs)?;
+            Some((interruption::cause(&reason, &message), reason))
         };
         let interrupted: Vec<(&Candidate, (Reason, String))> =
             candidates.iter().filter_map(|candidate| Some((candidate, announced(candidate)?))).collect();
