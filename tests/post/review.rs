@@ -42,7 +42,7 @@ impl Desk {
         let moment = world.last_id + 1;
         let of_actions = json!({
             "number": 7, "state": "open", "user": { "login": "author" }, "updated_at": format!("t{moment}"),
-            "head": { "sha": self.head, "ref": "change", "repo": { "id": 2 }, "repo_id": 2 },
+            "head": { "sha": self.head, "ref": "change", "repo": { "id": 2, "full_name": "author/fork" }, "repo_id": 2 },
             "base": { "ref": "main", "sha": "x", "repo": { "id": 1 }, "repo_id": 1 },
             "merged_at": null, "merge_commit_sha": null,
         });

@@ -90,7 +90,7 @@ impl Approvals {
         }
         rounds.forge().tell_edits(&mut comments, |comment| is_of_approvals(comment, rounds.name())).await?;
         let account = rounds.forge().account().await?;
-        let mut two_people = TwoPeople::new(rounds.manner().require_two_people);
+        let mut two_people = TwoPeople::new(rounds.manner());
         for given in given(&comments, rounds.name(), |comment| rounds.forge().is_by(comment, account)) {
             let by = given.plans.by;
             let news = given.plans.digests.into_iter().filter(|digest| wanted.contains(digest.as_str()));

@@ -131,7 +131,7 @@ async fn refusal(
     if refusal.is_some() || wish != Wish::Approve {
         return Ok(refusal);
     }
-    let mut two_people = TwoPeople::new(rounds.manner().require_two_people);
+    let mut two_people = TwoPeople::new(rounds.manner());
     let refusal = two_people.refusal(rounds.forge(), pull_request, &comment.author).await?;
     Ok(refusal.map(|why| format!("{}: {why}", comment.author)))
 }
