@@ -188,7 +188,7 @@ fn a_plan_is_approved_by_those_who_may_write() {
         desk.says("reader", &command);
         desk.says("author", &command);
         desk.says("writer", "/cutlist approve");
-        desk.says("writer", "/cutlist approve 0000000");
+        desk.says("writer", "/cutlist approve 000000000000");
         desk.says("writer", &format!("> {command}"));
         let next = desk.server.world().last_id + 1;
         desk.server.world().edited.insert(next);
@@ -200,7 +200,7 @@ fn a_plan_is_approved_by_those_who_may_write() {
         assert!(answers[0].contains("only those who may write"), "{answers:?}");
         assert!(answers[1].contains("somebody else than the author"), "{answers:?}");
         assert!(answers[2].contains(&digest), "{answers:?}");
-        assert!(answers[3].contains("no plan of this commit is 0000000"), "{answers:?}");
+        assert!(answers[3].contains("no plan of this commit is 000000000000"), "{answers:?}");
 
         desk.says("writer", &command);
         desk.look(asks);

@@ -7,7 +7,7 @@ use anyhow::anyhow;
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::mpsc;
 
-use super::approvals::Approvals;
+use super::approvals::{Approvals, ShownDigests};
 use super::commands::Obeyed;
 use super::merged::Merged;
 use super::{commands, comments, complain, merged};
@@ -51,6 +51,8 @@ pub struct Rounds {
     manner: ReviewManner,
     open: Vec<PullRequest>,
     seen: BTreeMap<u64, Seen>,
+    /// What was shown on open pull requests, by number.
+    digests: BTreeMap<u64, ShownDigests>,
     merged: Merged,
     /// What is new from now on is new to everybody: no process before this one has set its status.
     has_looked: bool,
@@ -122,7 +124,8 @@ impl Rounds {
         manner: ReviewManner,
     ) -> Self {
         let (open, seen, merged) = (Vec::new(), BTreeMap::new(), Merged::default());
-        Self { forge, resolved, histories, preview, shown, manner, open, seen, merged, has_looked: false }
+        let digests = BTreeMap::new();
+        Self { forge, resolved, histories, preview, shown, manner, open, seen, digests, merged, has_looked: false }
     }
 
     pub fn resolved(&self) -> &Resolved {
@@ -192,6 +195,7 @@ impl Rounds {
     fn forget(&mut self, closed: &[u64]) {
         for number in closed {
             self.seen.remove(number);
+            self.digests.remove(number);
             self.histories.forget(&self.forge.head_reference(*number));
         }
     }
@@ -251,6 +255,7 @@ impl Rounds {
                 return false;
             }
         };
+        self.digests.entry(number).or_default().add(&preview);
         let mut posting = assembled(&preview, Some(number), &self.shown, self.resolved.table());
         posting.begun = begun.into_iter().map(|status| status.context).collect();
         let mut approvals = Vec::new();
@@ -412,5 +417,10 @@ impl Rounds {
 
     pub(super) fn seen(&self, number: u64) -> Option<&Seen> {
         self.seen.get(&number)
+    }
+
+    pub(super) fn shown_digests(&self, number: u64) -> &ShownDigests {
+        static NONE: ShownDigests = ShownDigests::none();
+        self.digests.get(&number).unwrap_or(&NONE)
     }
 }
