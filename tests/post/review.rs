@@ -543,5 +543,6 @@ fn a_webhook_shortens_the_wait_and_proves_whom_it_is_from() {
     until("a look", || lists() == before + 1);
     assert!(begin.elapsed() < Duration::from_secs(3));
     assert_eq!(send(&good, "c", &body), 409, "the same delivery again");
+    assert_eq!(send(&good, "d", &body), 409, "under another name, which is not signed");
     stopped(child);
 }

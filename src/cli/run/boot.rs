@@ -10,6 +10,7 @@ use kube::Client;
 
 use crate::adapters::embedded::{EmbeddedWorld, Keep, SavedCloud, World};
 use crate::adapters::kubernetes::nodes;
+use crate::cli::inputs::{FileKind, read_file};
 use crate::controller::Shutdown;
 use crate::ports::PortError;
 
@@ -78,6 +79,6 @@ pub fn restore(cloud: &SavedCloud, file: &Path) -> anyhow::Result<()> {
         return Ok(());
     }
     let place = || format!("instances in {}", file.display());
-    let bytes = std::fs::read(file).with_context(place)?;
+    let bytes = read_file(file, FileKind::Instances).with_context(place)?;
     cloud.restore(&bytes).with_context(place)
 }
