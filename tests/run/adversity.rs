@@ -99,7 +99,7 @@ async fn a_pod_that_never_ends() {
     let (mut stage, node, _) = with_a_node().await;
     let pod = stage.snapshot().pods[0].key();
     stage.world.with(|world| world.hold_pod(&pod));
-    Cluster::delete_node(&stage.world.cluster(), &node).await.unwrap();
+    Cluster::delete_node(&stage.world.cluster(), &node, "").await.unwrap();
     stage.run_for(30).await;
     the_rest_goes_on(&mut stage, "a pod stays").await;
     // As the reference does: what is a minute past its grace is not waited for.

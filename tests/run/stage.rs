@@ -289,8 +289,8 @@ impl Cluster for FusedCluster {
     async fn update_node_claim(&self, claim: &NodeClaim) -> Result<(), PortError> {
         self.1.call(self.0.update_node_claim(claim)).await
     }
-    async fn delete_node_claim(&self, name: &str) -> Result<(), PortError> {
-        self.1.call(self.0.delete_node_claim(name)).await
+    async fn delete_node_claim(&self, name: &str, uid: &str) -> Result<(), PortError> {
+        self.1.call(self.0.delete_node_claim(name, uid)).await
     }
     async fn patch_node(&self, node: &Node, patch: &Value) -> Result<(), PortError> {
         let name = node.metadata.name.as_deref().unwrap();
@@ -303,8 +303,8 @@ impl Cluster for FusedCluster {
         }
         self.1.call(self.0.patch_node(node, patch)).await
     }
-    async fn delete_node(&self, name: &str) -> Result<(), PortError> {
-        self.1.call(self.0.delete_node(name)).await
+    async fn delete_node(&self, name: &str, uid: &str) -> Result<(), PortError> {
+        self.1.call(self.0.delete_node(name, uid)).await
     }
     async fn pods_on_now(&self, node: &str) -> Result<Vec<Pod>, PortError> {
         self.0.pods_on_now(node).await

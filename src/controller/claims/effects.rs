@@ -9,7 +9,7 @@ use crate::api::node_claim::NodeClaim;
 use crate::controller::events::Event;
 use crate::controller::events::journal::Journal;
 use crate::controller::observed::afresh;
-use crate::controller::observed::view::{name_of, provider_id};
+use crate::controller::observed::view::{name_of, provider_id, uid_of};
 use crate::controller::pace::RETRY;
 use crate::core::lifecycle::termination::TERMINATION_TIMESTAMP;
 use crate::core::lifecycle::{Effect, Milestone, conditions};
@@ -109,12 +109,13 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
             }
             Effect::DeleteClaim(cause) => {
                 afresh::is_given_up(cluster, claim, node, cause).await?;
-                cluster.delete_node_claim(name).await?;
+                cluster.delete_node_claim(name, uid_of(claim)).await?;
                 self.wrote();
                 self.say(&Event::GaveUp { node_claim: name.to_owned(), cause });
             }
-            Effect::DeleteNode { node } => {
-                unless_gone(cluster.delete_node(&node).await)?;
+            Effect::DeleteNode { node: name } => {
+                let uid = node.and_then(|node| node.metadata.uid.as_deref()).unwrap_or_default();
+                unless_gone(cluster.delete_node(&name, uid).await)?;
                 self.wrote();
             }
             Effect::Evict { namespace, name } => {

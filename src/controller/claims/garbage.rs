@@ -13,7 +13,7 @@ use crate::api::node_pool::NodePool;
 use crate::controller::annotations::of_claims;
 use crate::controller::events::Event;
 use crate::controller::events::journal::Journal;
-use crate::controller::observed::view::{View, name_of, node_name, provider_id};
+use crate::controller::observed::view::{View, name_of, node_name, provider_id, uid_of};
 use crate::core::lifecycle::{conditions, drain};
 use crate::core::plan::{Note, NoteCode};
 use crate::core::snapshot::Pod;
@@ -205,7 +205,7 @@ impl Garbage {
                 continue;
             }
             self.ended.push_back(now);
-            found.cluster.delete_node_claim(name_of(claim)).await?;
+            found.cluster.delete_node_claim(name_of(claim), uid_of(claim)).await?;
             let provider_id = provider_id(claim).unwrap_or_default().to_owned();
             journal.say(now, &Event::InstanceVanished { node_claim: name_of(claim).to_owned(), provider_id });
             return Ok(true);

@@ -12,7 +12,7 @@ use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::controller::annotations::of_claims;
 use crate::controller::events::Event;
-use crate::controller::observed::view::{label, name_of, provider_id};
+use crate::controller::observed::view::{label, name_of, provider_id, uid_of};
 use crate::core::catalog::node_class::for_node_class;
 use crate::core::inputs::RefusedOffering;
 use crate::core::lifecycle::claims::{LaunchedInstance, launch_failed, launched};
@@ -153,7 +153,7 @@ impl<K: Cluster, E: Cloud> Effects<'_, K, E> {
             PortErrorKind::InsufficientCapacity => {
                 self.catalog_changed();
                 self.wrote();
-                self.around.cluster.delete_node_claim(&node_claim).await?;
+                self.around.cluster.delete_node_claim(&node_claim, uid_of(claim)).await?;
                 self.say(&Event::InsufficientCapacity { node_claim, error: error.to_string() });
                 Ok(())
             }

@@ -15,7 +15,7 @@ use crate::api::node_claim::NodeClaim;
 use crate::controller::annotations::of_claims;
 use crate::controller::events::Event;
 use crate::controller::events::journal::Journal;
-use crate::controller::observed::view::{View, must_move, name_of, node_name};
+use crate::controller::observed::view::{View, must_move, name_of, node_name, uid_of};
 use crate::core::lifecycle::conditions;
 use crate::core::lifecycle::interruption::INTERRUPTED;
 use crate::core::lifecycle::termination::{TERMINATION_TIMESTAMP, undisrupted_taint_patch};
@@ -49,7 +49,7 @@ pub async fn go_on<K: Cluster>(
             wrote = true;
         } else if replacements.iter().all(|name| is_up(view, name)) && is_its_turn(claim, &first_waves) {
             match patience(claim, view, now) {
-                Patience::Over => cluster.delete_node_claim(name_of(claim)).await?,
+                Patience::Over => cluster.delete_node_claim(name_of(claim), uid_of(claim)).await?,
                 Patience::Begins => {
                     cluster.update_node_claim(&of_claims::waiting_for_pods(claim, now)).await?;
                     wrote = true;
