@@ -30,6 +30,11 @@ impl PortError {
     pub fn again(&self) -> Self {
         Self { operation: chain(self), kind: self.kind, source: None }
     }
+
+    /// Whether it was not done, and will not be while somebody forbids it or it is as it is.
+    pub fn is_refused(&self) -> bool {
+        matches!(self.kind, PortErrorKind::Denied | PortErrorKind::Permanent)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

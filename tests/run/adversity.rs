@@ -231,3 +231,28 @@ async fn a_repository_that_is_away_for_days() {
     assert_eq!(stage.count(|event| matches!(event, Event::RepositoryBack)), 1);
     stage.assert_consistent("after five days");
 }
+
+/// Whatever the object is, and whatever is to be done with it: the rest goes on, and it goes when it may.
+#[tokio::test(start_paused = true)]
+async fn a_policy_that_refuses_what_is_written_to_one_object() {
+    for what in ["nodeclaim", "node", "pod"] {
+        let (mut stage, node, claim) = with_a_node().await;
+        let pod = stage.snapshot().pods.iter().find(|pod| pod.spec.node_name.as_deref() == Some(&node)).cloned();
+        let name = match what {
+            "nodeclaim" => claim.clone(),
+            "node" => node.clone(),
+            _ => pod.unwrap().metadata.name,
+        };
+        stage.fuse.forbid(&name);
+        Cluster::delete_node_claim(&stage.world.cluster(), &claim, "").await.unwrap();
+        stage.run_for(120).await;
+        assert!(stage.snapshot().node_claims.iter().any(|it| it.metadata.name.as_ref() == Some(&claim)), "{what}");
+        let refusals = said(&stage, "policy.example.com");
+        assert!((1..=30).contains(&refusals), "{what}: it is said, and not at each attempt: {refusals}");
+        the_rest_goes_on(&mut stage, what).await;
+        stage.fuse.allow_all();
+        stage.run_for(900).await;
+        assert!(stage.snapshot().node_claims.iter().all(|it| it.metadata.name.as_ref() != Some(&claim)), "{what}");
+        stage.assert_consistent(what);
+    }
+}

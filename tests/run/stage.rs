@@ -1,7 +1,7 @@
 //! A world, a repository and a controller, with ports that can fail at a chosen call.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
@@ -162,6 +162,8 @@ pub struct Fuse {
     frozen: Rc<Cell<bool>>,
     refused: Rc<Cell<usize>>,
     always_changed: Rc<Cell<bool>>,
+    /// Names of objects to which a policy of somebody lets nothing be written.
+    forbidden: Rc<RefCell<BTreeSet<String>>>,
     between: Rc<RefCell<Option<(usize, Happening)>>>,
 }
 
@@ -214,6 +216,23 @@ impl Fuse {
         }
         self.refused.set(self.refused.get() + 1);
         Err(PortError { operation: operation.to_owned(), kind: PortErrorKind::Permanent, source: None })
+    }
+
+    /// From now on a policy refuses what is written to objects of this name.
+    pub fn forbid(&self, name: &str) {
+        self.forbidden.borrow_mut().insert(name.to_owned());
+    }
+
+    pub fn allow_all(&self) {
+        self.forbidden.borrow_mut().clear();
+    }
+
+    fn is_allowed(&self, name: &str) -> Result<(), PortError> {
+        if !self.forbidden.borrow().contains(name) {
+            return Ok(());
+        }
+        let source = Some("admission webhook \"policy.example.com\" denied the request".into());
+        Err(PortError { operation: format!("write {name}"), kind: PortErrorKind::Denied, source })
     }
 
     /// Whether that patch is still to come.
@@ -287,6 +306,7 @@ impl Cluster for FusedCluster {
         self.1.call(self.0.create_node_claim(claim)).await
     }
     async fn update_node_claim(&self, claim: &NodeClaim) -> Result<(), PortError> {
+        self.1.is_allowed(claim.metadata.name.as_deref().unwrap_or_default())?;
         self.1.call(self.0.update_node_claim(claim)).await
     }
     async fn delete_node_claim(&self, name: &str, uid: &str) -> Result<(), PortError> {
@@ -294,6 +314,7 @@ impl Cluster for FusedCluster {
     }
     async fn patch_node(&self, node: &Node, patch: &Value) -> Result<(), PortError> {
         let name = node.metadata.name.as_deref().unwrap();
+        self.1.is_allowed(name)?;
         if self.1.is_overtaken(name) {
             return Err(PortError {
                 operation: format!("patch node {name}"),
@@ -316,6 +337,7 @@ impl Cluster for FusedCluster {
         self.0.node_claims_now().await
     }
     async fn evict(&self, namespace: &str, name: &str, uid: &str) -> Result<(), PortError> {
+        self.1.is_allowed(name)?;
         self.1.call(self.0.evict(namespace, name, uid)).await
     }
     async fn delete_pod(&self, namespace: &str, name: &str, uid: &str, grace_seconds: u64) -> Result<(), PortError> {

@@ -19,6 +19,9 @@ use crate::ports::{Cloud, Cluster, PortError, PortErrorKind, chain};
 
 use super::{Claims, Progress, Surroundings};
 
+/// Calls of one look that may fail before the rest is left alone: each may take as long as a call may.
+const FAILED_MAX: usize = 16;
+
 /// The ports, and what all claims of one look share. Nothing of it is held while a call is under way.
 pub struct Effects<'s, K, E> {
     pub around: &'s Surroundings<'s, K, E>,
@@ -70,6 +73,28 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
         self.journal.borrow_mut().say(self.around.now, event);
     }
 
+    /// A call for one object failed. Somebody may have changed it meanwhile; else it is said and tried again, and keeps nobody from what the
+    /// others need: a policy may refuse what is written to one of them for ever. `Err`: so many failed that it is the server that fails.
+    pub fn failed(&self, error: PortError) -> Result<(), PortError> {
+        if error.kind == PortErrorKind::Conflict {
+            self.overtaken();
+            return Ok(());
+        }
+        let mut progress = self.progress.borrow_mut();
+        if progress.troubles.len() >= FAILED_MAX {
+            return Err(error);
+        }
+        progress.troubles.push(error);
+        Ok(())
+    }
+
+    /// After a write: what was seen is no longer how it is, unless it was refused.
+    pub fn tried_to_write(&self, outcome: &Result<(), PortError>) {
+        if !outcome.as_ref().is_err_and(|error| error.is_refused()) {
+            self.wrote();
+        }
+    }
+
     /// Says where a pod should land. Where that is not allowed, kube-scheduler chooses by itself: said once, and no reason to
     /// leave a node closed.
     pub async fn nominate(&self, pod: &Pod, node: &str) -> Result<(), PortError> {
@@ -81,13 +106,15 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
                 }
                 Ok(())
             }
-            result => result,
+            Err(error) => self.failed(error),
+            Ok(()) => Ok(()),
         }
     }
 
     pub async fn write_claim(&self, claim: &NodeClaim) -> Result<(), PortError> {
-        self.wrote();
-        self.around.cluster.update_node_claim(claim).await
+        let written = self.around.cluster.update_node_claim(claim).await;
+        self.tried_to_write(&written);
+        written
     }
 
     pub async fn carry_out(&self, effect: Effect, claim: &NodeClaim, node: Option<&Node>) -> Result<(), PortError> {
@@ -104,8 +131,9 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
             }
             Effect::PatchNode(patch) => {
                 let Some(node) = node else { return Ok(()) };
-                self.wrote();
-                unless_gone(cluster.patch_node(node, &patch).await)?;
+                let written = unless_gone(cluster.patch_node(node, &patch).await);
+                self.tried_to_write(&written);
+                written?;
             }
             Effect::DeleteClaim(cause) => {
                 afresh::is_given_up(cluster, claim, node, cause).await?;

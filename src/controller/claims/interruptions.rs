@@ -13,27 +13,44 @@ use crate::ports::{Cloud, Cluster, PortError};
 use super::Claims;
 use super::effects::unless_gone;
 
-/// Acts on the messages that are there, then takes them off the queue. `true` when something was written, so that it is to be planned
-/// anew.
+/// What came of what EC2 announces.
+#[derive(Debug, Default)]
+pub struct Heard {
+    /// Something was written, so that it is to be planned anew.
+    pub wrote: bool,
+    /// Calls that failed: what they are about comes again, and what other messages are about was done.
+    pub troubles: Vec<PortError>,
+}
+
+/// Acts on the messages that are there, then takes them off the queue.
 pub async fn hear<K: Cluster, E: Cloud>(
     (cluster, cloud): (&K, &E),
     view: &View<'_>,
     claims: &mut Claims,
     now: Timestamp,
     journal: &mut Journal,
-) -> Result<bool, PortError> {
-    let mut wrote = false;
+) -> Result<Heard, PortError> {
+    let mut heard = Heard::default();
     for message in cloud.messages().await? {
+        let mut is_noted = true;
         // What is not for us, or nobody can read, would come again for ever.
         if let Some(interruption) = Interruption::parse(&message.body) {
             let of_instance = |claim: &&NodeClaim| provider_id(claim).is_some_and(|id| interruption.concerns(id));
             for claim in view.snapshot.node_claims.iter().filter(of_instance) {
-                wrote |= note(cluster, &interruption, claim, claims, now, journal).await?;
+                match note(cluster, &interruption, claim, claims, now, journal).await {
+                    Ok(wrote) => heard.wrote |= wrote,
+                    Err(error) => {
+                        is_noted = false;
+                        heard.troubles.push(error);
+                    }
+                }
             }
         }
-        cloud.forget_message(&message.receipt).await?;
+        if is_noted && let Err(error) = cloud.forget_message(&message.receipt).await {
+            heard.troubles.push(error);
+        }
     }
-    Ok(wrote)
+    Ok(heard)
 }
 
 async fn note<K: Cluster>(

@@ -111,17 +111,14 @@ fn class_of<'a>(claim: &NodeClaim, classes: &'a [EC2NodeClass]) -> Option<&'a EC
     classes.iter().find(|class| class.metadata.name.as_deref() == Some(name))
 }
 
-/// A claim that somebody changed meanwhile is looked at again.
+/// A claim that somebody changed meanwhile is looked at again, and so is one for which EC2 gives no answer: the others go on.
 async fn unless_overtaken<K: Cluster, E: Cloud>(
     call: impl Future<Output = Result<(), PortError>>,
     effects: &Effects<'_, K, E>,
 ) -> Result<(), PortError> {
     match call.await {
-        Err(error) if error.kind == PortErrorKind::Conflict => {
-            effects.overtaken();
-            Ok(())
-        }
-        outcome => outcome,
+        Err(error) => effects.failed(error),
+        Ok(()) => Ok(()),
     }
 }
 

@@ -32,7 +32,7 @@ use crate::core::lifecycle::eviction_order::EvictionOrder;
 use crate::core::lifecycle::{self, Effect, Observation};
 use crate::core::offer::{AddedCapacity, REFUSED_SECONDS};
 use crate::core::snapshot::{Objects, Pod};
-use crate::ports::{Cloud, Cluster, PortError, PortErrorKind};
+use crate::ports::{Cloud, Cluster, PortError};
 
 use effects::Effects;
 use opening::{Nominations, Opening};
@@ -76,6 +76,8 @@ pub struct Progress {
     pub wrote: bool,
     /// EC2 ran out of something: the catalog changed.
     pub catalog_changed: bool,
+    /// Calls that failed, each for one object: the rest went on without them.
+    pub troubles: Vec<PortError>,
 }
 
 /// The ports and facts that effects are carried out with.
@@ -97,8 +99,8 @@ impl Claims {
         &self.refused
     }
 
-    /// Looks at every claim and does what it needs, several at a time. Ends with the first call that failed; what was not done
-    /// is asked for again.
+    /// Looks at every claim and does what it needs, several at a time. A call that fails ends what is done for its claim; what was not
+    /// done is asked for again. Fails where so many do that it is the server.
     pub async fn advance<K: Cluster, E: Cloud>(
         &mut self,
         view: &View<'_>,
@@ -299,12 +301,11 @@ async fn steps_together<K: Cluster, E: Cloud>(
 async fn one_step<K: Cluster, E: Cloud>(due: &mut Due<'_>, effects: &Effects<'_, K, E>) -> Result<(), PortError> {
     let Some(effect) = due.effects.pop_front() else { return Ok(()) };
     match effects.carry_out(effect, due.claim, due.node).await {
-        Err(error) if error.kind == PortErrorKind::Conflict => {
+        Err(error) => {
             due.effects.clear();
-            effects.overtaken();
-            Ok(())
+            effects.failed(error)
         }
-        outcome => outcome,
+        Ok(()) => Ok(()),
     }
 }
 

@@ -126,7 +126,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             let written = statuses::write(&self.ports.cluster, snapshot, &plan, in_force, facts, when).await;
             match written {
                 // Nothing depends on what a pool says of itself.
-                Err(error) if error.kind == PortErrorKind::Denied => self.say_trouble(chain(&error), now),
+                Err(error) if error.is_refused() => self.say_trouble(chain(&error), now),
                 result => result?,
             }
         }
@@ -158,7 +158,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let (cluster, journal) = (&self.ports.cluster, &mut self.journal);
         match refused_nodes::note(cluster, snapshot, plan, in_force, now, journal).await {
             // While the node stands, the plan tells by it.
-            Err(error) if error.kind == PortErrorKind::Denied => {
+            Err(error) if error.is_refused() => {
                 self.say_trouble(chain(&error), now);
                 Ok(())
             }
@@ -177,6 +177,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                         self.plan_due_at = Some(now);
                         self.wake(self.plan_due_at);
                     }
+                    // Then the pods are told later, or kube-scheduler chooses.
+                    Err(error) if error.is_refused() => self.say_trouble(chain(&error), now),
                     result => unless_gone(result)?,
                 }
             }
@@ -184,24 +186,28 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         Ok(())
     }
 
-    /// Says on NodeClaims that they drifted, before a plan is made that goes by since when. `true` when something was written.
+    /// Says on NodeClaims that they drifted, before a plan is made that goes by since when. `true` when something was written. What is
+    /// refused of one keeps nobody from planning for the others.
     pub(in crate::controller) async fn mark_drift(
-        &self,
+        &mut self,
         snapshot: &Snapshot,
         now: Timestamp,
     ) -> Result<bool, PortError> {
         let claims = self.with_inputs(snapshot, false, now, drift::to_mark).unwrap_or_default();
+        let mut refused = Vec::new();
         for together in claims.chunks(CLAIMS_TOGETHER) {
             let marked = together.iter().map(|claim| self.ports.cluster.update_node_claim(claim));
             for result in join_all(marked).await {
                 match result {
                     // Somebody changed or removed it meanwhile: the next look sees how it is now.
                     Err(error) if matches!(error.kind, PortErrorKind::Conflict | PortErrorKind::NotFound) => {}
+                    Err(error) if error.is_refused() => refused.push(error),
                     result => result?,
                 }
             }
         }
-        Ok(!claims.is_empty())
+        self.try_again(&refused, now);
+        Ok(refused.len() < claims.len())
     }
 
     /// Tells kube-scheduler where pods should land, several at a time.
@@ -380,8 +386,9 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         }
     }
 
-    /// Begins the moves in order, those that only create a few dozen at a time. The first that is refused ends the plan: it is
-    /// superseded by the next one. Whether nothing was left because of a request to stop.
+    /// Begins the moves in order, those that only create a few dozen at a time. The first whose preconditions are not met ends the plan: it
+    /// is superseded by the next one. One that somebody forbids is left, and the plan fails when the others were begun. Whether nothing was
+    /// left because of a request to stop.
     pub(in crate::controller) async fn carry_out(
         &mut self,
         plan: &Plan,
@@ -394,15 +401,15 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             .copied()
             .filter(|number| !apply::steps_of(plan, *number).into_iter().any(apply::is_held))
             .collect();
-        let mut done = 0;
+        let (mut begun, mut forbidden) = (Vec::new(), None);
         for together in apply::in_groups(plan, &moves) {
             // Lets a request to stop be heard between two groups.
             tokio::task::yield_now().await;
             if self.shutdown.is_requested() {
-                self.say_stopped(plan, &moves, done, now);
+                self.say_stopped(plan, &moves, &begun, now);
                 return Ok(false);
             }
-            if done == 0 {
+            if begun.is_empty() {
                 self.records.enter(&self.ports.cluster, &plan.id, NodePlanPhase::Applying, "", now).await?;
             }
             match apply::begin(
@@ -415,11 +422,18 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             )
             .await
             {
-                Ok(()) => self.begun(plan, together, now),
+                Ok(()) => {
+                    self.begun(plan, together, now);
+                    begun.extend_from_slice(together);
+                }
+                Err(ApplyError::Port(error)) if error.is_refused() => {
+                    self.say_trouble(chain(&error), now);
+                    forbidden.get_or_insert(error);
+                }
                 Err(ApplyError::Port(error)) => return Err(error),
                 Err(ApplyError::Refused { move_number, refusal }) => {
                     let message = format!("move {move_number}: {refusal}");
-                    let phase = if done == 0 { NodePlanPhase::Superseded } else { NodePlanPhase::Applied };
+                    let phase = if begun.is_empty() { NodePlanPhase::Superseded } else { NodePlanPhase::Applied };
                     self.records.enter(&self.ports.cluster, &plan.id, phase, &message, now).await?;
                     if let Some(event) = apply::rejected(plan, move_number, &refusal) {
                         self.journal.say(now, &event);
@@ -432,9 +446,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                     return Ok(true);
                 }
             }
-            done += together.len();
         }
-        Ok(true)
+        forbidden.map_or(Ok(true), Err)
     }
 
     fn begun(&mut self, plan: &Plan, moves: &[u32], now: Timestamp) {
@@ -446,13 +459,13 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         }
     }
 
-    fn say_stopped(&mut self, plan: &Plan, moves: &[u32], done: usize, now: Timestamp) {
-        let names = |moves: &[u32]| {
-            let steps = moves.iter().flat_map(|number| apply::steps_of(plan, *number));
+    fn say_stopped(&mut self, plan: &Plan, moves: &[u32], begun: &[u32], now: Timestamp) {
+        let names = |are_begun: bool| {
+            let moves = moves.iter().filter(|number| begun.contains(number) == are_begun);
+            let steps = moves.flat_map(|number| apply::steps_of(plan, *number));
             steps.map(|step| format!("{:?} {}", step.kind, step.node_claim).to_lowercase()).collect()
         };
-        let (done, not_done) = moves.split_at(done);
-        let event = Event::Stopped { plan_id: plan.id.clone(), done: names(done), not_done: names(not_done) };
+        let event = Event::Stopped { plan_id: plan.id.clone(), done: names(true), not_done: names(false) };
         self.journal.say(now, &event);
     }
 }
