@@ -256,3 +256,22 @@ async fn a_policy_that_refuses_what_is_written_to_one_object() {
         stage.assert_consistent(what);
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_policy_that_forbids_to_remove_a_definition() {
+    let (mut stage, _, _) = with_a_node().await;
+    let extra = POOL.split("---").next().unwrap().replacen("name: default\n", "name: extra\n", 1);
+    stage.script.commit("two", &[("pool.yaml", POOL), ("extra.yaml", &extra), ("cutlist.yaml", SETTINGS)]);
+    assert!(stage.settle().await);
+    let pools = |stage: &Stage| stage.snapshot().node_pools.len();
+    assert_eq!(pools(&stage), 2);
+    stage.fuse.forbid("extra");
+    stage.script.commit("one", &[("pool.yaml", POOL), ("cutlist.yaml", SETTINGS)]);
+    stage.run_for(120).await;
+    assert_eq!(pools(&stage), 2);
+    assert!(said(&stage, "policy.example.com") > 0);
+    the_rest_goes_on(&mut stage, "a pool that may not be removed").await;
+    stage.fuse.allow_all();
+    stage.run_for(600).await;
+    assert_eq!(pools(&stage), 1);
+}

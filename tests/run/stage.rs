@@ -297,6 +297,7 @@ impl Cluster for FusedCluster {
     }
     async fn prune(&self, kind: &str, name: &str) -> Result<(), PortError> {
         self.1.refuses("prune")?;
+        self.1.is_allowed(name)?;
         self.1.call(self.0.prune(kind, name)).await
     }
     async fn patch_node_pool(&self, name: &str, patch: &Value) -> Result<(), PortError> {

@@ -115,10 +115,11 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         if is_news {
             self.post(&plan, snapshot, now).await?;
         }
-        self.use_definitions(snapshot, is_new_revision, now).await?;
+        // What may not be removed is tried again when all else was done.
+        let unpruned = self.use_definitions(snapshot, is_new_revision, now).await?.map_or(Ok(()), Err);
         self.say_changed_definitions(snapshot, is_new_revision, now);
         if self.options.mode == Mode::Observe || !plan.is_sound() {
-            return Ok(());
+            return unpruned;
         }
         if let Some((known, in_force)) = self.catalog.as_ref().zip(self.revisions.in_force.as_ref()) {
             let facts = |name: &str| known.classes.get(name).map(|(_, facts)| facts);
@@ -141,7 +142,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         // New nodes take longer than being told of one that is there.
         Box::pin(self.pass_gate(passing, is_news || is_new_revision, now)).await?;
         self.note_places(&claims, now).await?;
-        self.say_places(&places, now).await
+        self.say_places(&places, now).await?;
+        unpruned
     }
 
     /// What was applied should be what is there.
@@ -331,17 +333,18 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         Ok(())
     }
 
-    /// Brings the definitions of the revision in force into the cluster, once, and removes those that left Git.
+    /// Brings the definitions of the revision in force into the cluster, once, and removes those that left Git. Gives the first that
+    /// somebody forbids to remove.
     async fn use_definitions(
         &mut self,
         snapshot: &Snapshot,
         is_new_revision: bool,
         now: Timestamp,
-    ) -> Result<(), PortError> {
-        let Some(in_force) = &mut self.revisions.in_force else { return Ok(()) };
+    ) -> Result<Option<PortError>, PortError> {
+        let Some(in_force) = &mut self.revisions.in_force else { return Ok(None) };
         if self.options.mode == Mode::Observe || !self.options.applies_definitions {
             in_force.applied = true;
-            return Ok(());
+            return Ok(None);
         }
         let (cluster, journal) = (&self.ports.cluster, &mut self.journal);
         if is_new_revision {
