@@ -354,6 +354,7 @@ impl Cluster for FusedCluster {
         self.1.call(self.0.write_status(object)).await
     }
     async fn forget_plan(&self, name: &str) -> Result<(), PortError> {
+        self.1.is_allowed("nodeplans")?;
         self.1.call(self.0.forget_plan(name)).await
     }
     async fn record_plan(&self, plan: &NodePlan) -> Result<(), PortError> {

@@ -312,7 +312,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         self.records.masks = masks;
         let gate = self.gate_of(snapshot);
         let (cluster, transitions) = (&self.ports.cluster, self.options.lease_transitions);
-        self.records.post(cluster, plan, &text, snapshot, (transitions, gate), now).await?;
+        let forbidden = self.records.post(cluster, plan, &text, snapshot, (transitions, gate), now).await?;
+        forbidden.iter().for_each(|error| self.say_trouble(chain(error), now));
         let masks = &self.records.masks;
         self.ports.forge.post_plan(plan, || masks.text(&render::plan::markdown(plan))).await?;
         self.shown.shown(plan, snapshot);
