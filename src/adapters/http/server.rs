@@ -175,7 +175,6 @@ mod tests {
 
     const MOST: usize = 1_000;
 
-    #[expect(clippy::disallowed_methods, reason = "a test listens on loopback")]
     async fn served() -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -195,6 +194,7 @@ mod tests {
         stream
     }
 
+    #[expect(clippy::disallowed_methods, reason = "a test waits for the whole answer")]
     async fn answer(mut stream: Stream) -> String {
         let read = tokio::task::spawn_blocking(move || {
             let mut answer = Vec::new();

@@ -106,6 +106,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    #[expect(clippy::disallowed_methods, reason = "the test's own time, which it lets pass")]
     async fn nobody_is_kept_longer_than_the_patience_and_who_asks_again_gets_there() {
         let began = Instant::now();
         let pace = Pace::new(Passing(began));
