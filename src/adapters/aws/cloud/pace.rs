@@ -112,7 +112,7 @@ mod tests {
         let pace = Pace::new(Passing(began));
         let launch = || pace.call(Action::CreateFleet, 1_000, async || Ok(()));
         launch().await.unwrap();
-        let mut refused = 0;
+        let mut refused = 0_u64;
         while let Err(error) = launch().await {
             assert_eq!((error.class, error.code.as_str()), (FailureClass::Throttled, "Waited"));
             refused += 1;
@@ -120,7 +120,7 @@ mod tests {
             tokio::time::sleep(Duration::from_secs(10)).await;
         }
         assert!(refused > 50, "{refused}: a thousand more take ten minutes");
-        let longest = Duration::from_secs(10 * u64::from(refused + 1)) + PATIENCE.unsigned_abs();
+        let longest = Duration::from_secs(10 * (refused + 1)) + PATIENCE.unsigned_abs();
         assert!(began.elapsed() <= longest, "each call is answered soon: {:?}", began.elapsed());
     }
 }
