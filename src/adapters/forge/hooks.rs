@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use aws_lc_rs::{constant_time, hmac};
+use aws_lc_rs::{constant_time, digest, hmac};
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::State;
@@ -18,7 +18,6 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
@@ -86,7 +85,7 @@ struct Deliveries {
 impl Deliveries {
     /// Whether it is new; then it is known from now on.
     fn add(&mut self, delivery: Identity) -> bool {
-        if !self.known.insert(delivery) {
+        if !self.known.insert(delivery.clone()) {
             return false;
         }
         self.order.push_back(delivery);
@@ -152,18 +151,18 @@ async fn receive(State(received): State<Arc<Received>>, headers: HeaderMap, body
 }
 
 /// SHA-256 of what the proof of a delivery covers.
-type Identity = [u8; 32];
+type Identity = Vec<u8>;
 
 /// What makes a delivery the same one again, of what nobody can change who has seen one: GitHub and Gitea sign the body and not the name, which
 /// stands in a header, so that one body under many names is one delivery.
 fn identity(proof: HookProof<'_>, delivery: Delivery<'_>) -> Identity {
-    let mut hash = Sha256::new();
+    let mut hash = digest::Context::new(&digest::SHA256);
     if !matches!(proof, HookProof::Signature(_)) {
-        hash.update((delivery.id.len() as u64).to_be_bytes());
-        hash.update(delivery.id);
+        hash.update(&(delivery.id.len() as u64).to_be_bytes());
+        hash.update(delivery.id.as_bytes());
     }
     hash.update(delivery.body);
-    hash.finalize().into()
+    hash.finish().as_ref().to_vec()
 }
 
 /// What is proven.

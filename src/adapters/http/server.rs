@@ -3,6 +3,8 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -10,8 +12,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use axum::response::{IntoResponse, Response};
-use http_body_util::BodyExt;
-use hyper::body::{Bytes, Incoming};
+use hyper::body::{Body as _, Bytes, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -107,7 +108,7 @@ impl Server {
     async fn whole(&self, mut body: Incoming) -> Result<(Bytes, Vec<OwnedSemaphorePermit>), StatusCode> {
         let most = self.what.body_bytes_max;
         let (mut whole, mut held) = (Vec::new(), Vec::new());
-        while let Some(frame) = body.frame().await {
+        while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
             let frame = frame.map_err(|_cut_off| StatusCode::BAD_REQUEST)?;
             let Ok(data) = frame.into_data() else { continue };
             if whole.len() + data.len() > most {
