@@ -10,7 +10,7 @@ use super::two_people::TwoPeople;
 use crate::adapters::forge::{Comment, ForgeError, Posting, PullRequest, State, Status, Table, TargetPosting};
 use crate::api::preview::{Preview, PreviewTarget, PreviewVerdict};
 use crate::core::preview::DIGEST_DIGITS;
-use crate::render::posting::{ApprovedPlans, answer_marker, approved_in, fitted_line};
+use crate::render::posting::{ApprovedPlans, answer_marker, approved_in, fitted_line, previewed};
 
 /// What a reader sees of a digest.
 pub fn short(digest: &str) -> String {
@@ -35,7 +35,11 @@ impl ShownDigests {
     }
 
     pub fn add(&mut self, preview: &Preview) {
-        for digest in preview.targets.iter().filter_map(digest_of) {
+        self.extend(preview.targets.iter().filter_map(digest_of));
+    }
+
+    pub fn extend<'d>(&mut self, digests: impl IntoIterator<Item = &'d str>) {
+        for digest in digests {
             if !self.0.iter().any(|shown| shown == digest) {
                 self.0.push_back(digest.to_owned());
             }
@@ -108,9 +112,15 @@ pub fn is_of_approvals(comment: &Comment, name: &str) -> bool {
     approved_digits(&comment.body).is_some() || approved_in(&comment.body, name).is_some()
 }
 
-/// Approvals that count now, by digest: who gave them.
+/// Approvals that count now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Approvals(BTreeMap<String, String>);
+pub struct Approvals {
+    /// By digest: who gave them.
+    by: BTreeMap<String, String>,
+    /// Digests of the plans that comments show, also those that another process wrote. Whoever writes such a comment makes no more of it than
+    /// that all digits of another plan are asked for.
+    pub shown_before: Vec<String>,
+}
 
 impl Approvals {
     /// Those of the plans of this preview, given for this very head by people who still may, and where two people are asked for by none who
@@ -130,6 +140,9 @@ impl Approvals {
         let missing =
             made.iter().filter(|made| comments.iter().all(|it| it.id != made.id)).cloned().collect::<Vec<_>>();
         comments.extend(missing);
+        let is_digest = |text: &String| text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        approvals.shown_before =
+            comments.iter().filter_map(|comment| previewed(&comment.body)).filter(is_digest).collect();
         if !may_hold_any(&comments, rounds.name()) {
             return Ok(approvals);
         }
@@ -139,7 +152,7 @@ impl Approvals {
         for given in given(&comments, rounds.name(), |comment| rounds.forge().is_by(comment, account)) {
             let by = given.plans.by;
             let news = given.plans.digests.into_iter().filter(|digest| wanted.contains(digest.as_str()));
-            let news: Vec<String> = news.filter(|digest| !approvals.0.contains_key(digest)).collect();
+            let news: Vec<String> = news.filter(|digest| !approvals.by.contains_key(digest)).collect();
             // Who looked at one head did not look at what was pushed after it.
             if news.is_empty() || given.plans.head != pull_request.head {
                 continue;
@@ -149,7 +162,7 @@ impl Approvals {
             }
             let may = rights::refusal(rounds.forge(), rounds.manner(), (&by, given.author_id), Wish::Approve).await?;
             if may.is_none() {
-                approvals.0.extend(news.into_iter().map(|digest| (digest, by.clone())));
+                approvals.by.extend(news.into_iter().map(|digest| (digest, by.clone())));
             }
         }
         Ok(approvals)
@@ -165,7 +178,7 @@ impl Approvals {
 
     fn status(&self, target: &PreviewTarget, context: String, table: &Table) -> TargetPosting {
         let (state, description) = match (digest_of(target), target.verdict) {
-            (Some(digest), _) => match self.0.get(digest) {
+            (Some(digest), _) => match self.by.get(digest) {
                 Some(by) => (State::Success, format!("approved by {by}: plan {}", short(digest))),
                 None => (State::Pending, format!("waits for: /cutlist approve {}", short(digest))),
             },

@@ -261,7 +261,11 @@ impl Rounds {
         let mut approvals = Vec::new();
         if self.manner.require_approval {
             match Approvals::read(self, pull_request, &preview, answers).await {
-                Ok(read) => approvals = read.statuses(&preview, &posting, self.forge.table()),
+                Ok(read) => {
+                    let shown = self.digests.entry(number).or_default();
+                    shown.extend(read.shown_before.iter().map(String::as_str));
+                    approvals = read.statuses(&preview, &posting, self.forge.table());
+                }
                 Err(error) => {
                     complain(&format!("the approvals of pull request {number} can not be read"), &error);
                     self.seen.remove(&number);
