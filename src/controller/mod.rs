@@ -473,7 +473,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let interrupted = heard.wrote;
         let mut wrote = noted || progress.wrote || interrupted;
         troubles.extend(heard.troubles);
-        wrote |= moves::go_on(&self.ports.cluster, view, now, &mut self.journal, &mut troubles).await;
+        wrote |= moves::go_on(&self.ports.cluster, view, now, &mut self.journal, &mut troubles).await?;
         self.try_again(&troubles, now);
         wrote |= self.see_early_ends(view, now).await?;
         wrote |= self.collect_garbage(view, now).await?;

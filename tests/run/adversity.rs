@@ -275,3 +275,37 @@ async fn a_policy_that_forbids_to_remove_a_definition() {
     stage.run_for(600).await;
     assert_eq!(pools(&stage), 1);
 }
+
+/// A claim waits for an instance, and another for the end of its own: what the cluster needs goes on.
+#[tokio::test(start_paused = true)]
+async fn a_cloud_that_launches_and_ends_nothing() {
+    let (mut stage, node, claim) = with_a_node().await;
+    stage.fuse.forbid("CreateFleet");
+    assert!(stage.world.with(|world| world.scale("default/other", 30)));
+    stage.run_for(60).await;
+    let (_, waiting) = stage.world.with(|world| world.pod_counts());
+    assert!(waiting > 0 && said(&stage, "no answer to CreateFleet") > 0);
+    // The first node drains meanwhile, as far as there is room for its pods.
+    stage.scale(0);
+    Cluster::delete_node_claim(&stage.world.cluster(), &claim, "").await.unwrap();
+    stage.run_for(200).await;
+    let snapshot = stage.snapshot();
+    assert!(snapshot.node_claims.iter().all(|it| it.metadata.name.as_ref() != Some(&claim)), "it has ended");
+    assert!(snapshot.nodes.iter().all(|it| it.metadata.name.as_ref() != Some(&node)));
+    stage.fuse.allow_all();
+    stage.run_for(600).await;
+    assert_eq!(stage.world.with(|world| world.pod_counts()), (30, 0));
+
+    stage.fuse.forbid("TerminateInstances");
+    let instances = stage.world.with(|world| world.instances()).len();
+    let leaving = stage.snapshot().node_claims[0].metadata.name.clone().unwrap();
+    Cluster::delete_node_claim(&stage.world.cluster(), &leaving, "").await.unwrap();
+    stage.run_for(300).await;
+    assert!(said(&stage, "no answer to TerminateInstances") > 0);
+    assert_eq!(stage.world.with(|world| world.pod_counts()), (30, 0), "its pods have other nodes");
+    assert!(stage.world.with(|world| world.instances()).len() > instances.saturating_sub(1), "it runs on");
+    stage.fuse.allow_all();
+    stage.run_for(300).await;
+    assert!(stage.snapshot().node_claims.iter().all(|it| it.metadata.name.as_ref() != Some(&leaving)));
+    stage.assert_consistent("after the cloud was silent");
+}

@@ -227,6 +227,16 @@ impl Fuse {
         self.forbidden.borrow_mut().clear();
     }
 
+    /// The same of an action of the cloud, which gives no answer.
+    fn is_silent(&self, action: &str) -> Result<(), PortError> {
+        let kind = PortErrorKind::Temporary;
+        self.is_allowed(action).map_err(|_| PortError {
+            operation: format!("no answer to {action}"),
+            kind,
+            source: None,
+        })
+    }
+
     fn is_allowed(&self, name: &str) -> Result<(), PortError> {
         if !self.forbidden.borrow().contains(name) {
             return Ok(());
@@ -396,12 +406,16 @@ impl Cloud for FusedCloud {
             Ok(answers)
         };
         let failed = |error: &PortError| LaunchFailure { error: error.again(), exhausted: Vec::new() };
+        if let Err(error) = self.1.is_silent("CreateFleet") {
+            return request.claims.iter().map(|_| Err(failed(&error))).collect();
+        }
         match self.1.call(launch).await {
             Ok(answers) => answers,
             Err(error) => request.claims.iter().map(|_| Err(failed(&error))).collect(),
         }
     }
     async fn terminate(&self, provider_id: &str) -> Result<(), PortError> {
+        self.1.is_silent("TerminateInstances")?;
         self.1.call(self.0.terminate(provider_id)).await
     }
     async fn instances(&self) -> Result<Vec<Instance>, PortError> {

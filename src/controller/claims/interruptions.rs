@@ -8,7 +8,7 @@ use crate::controller::events::journal::Journal;
 use crate::controller::observed::view::{View, name_of, provider_id};
 use crate::core::lifecycle::interruption::Interruption;
 use crate::core::offer::taken_back;
-use crate::ports::{Cloud, Cluster, PortError};
+use crate::ports::{Cloud, Cluster, PortError, PortErrorKind};
 
 use super::Claims;
 use super::effects::unless_gone;
@@ -39,6 +39,7 @@ pub async fn hear<K: Cluster, E: Cloud>(
             for claim in view.snapshot.node_claims.iter().filter(of_instance) {
                 match note(cluster, &interruption, claim, claims, now, journal).await {
                     Ok(wrote) => heard.wrote |= wrote,
+                    Err(error) if error.kind == PortErrorKind::Temporary => return Err(error),
                     Err(error) => {
                         is_noted = false;
                         heard.troubles.push(error);
@@ -47,7 +48,11 @@ pub async fn hear<K: Cluster, E: Cloud>(
             }
         }
         if is_noted && let Err(error) = cloud.forget_message(&message.receipt).await {
+            let is_silent = error.kind == PortErrorKind::Temporary;
             heard.troubles.push(error);
+            if is_silent {
+                break;
+            }
         }
     }
     Ok(heard)

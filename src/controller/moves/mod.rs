@@ -20,35 +20,30 @@ use crate::core::lifecycle::conditions;
 use crate::core::lifecycle::interruption::INTERRUPTED;
 use crate::core::lifecycle::termination::{TERMINATION_TIMESTAMP, undisrupted_taint_patch};
 use crate::core::snapshot::Pod;
-use crate::ports::{Cluster, PortError};
+use crate::ports::{Cluster, PortError, PortErrorKind};
 
-/// Calls that may fail before the rest is left for the next look: then it is the server.
-const TROUBLES_MAX: usize = 16;
 /// How long a wave waits for pods of the ones before it. Most start within a minute or two, new nodes included.
 const WAVE_WAITS: SignedDuration = SignedDuration::from_mins(5);
 
-/// Looks at every claim that a plan removes. `true` when something was written. `troubles`: calls that failed, each for one claim; the
-/// others go on.
+/// Looks at every claim that a plan removes. `true` when something was written. `troubles`: what somebody forbids, or changed meanwhile, of
+/// one claim or another; the rest goes on.
 pub async fn go_on<K: Cluster>(
     cluster: &K,
     view: &View<'_>,
     now: Timestamp,
     journal: &mut Journal,
     troubles: &mut Vec<PortError>,
-) -> bool {
+) -> Result<bool, PortError> {
     let mut wrote = false;
-    let failed_before = troubles.len();
     let first_waves = first_waves(view);
     for claim in &view.snapshot.node_claims {
         match go_on_with(claim, cluster, view, &first_waves, now, journal).await {
             Ok(has_written) => wrote |= has_written,
+            Err(error) if error.kind == PortErrorKind::Temporary => return Err(error),
             Err(error) => troubles.push(error),
         }
-        if troubles.len() - failed_before >= TROUBLES_MAX {
-            break;
-        }
     }
-    wrote
+    Ok(wrote)
 }
 
 async fn go_on_with<K: Cluster>(
