@@ -31,6 +31,11 @@ impl PortError {
     pub fn again(&self) -> Self {
         Self { operation: chain(self), kind: self.kind, source: None }
     }
+
+    /// Whether it was not done, and will not be while somebody forbids it or it is as it is.
+    pub fn is_refused(&self) -> bool {
+        matches!(self.kind, PortErrorKind::Denied | PortErrorKind::Permanent)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,12 +168,14 @@ pub trait Cluster {
     fn create_node_claim(&self, claim: &NodeClaim) -> impl Future<Output = Result<NodeClaim, PortError>>;
     /// `Conflict` where it is of an older version than the newest that is known.
     fn update_node_claim(&self, claim: &NodeClaim) -> impl Future<Output = Result<(), PortError>>;
-    /// Marks for deletion; the object goes when its finalizer does.
-    fn delete_node_claim(&self, name: &str) -> impl Future<Output = Result<(), PortError>>;
+    /// Marks for deletion; the object goes when its finalizer does. `uid`: of the one that is meant; empty for whichever has the name.
+    /// `Conflict` where another one has it.
+    fn delete_node_claim(&self, name: &str, uid: &str) -> impl Future<Output = Result<(), PortError>>;
     /// Merge patch of a node's metadata or taints. It replaces lists as a whole: `Conflict` where one of them is another by now than on
     /// `node`, which the patch was made from.
     fn patch_node(&self, node: &Node, patch: &serde_json::Value) -> impl Future<Output = Result<(), PortError>>;
-    fn delete_node(&self, name: &str) -> impl Future<Output = Result<(), PortError>>;
+    /// The same of a node: its name is often its address, which another instance may have by now.
+    fn delete_node(&self, name: &str, uid: &str) -> impl Future<Output = Result<(), PortError>>;
     /// The pods on a node, asked of the API server at this moment: an observation may be old without anybody knowing. One that can
     /// not be read is an error.
     fn pods_on_now(&self, node: &str) -> impl Future<Output = Result<Vec<Pod>, PortError>>;

@@ -29,6 +29,8 @@ mod simulate;
 mod snapshot;
 mod why;
 
+pub use inputs::FileKind;
+
 use std::ffi::OsStr;
 use std::process::ExitCode;
 

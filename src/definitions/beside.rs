@@ -180,7 +180,7 @@ impl Definitions {
             (Some(typed), _, Some(position)) => {
                 if let Some(definition) = T::defined(self).get_mut(position) {
                     definition.value = typed;
-                    definition.hash_as_written = Some(whole_hash(&open.value));
+                    definition.hash_as_written = Some(open.hash_as_written());
                 }
             }
             (Some(typed), _, None) => T::defined(self).push(open.definition(typed)),
@@ -272,8 +272,14 @@ impl OpenDefinition {
             line: self.line,
             places: self.places(),
             variables: Default::default(),
-            hash_as_written: Some(whole_hash(&self.value)),
+            hash_as_written: Some(self.hash_as_written()),
+            hidden_variables: self.as_written.hidden.clone(),
         }
+    }
+
+    /// Other variables in it may have values.
+    fn hash_as_written(&self) -> String {
+        self.as_written.hash.clone().unwrap_or_else(|| whole_hash(&self.value))
     }
 }
 

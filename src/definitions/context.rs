@@ -10,6 +10,7 @@ use super::files;
 use super::findings::{Finding, Place};
 use super::own_baseline;
 use super::rules::kinds as rules;
+use super::substitution::Values;
 use super::versions::{Installed, SaidBy};
 use crate::api::source::{SourceFile, Standing};
 use crate::api::{scenario, settings};
@@ -18,6 +19,8 @@ use crate::api::{scenario, settings};
 #[derive(Default)]
 pub struct Context {
     pub variables: BTreeMap<String, String>,
+    /// Those of them whose values are shown nowhere.
+    pub hidden: BTreeSet<String>,
     /// Entries of `spec.paths`.
     pub paths: Vec<String>,
     /// The settings document, for the place of its paths and what it says of findings.
@@ -61,6 +64,11 @@ impl Context {
         }
         context.templates = files::chart_templates(sources);
         context
+    }
+
+    /// What variables stand for.
+    pub fn values(&self) -> Values<'_> {
+        Values { of: &self.variables, hidden: &self.hidden }
     }
 
     /// The folder of templates that the file lies in.

@@ -10,7 +10,7 @@ use super::findings::{Finding, Place};
 use super::kinds::Kind;
 use super::revision::Revision;
 use super::rules::{Check, ec2_node_class, kubelet, references, schema, versions};
-use super::substitution::Variables;
+use super::substitution::{AsWritten, Variables};
 
 /// A definition with variables that nobody gave a value.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +31,7 @@ pub struct OpenDefinition {
     pub variables: BTreeSet<String>,
     /// Something was not judged, or can not be read, as long as they have no value.
     pub unchecked: bool,
+    pub as_written: AsWritten,
 }
 
 impl OpenDefinition {
@@ -52,6 +53,7 @@ impl OpenDefinition {
             keys: pointers.iter().filter(|it| document.variables.is_open_key(it)).cloned().collect(),
             pointers,
             unchecked,
+            as_written: document.variables.as_written().clone(),
         })
     }
 

@@ -7,7 +7,7 @@ use anyhow::anyhow;
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::mpsc;
 
-use super::approvals::Approvals;
+use super::approvals::{Approvals, ShownDigests};
 use super::commands::Obeyed;
 use super::merged::Merged;
 use super::{commands, comments, complain, merged};
@@ -51,6 +51,8 @@ pub struct Rounds {
     manner: ReviewManner,
     open: Vec<PullRequest>,
     seen: BTreeMap<u64, Seen>,
+    /// What was shown on open pull requests, by number.
+    digests: BTreeMap<u64, ShownDigests>,
     merged: Merged,
     /// What is new from now on is new to everybody: no process before this one has set its status.
     has_looked: bool,
@@ -122,7 +124,8 @@ impl Rounds {
         manner: ReviewManner,
     ) -> Self {
         let (open, seen, merged) = (Vec::new(), BTreeMap::new(), Merged::default());
-        Self { forge, resolved, histories, preview, shown, manner, open, seen, merged, has_looked: false }
+        let digests = BTreeMap::new();
+        Self { forge, resolved, histories, preview, shown, manner, open, seen, digests, merged, has_looked: false }
     }
 
     pub fn resolved(&self) -> &Resolved {
@@ -192,6 +195,7 @@ impl Rounds {
     fn forget(&mut self, closed: &[u64]) {
         for number in closed {
             self.seen.remove(number);
+            self.digests.remove(number);
             self.histories.forget(&self.forge.head_reference(*number));
         }
     }
@@ -251,12 +255,17 @@ impl Rounds {
                 return false;
             }
         };
+        self.digests.entry(number).or_default().add(&preview);
         let mut posting = assembled(&preview, Some(number), &self.shown, self.resolved.table());
         posting.begun = begun.into_iter().map(|status| status.context).collect();
         let mut approvals = Vec::new();
         if self.manner.require_approval {
             match Approvals::read(self, pull_request, &preview, answers).await {
-                Ok(read) => approvals = read.statuses(&preview, &posting, self.forge.table()),
+                Ok(read) => {
+                    let shown = self.digests.entry(number).or_default();
+                    shown.extend(read.shown_before.iter().map(String::as_str));
+                    approvals = read.statuses(&preview, &posting, self.forge.table());
+                }
                 Err(error) => {
                     complain(&format!("the approvals of pull request {number} can not be read"), &error);
                     self.seen.remove(&number);
@@ -412,5 +421,10 @@ impl Rounds {
 
     pub(super) fn seen(&self, number: u64) -> Option<&Seen> {
         self.seen.get(&number)
+    }
+
+    pub(super) fn shown_digests(&self, number: u64) -> &ShownDigests {
+        static NONE: ShownDigests = ShownDigests::none();
+        self.digests.get(&number).unwrap_or(&NONE)
     }
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::Context;
 
 use crate::adapters::embedded::{Keep, SavedCloud};
+use crate::cli::inputs::{FileKind, read_file};
 
 /// Keeps instances in a file: written whole beside it, then renamed, so that a crash leaves the old one.
 pub fn kept_in(file: &Path) -> Keep {
@@ -22,6 +23,6 @@ pub fn restore(cloud: &SavedCloud, file: &Path) -> anyhow::Result<()> {
         return Ok(());
     }
     let place = || format!("instances in {}", file.display());
-    let bytes = std::fs::read(file).with_context(place)?;
+    let bytes = read_file(file, FileKind::Instances).with_context(place)?;
     cloud.restore(&bytes).with_context(place)
 }

@@ -25,6 +25,7 @@ use crate::api::source::SourceFile;
 use crate::cli::arguments::{ControllerArguments, ModeArgument, RunArguments, SourceArgument};
 use crate::cli::cluster::{connected, unreadable};
 use crate::cli::exit::{Failure, Outcome};
+use crate::cli::inputs::{FileKind, read_file};
 use crate::cli::{output, settings};
 use crate::controller::events::kubernetes_events;
 use crate::controller::{Controller, Journal, Mode, Options, Planner, Ports, Shutdown};
@@ -433,7 +434,7 @@ fn refuse_address_beside_cluster(arguments: &RunArguments) -> Result<(), Failure
 fn settings_file(folder: &Path) -> Result<Vec<SourceFile>, Failure> {
     let name = crate::api::settings::FILE_NAME;
     let path = folder.join(name);
-    let content = std::fs::read(&path).map_err(|error| {
+    let content = read_file(&path, FileKind::Settings).map_err(|error| {
         Failure::of_file(path.display().to_string(), error)
             .with_hint("with --source cluster, name a folder with cutlist.yaml")
     })?;

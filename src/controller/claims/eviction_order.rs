@@ -127,12 +127,14 @@ async fn taint<K: Cluster, E: Cloud>(
     overtaken: &Cell<bool>,
     effects: &Effects<'_, K, E>,
 ) -> Result<(), PortError> {
-    effects.wrote();
-    match effects.around.cluster.patch_node(node, patch).await {
+    let written = unless_gone(effects.around.cluster.patch_node(node, patch).await);
+    effects.tried_to_write(&written);
+    match written {
         Err(error) if error.kind == PortErrorKind::Conflict => {
             overtaken.set(true);
             Ok(())
         }
-        outcome => unless_gone(outcome),
+        Err(error) => effects.failed(error),
+        Ok(()) => Ok(()),
     }
 }

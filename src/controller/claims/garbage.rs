@@ -13,7 +13,7 @@ use crate::api::node_pool::NodePool;
 use crate::controller::annotations::of_claims;
 use crate::controller::events::Event;
 use crate::controller::events::journal::Journal;
-use crate::controller::observed::view::{View, name_of, node_name, provider_id};
+use crate::controller::observed::view::{View, name_of, node_name, provider_id, uid_of};
 use crate::core::lifecycle::{conditions, drain};
 use crate::core::plan::{Note, NoteCode};
 use crate::core::snapshot::Pod;
@@ -170,7 +170,8 @@ impl Garbage {
             });
             held.why = why;
             let is_due = held.shown_at.is_some_and(|shown_at| now.duration_since(shown_at) >= INSTANCE_HELD);
-            if is_due && self.may_end(most, now) && !has_pods(found.cluster, node, now).await? {
+            let may_have_node = node.is_none() && nodes.iter().any(|node| may_be_of(node, instance));
+            if is_due && !may_have_node && self.may_end(most, now) && !has_pods(found.cluster, node, now).await? {
                 self.ended.push_back(now);
                 self.held.remove(&instance.provider_id);
                 unless_gone(found.cloud.terminate(&instance.provider_id).await)?;
@@ -205,7 +206,7 @@ impl Garbage {
                 continue;
             }
             self.ended.push_back(now);
-            found.cluster.delete_node_claim(name_of(claim)).await?;
+            found.cluster.delete_node_claim(name_of(claim), uid_of(claim)).await?;
             let provider_id = provider_id(claim).unwrap_or_default().to_owned();
             journal.say(now, &Event::InstanceVanished { node_claim: name_of(claim).to_owned(), provider_id });
             return Ok(true);
@@ -233,6 +234,12 @@ fn is_known<'a>(instance: &Instance, mut claims: impl Iterator<Item = &'a NodeCl
 
 fn id_of(node: &Node) -> Option<&str> {
     node.spec.as_ref()?.provider_id.as_deref()
+}
+
+/// Whether a Node may be an instance's though it does not say so: what gives Nodes their provider IDs may be late, or away.
+fn may_be_of(node: &Node, instance: &Instance) -> bool {
+    let joined = node.metadata.creation_timestamp.as_ref().map(|time| time.0);
+    id_of(node).is_none_or(str::is_empty) && joined.is_none_or(|joined| joined >= instance.launched_at)
 }
 
 async fn adopt<K: Cluster>(

@@ -35,9 +35,9 @@ use crate::core::lifecycle::eviction_order::EvictionOrder;
 use crate::core::lifecycle::{self, Effect, Observation};
 use crate::core::offer::{AddedCapacity, REFUSED_SECONDS};
 use crate::core::snapshot::{Objects, Pod};
-use crate::ports::{Cloud, Cluster, PortError, PortErrorKind};
+use crate::ports::{Cloud, Cluster, PortError};
 
-use effects::Effects;
+use effects::{Effects, Failed};
 use opening::{Nominations, Opening};
 
 /// Claims whose calls are under way at the same time.
@@ -75,6 +75,8 @@ pub struct Progress {
     pub wrote: bool,
     /// EC2 ran out of something: the catalog changed.
     pub catalog_changed: bool,
+    /// Calls that failed, each for one object: the rest went on without them.
+    pub troubles: Vec<PortError>,
 }
 
 /// The ports and facts that effects are carried out with.
@@ -96,8 +98,8 @@ impl Claims {
         &self.refused
     }
 
-    /// Looks at every claim and does what it needs, several at a time. Ends with the first call that failed; what was not done
-    /// is asked for again.
+    /// Looks at every claim and does what it needs, several at a time. Where something is forbidden, or the cloud gives no answer, that ends
+    /// what is done for its claim; what was not done is asked for again. Fails where the API server gives none.
     pub async fn advance<K: Cluster, E: Cloud>(
         &mut self,
         view: &View<'_>,
@@ -302,13 +304,14 @@ async fn steps_together<K: Cluster, E: Cloud>(
 async fn one_step<K: Cluster, E: Cloud>(due: &mut Due<'_>, effects: &Effects<'_, K, E>) -> Result<(), PortError> {
     let Some(effect) = due.effects.pop_front() else { return Ok(()) };
     match effects.carry_out(effect, due.claim, due.node).await {
-        Err(error) if error.kind == PortErrorKind::Conflict => {
-            due.effects.clear();
-            effects.overtaken();
-            Ok(())
-        }
-        outcome => outcome,
+        Ok(()) => return Ok(()),
+        Err(Failed::Cluster(error)) => effects.failed(error)?,
+        Err(Failed::Cloud(error)) => effects.trouble(error),
+        Err(Failed::Spared) => {}
     }
+    // What was to come after it would say that it was done.
+    due.effects.clear();
+    Ok(())
 }
 
 /// How long ago a pod's coming or going was noted: many come at once, and each note is a write.

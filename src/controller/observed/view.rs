@@ -195,6 +195,11 @@ pub fn name_of(claim: &NodeClaim) -> &str {
     claim.metadata.name.as_deref().unwrap_or_default()
 }
 
+/// Empty where nobody knows it.
+pub fn uid_of(claim: &NodeClaim) -> &str {
+    claim.metadata.uid.as_deref().unwrap_or_default()
+}
+
 pub fn node_name(node: &Node) -> &str {
     node.metadata.name.as_deref().unwrap_or_default()
 }

@@ -109,6 +109,14 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             self.refuse_approval(plan_id, by, "its object was changed after it was posted: status.text", now);
             return None;
         }
+        let hidden = hidden_variables(&waiting.plan);
+        if !hidden.is_empty() {
+            let names = hidden.into_iter().collect::<Vec<_>>().join(", ");
+            let because =
+                format!("this process may have other values than the one before it, of what is shown nowhere: {names}");
+            self.refuse_approval(plan_id, by, &because, now);
+            return None;
+        }
         let authors = waiting.not_approved_by.iter().chain(&object.spec.not_approved_by).cloned();
         if approvals::is_one_of(&by, &authors.collect::<Vec<_>>()) {
             self.refuse_approval(plan_id, by, "an author of the revision, of whom somebody else is asked", now);
@@ -255,4 +263,10 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         }
         Ok(())
     }
+}
+
+/// The variables of classes that the plan launches whose values only the process knows that planned it.
+fn hidden_variables(plan: &Plan) -> BTreeSet<&str> {
+    let launches = plan.steps.iter().filter_map(|step| step.launch.as_ref());
+    launches.flat_map(|launch| &launch.node_class_variables).map(String::as_str).collect()
 }
