@@ -78,6 +78,8 @@ pub enum EventReason {
     InstanceUnhealthy,
     /// On Node and NodeClaim: the capacity reservation that it runs in is taken back.
     CapacityReservationInstanceInterrupted,
+    /// On Node and NodeClaim: the capacity block that it runs in ends soon.
+    CapacityBlockExpiring,
     /// On Node and NodeClaim: what EC2 announced makes the node go.
     TerminatingOnInterruption,
 }

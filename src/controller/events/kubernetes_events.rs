@@ -319,6 +319,7 @@ fn interrupted_as(kind: InterruptionKind) -> EventReason {
         InterruptionKind::Terminating => EventReason::InstanceTerminating,
         InterruptionKind::ScheduledChange => EventReason::InstanceUnhealthy,
         InterruptionKind::CapacityReservation => EventReason::CapacityReservationInstanceInterrupted,
+        InterruptionKind::CapacityBlock => EventReason::CapacityBlockExpiring,
     }
 }
 
