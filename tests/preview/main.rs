@@ -19,6 +19,7 @@ mod limits;
 mod program;
 mod registry;
 mod sums;
+mod variables;
 
 use std::path::{Path, PathBuf};
 
