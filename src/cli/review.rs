@@ -5,8 +5,10 @@
 mod approvals;
 mod commands;
 mod merged;
+mod queue;
 mod rights;
 mod rounds;
+mod twins;
 mod two_people;
 
 use std::path::PathBuf;
