@@ -319,6 +319,9 @@ pub struct DefinitionArguments {
     /// not shown: its name stands in its place.
     #[arg(long = "variable-from-environment", value_name = "NAME", value_parser = parse_environment)]
     pub from_environment: Vec<FromEnvironment>,
+    /// Which of several clusters the definitions are read for, as `--cluster` names it.
+    #[arg(skip)]
+    pub cluster: Option<String>,
 }
 
 /// A variable of the environment that the operator named.

@@ -23,6 +23,7 @@ use crate::api::preview::{FORMAT_VERSION, KIND, Preview, PreviewRevision, Previe
 use crate::controller::preview::{Previewed, Proposal, Reading, Subject, conflicting, failed, planned, without_plan};
 use crate::core::plan::{Plan, Revision};
 use crate::core::snapshot::Snapshot;
+use crate::definitions;
 use crate::ports::chain;
 use crate::render::preview as render;
 use crate::render::terminal::Style;
@@ -146,15 +147,21 @@ pub(super) fn node_plans(arguments: &PreviewArguments) -> Result<Vec<(String, Ve
     snapshots::clusters(arguments)?.into_iter().map(read).collect()
 }
 
-/// By folder and variables: clusters that have the same definitions share what was read of them.
+/// By folder and variables, and by the cluster where files tell what is for which one: clusters that have the same definitions share what
+/// was read of them.
 #[derive(Default)]
-struct Proposals(BTreeMap<(String, Vec<(String, String)>), Read>);
+struct Proposals(BTreeMap<(String, Vec<(String, String)>, Option<String>), Read>);
 
 impl Proposals {
     fn of(&mut self, arguments: &PreviewArguments, cluster: &Cluster) -> Result<&Read, Failure> {
-        Ok(match self.0.entry((cluster.folder.clone(), cluster.variables.clone())) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => new.insert(Read::of(arguments, cluster)?),
+        let key = |name: Option<&String>| (cluster.folder.clone(), cluster.variables.clone(), name.cloned());
+        let is_known = self.0.contains_key(&key(None));
+        let read = if is_known { None } else { Some(Read::of(arguments, cluster)?) };
+        let name = read.as_ref().is_some_and(Read::tells_clusters_apart).then_some(&cluster.name);
+        Ok(match (self.0.entry(key(name)), read) {
+            (Entry::Occupied(known), _) => known.into_mut(),
+            (Entry::Vacant(new), Some(read)) => new.insert(read),
+            (Entry::Vacant(new), None) => new.insert(Read::of(arguments, cluster)?),
         })
     }
 }
@@ -184,6 +191,12 @@ impl Read {
             Merge::Conflicts { paths, further } => Err(Conflicts { paths, further }),
         };
         Ok(Self { head, base: defined(base), merged, prefix })
+    }
+
+    /// Whether what another cluster gets may be something else, by what Flux and Argo CD are told in the files.
+    fn tells_clusters_apart(&self) -> bool {
+        let revisions = std::iter::once(&self.base).chain(self.merged.as_ref().ok());
+        revisions.flat_map(|it| &it.content.files).any(|file| definitions::is_told_to_others(file))
     }
 }
 

@@ -66,6 +66,11 @@ impl Context {
         context
     }
 
+    /// The cluster that the settings name.
+    pub fn cluster(&self) -> Option<&str> {
+        self.settings.as_ref()?.str("/spec/clusterName")
+    }
+
     /// Takes the variables that Flux is told of in the files, beside those that are known.
     pub fn take_flux(&mut self, kustomizations: &FluxKustomizations) {
         self.of_flux = kustomizations.values();

@@ -12,6 +12,7 @@ mod canaries;
 mod doubtful;
 mod drift;
 mod fleet;
+mod gitops;
 mod kept;
 mod laid_out;
 mod limits;

@@ -101,6 +101,7 @@ impl Cluster {
         let mut given = arguments.planning.definitions.clone();
         // Of two with one name the last counts.
         given.variables.extend(self.variables.iter().cloned());
+        given.cluster = (!self.name.is_empty()).then(|| self.name.clone());
         given
     }
 
