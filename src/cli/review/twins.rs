@@ -56,10 +56,20 @@ pub fn put_together(targets: &mut [TargetPosting], own: u64, others: &[(u64, Vec
         else {
             continue;
         };
-        let description = format!("pull request {number}: {}", worst.description);
-        let description = fitted_line(&description, table.status_characters);
+        let description = of_pull_request(*number, &worst.description, table.status_characters);
         target.status = table.fitted(Status { description, ..(*worst).clone() });
     }
+}
+
+/// With the number before it. What stands behind the last dot, the plan's digest, stays where there is no room for all of it.
+fn of_pull_request(number: u64, description: &str, characters: usize) -> String {
+    const DOT: &str = " · ";
+    let (before, behind) = match description.rsplit_once(DOT) {
+        Some((before, plan)) => (before, format!("{DOT}{plan}")),
+        None => (description, String::new()),
+    };
+    let room = characters.saturating_sub(behind.chars().count());
+    format!("{}{behind}", fitted_line(&format!("pull request {number}: {before}"), room))
 }
 
 fn badness(state: State) -> u8 {
@@ -108,6 +118,13 @@ mod tests {
             // Whichever of the two is posted.
             assert_eq!(together(other, one()), (state, description.to_owned()));
         }
+    }
+
+    #[test]
+    fn the_plan_stays_in_what_is_too_long() {
+        let description = format!("{} · plan 0123456", "1 node created, ".repeat(8));
+        let said = of_pull_request(7, &description, 140);
+        assert!(said.chars().count() <= 140 && said.ends_with("… · plan 0123456"), "{said}");
     }
 
     #[test]

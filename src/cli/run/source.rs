@@ -234,6 +234,43 @@ mod tests {
     use crate::cli::exit::FailureKind;
     use crate::cli::run::usage::tests::parsed;
 
+    /// Fails for these reasons, the last first, and then has a revision.
+    struct Late {
+        failures: Vec<PortErrorKind>,
+        waited: usize,
+    }
+
+    impl PollsOnAnyThread for Late {
+        async fn look(&mut self) -> Result<Option<RevisionContent>, PortError> {
+            if let Some(kind) = self.failures.pop() {
+                return Err(PortError { operation: "read it".to_owned(), kind, source: None });
+            }
+            let revision = Revision { id: "abc".to_owned(), reference: "main".to_owned() };
+            Ok(Some(RevisionContent::without_history(revision, "", Vec::new(), Vec::new())))
+        }
+
+        async fn wait(&mut self) {
+            self.waited += 1;
+        }
+    }
+
+    #[test]
+    fn what_comes_by_itself_is_waited_for() {
+        use PortErrorKind::{Denied, Temporary};
+        let first = |failures: &[PortErrorKind]| {
+            let told = std::cell::RefCell::new(Vec::new());
+            let mut late = Late { failures: failures.to_vec(), waited: 0 };
+            let comes = |error: &PortError| error.kind == Temporary;
+            let waits = |why: Option<String>| told.borrow_mut().push(why.is_some());
+            let ended = super::super::runtime(false).unwrap().block_on(awaited(&mut late, comes, |_| "wait", &waits));
+            (ended.map(|content| content.is_some()).map_err(|error| error.kind), late.waited, told.into_inner())
+        };
+        assert_eq!(first(&[]), (Ok(true), 0, vec![]));
+        // Said once, whatever it takes.
+        assert_eq!(first(&[Temporary; 3]), (Ok(true), 3, vec![true, false]));
+        assert_eq!(first(&[Denied, Temporary]), (Err(Denied), 1, vec![true]));
+    }
+
     /// Definitions of other clusters beside it are not read.
     #[test]
     fn of_a_folder_only_the_sub_path_is_followed() {
