@@ -24,6 +24,10 @@
 //! | catalog | instance types, offerings, prices |
 //! | step, move | a step creates, removes, adopts or holds one node; the steps of a move stand or fall together |
 //! | candidate | a node that a disruption method may remove |
+//! | method, pass | one reason for which nodes go (`core/disrupt`, the table `METHODS`); one look of all methods at all candidates |
+//! | ledger | what disruption budgets have left while a plan is made |
+//! | target, rooms | a node as a place for pods that lose theirs; what is free on such nodes |
+//! | guide, allotment | which nodes displaced pods should rather go to; how many of each size a purchase or a node should take |
 //! | the reference | Karpenter 1.14, whose behaviour is matched |
 //! | node, machine, host | a node is what pods run on; of the snapshot it is a machine, a NodeClaim with its Node; of the engine a host, which a node to be bought is too; machine and host have one number (`HostIndex`) |
 //! | class (of pods) | pods that are alike for scheduling; a size class is classes that ask for nearly the same |
@@ -46,9 +50,16 @@
 //! | displaced, rehome | pods that lose their node; finding them other places |
 //! | quota, scope | something of which there is only so much; whose limit it is |
 //! | shortfall | nodes that a static NodePool has too few, and can not have |
+//! | relaxation | a preference of a pod that is given up because nothing has room with it |
+//! | neighbour | a DaemonSet on nodes to come, whose pod takes room there |
+//! | breaker | what stops launches of a pool after early ends, as in an electric circuit |
 //! | doubt | what of the cluster is not known as it is now; nothing ends on its word |
 //! | early end | an instance that ends before its node joins |
 //! | look | one time that the controller sees everything and does what can be done |
+//! | notice | what is told about an object of the cluster as a Kubernetes Event |
+//! | open (of a definition) | it has a variable without a value; beside a cluster it is settled by what the cluster shows |
+//! | hidden, mask | a value that nobody is shown; what puts its name in its place |
+//! | seal | the last line of a comment on a forge: a hash that tells whether somebody edited it |
 //! | judge | the check of a plan that shares no code with the planner |
 //!
 //! # Code map

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 
 use crate::api::cloud_facts::{DeniedPermission, VcpuQuotaUse};
 use crate::api::ec2_node_class::{Ami, EC2NodeClass, EC2NodeClassStatus, SecurityGroup};
+use crate::api::event_reason::EventReason;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_plan::NodePlan;
 use crate::api::source::SourceFile;
@@ -29,6 +30,11 @@ impl PortError {
     /// The same for another one that it concerns, with the causes in its text.
     pub fn again(&self) -> Self {
         Self { operation: chain(self), kind: self.kind, source: None }
+    }
+
+    /// Whether it was not done, and will not be while somebody forbids it or it is as it is.
+    pub fn is_refused(&self) -> bool {
+        matches!(self.kind, PortErrorKind::Denied | PortErrorKind::Permanent)
     }
 }
 
@@ -135,6 +141,12 @@ pub trait Repository {
     }
 }
 
+/// A repository whose polls may run on another thread than the controller's.
+pub trait PollsOnAnyThread {
+    fn look(&mut self) -> impl Future<Output = Result<Option<RevisionContent>, PortError>> + Send;
+    fn wait(&mut self) -> impl Future<Output = ()> + Send;
+}
+
 /// The Kubernetes API.
 pub trait Cluster {
     /// The cluster as it is now, with everything that was written through this port. Shared, because a large one is not
@@ -156,12 +168,14 @@ pub trait Cluster {
     fn create_node_claim(&self, claim: &NodeClaim) -> impl Future<Output = Result<NodeClaim, PortError>>;
     /// `Conflict` where it is of an older version than the newest that is known.
     fn update_node_claim(&self, claim: &NodeClaim) -> impl Future<Output = Result<(), PortError>>;
-    /// Marks for deletion; the object goes when its finalizer does.
-    fn delete_node_claim(&self, name: &str) -> impl Future<Output = Result<(), PortError>>;
+    /// Marks for deletion; the object goes when its finalizer does. `uid`: of the one that is meant; empty for whichever has the name.
+    /// `Conflict` where another one has it.
+    fn delete_node_claim(&self, name: &str, uid: &str) -> impl Future<Output = Result<(), PortError>>;
     /// Merge patch of a node's metadata or taints. It replaces lists as a whole: `Conflict` where one of them is another by now than on
     /// `node`, which the patch was made from.
     fn patch_node(&self, node: &Node, patch: &serde_json::Value) -> impl Future<Output = Result<(), PortError>>;
-    fn delete_node(&self, name: &str) -> impl Future<Output = Result<(), PortError>>;
+    /// The same of a node: its name is often its address, which another instance may have by now.
+    fn delete_node(&self, name: &str, uid: &str) -> impl Future<Output = Result<(), PortError>>;
     /// The pods on a node, asked of the API server at this moment: an observation may be old without anybody knowing. One that can
     /// not be read is an error.
     fn pods_on_now(&self, node: &str) -> impl Future<Output = Result<Vec<Pod>, PortError>>;
@@ -186,6 +200,19 @@ pub trait Cluster {
     fn record_plan(&self, plan: &NodePlan) -> impl Future<Output = Result<(), PortError>>;
     /// Removes a `NodePlan` that is history.
     fn forget_plan(&self, name: &str) -> impl Future<Output = Result<(), PortError>>;
+}
+
+/// What to tell about an object of the cluster, where people look for it: as a Kubernetes Event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    pub api_version: &'static str,
+    pub kind: &'static str,
+    pub namespace: Option<String>,
+    pub name: String,
+    pub uid: Option<String>,
+    pub is_warning: bool,
+    pub reason: EventReason,
+    pub note: String,
 }
 
 /// What EC2 is asked for in one call: instances that are alike, one for each of the claims.
@@ -346,6 +373,16 @@ pub trait Forge {
 
 pub trait Clock {
     fn now(&self) -> Timestamp;
+}
+
+/// The Node objects of a cluster whose cloud has no kubelets: what a kubelet and a cloud controller would write.
+pub trait NodeObjects {
+    /// Every NodeClaim and every class: what the user data of an instance would say.
+    fn claims_and_classes(&self) -> impl Future<Output = Result<(Vec<NodeClaim>, Vec<EC2NodeClass>), PortError>>;
+    /// A node registers. One that is there already is as good.
+    fn register(&self, node: &Node) -> impl Future<Output = Result<(), PortError>>;
+    /// The instance behind a node is gone, and its object goes, too. One that is gone already is as good.
+    fn remove(&self, name: &str) -> impl Future<Output = Result<(), PortError>>;
 }
 
 /// An error and its causes in one line. Some libraries write the cause into the text of an error as well: it is said once.

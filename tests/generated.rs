@@ -19,12 +19,14 @@ use cutlist::api::preview::Preview;
 use cutlist::api::scenario::ScenarioDocument;
 use cutlist::api::settings::SettingsDocument;
 use cutlist::api::signing_policy::SigningPolicyDocument;
+use cutlist::cli::FileKind;
 use cutlist::core::plan::Plan;
 use cutlist::core::plan::calendar::Calendar;
 use cutlist::core::plan::simulation::Simulation;
 use cutlist::core::scheduler::volumes::ALTERNATIVES_MAX;
 use cutlist::core::snapshot::collect::OBJECTS_MAX;
 use cutlist::core::snapshot::kept;
+use cutlist::core::snapshot::kinds::NAME_BYTES_MAX;
 use cutlist::core::snapshot::limits::LIMITS as OF_A_POD;
 use cutlist::core::snapshot::unpack::{OBJECT_BYTES_MAX, UNPACKED_BYTES_MAX, UNPACKED_TEXT_BYTES_MAX};
 use cutlist::definitions::rules::{self, explained};
@@ -75,6 +77,7 @@ fn generated() -> Vec<(String, String)> {
     files.push(("schemas/rules.md".to_owned(), rules_of_lint()));
     files.push(("schemas/codes.md".to_owned(), pages::codes()));
     files.push(("schemas/commands.md".to_owned(), pages::commands()));
+    files.push(("schemas/events.md".to_owned(), pages::events()));
     files.push(("schemas/metrics.md".to_owned(), pages::metrics()));
     files.push(("schemas/settings.md".to_owned(), pages::settings()));
     files.push(("deploy/chart/templates/policies.yaml".to_owned(), policies()));
@@ -129,8 +132,10 @@ fn limits() -> String {
     )
     .unwrap();
     text.push_str("\n## Files\n\n| what | most |\n|---|---|\n");
+    FileKind::ALL
+        .iter()
+        .for_each(|kind| writeln!(text, "| bytes of {} | {} |", kind.what(), kind.bytes_max()).unwrap());
     for (what, most) in [
-        ("bytes of a file", UNPACKED_BYTES_MAX),
         ("bytes that gzip of JSON unpacks to", UNPACKED_BYTES_MAX),
         ("bytes of one object in it", OBJECT_BYTES_MAX),
         ("bytes that gzip of YAML unpacks to", UNPACKED_TEXT_BYTES_MAX),
@@ -138,6 +143,7 @@ fn limits() -> String {
         writeln!(text, "| {what} | {most} |").unwrap();
     }
     writeln!(text, "| objects of a snapshot | {OBJECTS_MAX} |").unwrap();
+    writeln!(text, "| bytes of a name in it, and of a namespace | {NAME_BYTES_MAX} |").unwrap();
     text
 }
 

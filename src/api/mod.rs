@@ -11,6 +11,7 @@ pub mod definitions;
 pub mod disruption_budget;
 pub mod duration;
 pub mod ec2_node_class;
+pub mod event_reason;
 pub mod image_lock;
 pub mod kustomization;
 pub mod lint_settings;

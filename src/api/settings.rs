@@ -375,7 +375,7 @@ pub struct ConsolidationCosts {
     /// What it costs to disturb a pod, however small it is: what the cluster's average pod costs on new nodes in this time.
     #[schemars(extend("pattern" = forms::DURATION.pattern))]
     pub restart: NillableDuration,
-    /// Traffic of a pod that comes to another zone than it was in.
+    /// US dollars for the traffic of a pod that comes to another zone than it was in.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub cross_zone_per_pod: f64,
 }

@@ -2,7 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "this command writes a file of the repository")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
@@ -102,6 +102,7 @@ impl Renewed {
             places: BTreeMap::new(),
             variables: BTreeMap::new(),
             hash_as_written: None,
+            hidden_variables: BTreeSet::new(),
         });
         let facts = inputs::with_inputs(&inputs_of, &read, |inputs| decide(inputs).cloud_facts);
         Ok(Self { lock, text, before, facts })

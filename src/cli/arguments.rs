@@ -1,6 +1,7 @@
 //! Exactly what was typed. What it means together with `cutlist.yaml` is resolved in `settings.rs`.
 
 mod ami;
+mod completion;
 mod examples;
 mod facts;
 mod forms;
@@ -27,6 +28,7 @@ use crate::definitions::rules::files::is_variable_name;
 
 pub use super::cluster::ClusterArguments;
 pub use ami::{AmiAction, AmiArguments, AmiLockArguments};
+pub use completion::CompletionArguments;
 pub use facts::{FactsAction, FactsArguments, FactsPullArguments};
 pub use forms::FormOutput;
 pub use preview::{ClusterVariable, NamedPath, PreviewArguments};
@@ -47,7 +49,7 @@ pub use typed::{Typed, parse};
 /// Reads Karpenter NodePools, EC2NodeClasses and disruption budgets from Git, and says which EC2 nodes will be created,
 /// replaced and removed, and why, before it happens.
 #[derive(Debug, Parser)]
-#[command(name = "cutlist", version, max_term_width = 100, propagate_version = true)]
+#[command(name = "cutlist", version, max_term_width = 100, propagate_version = true, after_long_help = examples::BEGIN)]
 pub struct Arguments {
     #[command(subcommand)]
     pub command: Command,
@@ -64,7 +66,7 @@ pub enum Command {
     /// Say why a pod waits, or goes where the plan puts it, and what would help
     #[command(after_long_help = examples::WHY)]
     Why(WhyArguments),
-    /// Carry definitions to their end on a copy of the cluster in memory: what nodes, pods and the price come to
+    /// Go on, on a copy of the cluster in memory, until no plan changes it: what nodes, pods and the price come to
     #[command(after_long_help = examples::SIMULATE)]
     Simulate(SimulateArguments),
     /// Check definitions; needs no network and no credentials
@@ -94,9 +96,9 @@ pub enum Command {
     /// Keep the images of EC2NodeClasses in Git: a newer one replaces nodes when somebody commits it
     #[command(after_long_help = examples::AMI)]
     Ami(AmiArguments),
-    /// What EC2 says of EC2NodeClasses, in a file for plans without EC2
+    /// Write what EC2 says of EC2NodeClasses to a file, for plans without EC2
     Facts(FactsArguments),
-    /// Show what EC2 sells
+    /// Show what EC2 sells: instance types, what is in them, and their prices
     #[command(after_long_help = examples::CATALOG)]
     Catalog(CatalogArguments),
     /// Let a plan go ahead that waits for approval
@@ -107,8 +109,11 @@ pub enum Command {
     Snapshot(SnapshotArguments),
     /// Print the custom resource definitions, for `kubectl apply --server-side -f -`
     Crds,
-    /// JSON schemas of the kinds, for editors and other validators
+    /// Write JSON schemas of the kinds, for editors and other validators
     Schema(SchemaArguments),
+    /// Print what a shell completes commands, options and their values with
+    #[command(after_long_help = examples::COMPLETION)]
+    Completion(CompletionArguments),
     /// Print the version, as `--version` does
     Version,
     /// Fetch for `cutlist run`, which ends this process when it takes too long
@@ -136,6 +141,7 @@ impl Command {
             Self::Approve(_)
             | Self::Catalog(_)
             | Self::Snapshot(_)
+            | Self::Completion(_)
             | Self::Crds
             | Self::Explain(_)
             | Self::Migrate(_)

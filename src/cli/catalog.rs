@@ -9,7 +9,7 @@ use anyhow::Context;
 
 use super::arguments::{CatalogArguments, CatalogOrder, CatalogOutput};
 use super::exit::{Failure, Outcome};
-use super::inputs::read_file;
+use super::inputs::{FileKind, read_file};
 use super::output;
 use crate::api::keys;
 use crate::core::catalog::filter::{self, Filter, FilterError};
@@ -63,7 +63,8 @@ pub(super) fn built_in(region: &str) -> Result<(Catalog, Vec<String>), Failure> 
 
 /// Reads a catalog file; the error names it.
 pub(super) fn read(file: &Path) -> Result<Catalog, Failure> {
-    let bytes = read_file(file).map_err(|error| Failure::of_file(file.display().to_string(), error))?;
+    let bytes =
+        read_file(file, FileKind::Catalog).map_err(|error| Failure::of_file(file.display().to_string(), error))?;
     Catalog::parse(bytes).with_context(|| file.display().to_string()).map_err(Failure::failed)
 }
 

@@ -6,7 +6,7 @@ use anyhow::Context;
 
 use super::arguments::{FactsAction, FactsArguments};
 use super::exit::{Failure, Outcome};
-use super::inputs::read_file;
+use super::inputs::{FileKind, read_file};
 use crate::api::cloud_facts::{CloudFacts, FORMAT_VERSION, KIND};
 
 #[cfg(feature = "aws")]
@@ -29,7 +29,7 @@ pub fn run(arguments: &FactsArguments) -> Result<Outcome, Failure> {
 /// Reads a file of facts; the error names it.
 pub fn read(path: &Path) -> Result<CloudFacts, Failure> {
     let place = || format!("facts {}", path.display());
-    let bytes = read_file(path).map_err(|error| Failure::of_file(place(), error))?;
+    let bytes = read_file(path, FileKind::Facts).map_err(|error| Failure::of_file(place(), error))?;
     let hint = |failure: Failure| failure.with_hint("`cutlist facts pull` writes it");
     let facts: CloudFacts =
         serde_json::from_slice(&bytes).with_context(place).map_err(|error| hint(Failure::failed(error)))?;

@@ -6,6 +6,7 @@ mod approve;
 pub mod arguments;
 mod catalog;
 mod cluster;
+mod completion;
 mod crds;
 pub mod exit;
 mod explain;
@@ -27,6 +28,8 @@ mod signing;
 mod simulate;
 mod snapshot;
 mod why;
+
+pub use inputs::FileKind;
 
 use std::ffi::OsStr;
 use std::process::ExitCode;
@@ -86,6 +89,7 @@ fn parse_and_run() -> ExitCode {
         Command::Facts(arguments) => facts::run(&arguments),
         Command::Catalog(arguments) => catalog::run(&arguments),
         Command::Snapshot(arguments) => snapshot::run(&arguments),
+        Command::Completion(arguments) => completion::run(&arguments),
         Command::Crds => crds::run(),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Schema(arguments) => schema::run(&arguments),

@@ -3,14 +3,14 @@
 mod assemble;
 mod forge;
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
 
 use super::arguments::PostArguments;
 use super::exit::{Failure, Outcome};
-use super::inputs::is_stdin;
+use super::inputs::{FileKind, is_stdin, read_text};
 use super::output;
 use crate::adapters::forge::{Done, Posted, post};
 use crate::api::preview::{self, Preview};
@@ -20,15 +20,13 @@ use crate::render::posting;
 pub(super) use assemble::{Shown, pending, posting as assembled, room};
 pub(super) use forge::{Resolved, resolve};
 
-/// A preview of a thousand clusters has less.
-const PREVIEW_BYTES_MAX: u64 = 64 << 20;
 /// Of a job's summary on GitHub, less than the 1 MiB that it takes, since other steps write there as well.
 const SUMMARY_ROOM: posting::Room = posting::Room { characters: 500_000, bytes: 900_000 };
 
 pub fn run(arguments: &PostArguments) -> Result<Outcome, Failure> {
     let name = shown_name(&arguments.preview);
-    let text =
-        text_of(&arguments.preview).map_err(|error| Failure::of_file(format!("{name} can not be read"), error))?;
+    let text = read_text(&arguments.preview, FileKind::Preview)
+        .map_err(|error| Failure::of_file(format!("{name} can not be read"), error))?;
     let preview = parsed(&name, &text).map_err(Failure::failed)?;
     refuse_another_head(arguments, &preview)?;
     let resolved = resolve(&arguments.forge, arguments.details_url.as_deref())?;
@@ -72,16 +70,6 @@ fn number_of(arguments: &PostArguments, resolved: &Resolved) -> Result<Option<u6
 
 fn shown_name(path: &Path) -> String {
     if is_stdin(path) { "standard input".to_owned() } else { path.display().to_string() }
-}
-
-fn text_of(path: &Path) -> std::io::Result<String> {
-    let mut text = String::new();
-    if is_stdin(path) {
-        std::io::stdin().take(PREVIEW_BYTES_MAX).read_to_string(&mut text)?;
-    } else {
-        std::fs::File::open(path)?.take(PREVIEW_BYTES_MAX).read_to_string(&mut text)?;
-    }
-    Ok(text)
 }
 
 fn parsed(name: &str, text: &str) -> anyhow::Result<Preview> {

@@ -3,15 +3,14 @@
 #[cfg(feature = "aws")]
 mod aws;
 mod boot;
+mod clouds;
 mod event_metrics;
 mod flux;
 mod guard;
-mod kubernetes_events;
 mod lines;
 mod live;
 pub(super) mod log;
 mod notifications;
-mod refusals;
 mod reviews;
 mod scenario;
 pub(super) mod screen;

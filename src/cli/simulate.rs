@@ -2,7 +2,6 @@
 
 mod livelock;
 mod progress;
-mod revision;
 mod tally;
 
 use std::cell::RefCell;
@@ -22,7 +21,7 @@ use super::run::log;
 use super::run::screen::{Screen, Times};
 use super::run::{abort_on_signal, runtime, standard_output, world};
 use super::settings;
-use crate::adapters::embedded::{EmbeddedForge, EmbeddedWorld, ScaleError, WorldSettings};
+use crate::adapters::embedded::{EmbeddedForge, EmbeddedWorld, OneRevision, ScaleError, WorldSettings};
 use crate::api::approval_rules::ApprovalRules;
 use crate::api::keys;
 use crate::api::settings::{Approval, ApprovalMode, Packing};
@@ -43,7 +42,6 @@ use crate::render::terminal::Style;
 
 use livelock::Livelock;
 use progress::Progress;
-use revision::OneRevision;
 use tally::Tally;
 
 /// A cluster in which something is still under way after this time beyond the longest `consolidateAfter` and what is known to end some
@@ -346,6 +344,8 @@ fn simulation(
         // The fleet counts no pods of DaemonSets: most come and go with their nodes.
         pods_pending_end: tallied.pods_pending_end + waiting.map(|it| it.pods.len()).sum::<usize>(),
         lower_bound_price_per_hour_end: last.summary.lower_bound_price_per_hour,
+        // Of a plan that still does something it is not what there is.
+        costs_per_hour_end: last.summary.costs_per_hour.filter(|_| last.steps.is_empty()),
         ..tallied
     };
     let mut notes: Vec<Note> = read.notes.iter().chain(&read.head.content.notes).cloned().collect();

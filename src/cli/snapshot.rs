@@ -13,7 +13,7 @@ use crate::render::terminal;
 
 use super::arguments::SnapshotArguments;
 use super::exit::{Failure, Outcome};
-use super::inputs::{is_stdin, read_file};
+use super::inputs::{FileKind, is_stdin, read_file};
 use super::output;
 
 pub fn run(arguments: &SnapshotArguments) -> Result<Outcome, Failure> {
@@ -60,7 +60,7 @@ pub(super) fn read_files(files: &[PathBuf]) -> Result<(Snapshot, Vec<String>), F
     let mut notes = Vec::new();
     for file in files {
         let name = if is_stdin(file) { "standard input".to_owned() } else { file.display().to_string() };
-        let bytes = read_file(file).map_err(|error| Failure::of_file(name.clone(), error))?;
+        let bytes = read_file(file, FileKind::Snapshot).map_err(|error| Failure::of_file(name.clone(), error))?;
         let report = read(&bytes, &mut snapshot).with_context(|| name.clone()).map_err(Failure::failed)?;
         notes.extend(report.notes.into_iter().map(|note| format!("{name}: {note}")));
     }

@@ -74,7 +74,7 @@ use crate::core::snapshot::Snapshot;
 use crate::definitions::Definitions;
 use crate::ports::{ClassFacts, Clock, Cloud, Cluster, Forge, PortError, PortErrorKind, Repository, chain};
 
-use claims::garbage::{self, Found, Garbage};
+use claims::garbage::{self, Garbage, GarbageContext};
 use claims::rollouts::Noted;
 use claims::{Claims, Surroundings, early_ends, interruptions};
 use events::{Event, Fleet};
@@ -159,7 +159,7 @@ pub struct Controller<R, K, E, F, C> {
     inputs_seen: InputsSeen,
     records: Records,
     expectations: Expectations,
-    catalog: Option<Known>,
+    catalog: Option<CloudAnswers>,
     /// Plan whose gated moves wait for approval.
     others: Others,
     waiting: Option<Waiting>,
@@ -178,8 +178,10 @@ pub struct Controller<R, K, E, F, C> {
     troubles: BTreeMap<String, Timestamp>,
     repository_due: bool,
     plan_due_at: Option<Timestamp>,
-    /// How long a look that failed is left alone.
+    /// How long a look that failed, or of which some did, is left alone.
     look_again_in: SignedDuration,
+    /// Whether something failed for one object or another in this look.
+    some_failed: bool,
     /// How long a plan that can not be carried out is left alone.
     plan_again_in: SignedDuration,
     /// When the whole search for savings was made last.
@@ -193,7 +195,7 @@ pub struct Controller<R, K, E, F, C> {
 }
 
 /// The catalog and what was derived from it.
-struct Known {
+struct CloudAnswers {
     catalog: Arc<Catalog>,
     prices: Prices,
     /// By name of the EC2NodeClass: what the cloud was asked, and what it answered.
@@ -208,7 +210,7 @@ struct Known {
     until: Timestamp,
 }
 
-impl Known {
+impl CloudAnswers {
     /// Of all classes; `None` where the cloud says it of no subnet, as one in memory does not.
     fn free_addresses(&self) -> Option<BTreeMap<String, u64>> {
         let of_classes = self.classes.values().flat_map(|(_, facts)| &facts.free_addresses);
@@ -251,6 +253,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             repository_due: true,
             plan_due_at: None,
             look_again_in: RETRY,
+            some_failed: false,
             plan_again_in: RETRY,
             searched_at: None,
             garbage: Garbage::default(),
@@ -273,6 +276,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     /// Looks at everything once and does what can be done now. A call that fails is said and tried again soon.
     pub async fn pass(&mut self) {
         self.settled = false;
+        self.some_failed = false;
         let now = self.ports.clock.now();
         self.pace.look(now);
         self.wake_at = None;
@@ -280,9 +284,10 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             self.say_trouble(chain(&error), now);
             self.wake(now.saturating_add(self.look_again_in).ok());
             self.look_again_in = longer(self.look_again_in, &error);
-        } else {
+        } else if !self.some_failed {
             self.look_again_in = RETRY;
         }
+        self.settled &= !self.some_failed;
     }
 
     /// The same trouble is said once in a while, not at every attempt.
@@ -454,6 +459,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             now,
         };
         let progress = self.claims.advance(view, &around, &mut self.journal).await?;
+        let mut troubles = progress.troubles;
         let (judged, judge_at) = self.expectations.judge(view, &known.prices, now);
         for (plan_id, fidelity) in judged {
             self.records.fidelity(&self.ports.cluster, snapshot, &plan_id, fidelity.clone()).await?;
@@ -463,9 +469,12 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             self.catalog = None;
         }
         let (ports, claims) = ((&self.ports.cluster, &self.ports.cloud), &mut self.claims);
-        let interrupted = interruptions::hear(ports, view, claims, now, &mut self.journal).await?;
+        let heard = interruptions::hear(ports, view, claims, now, &mut self.journal).await?;
+        let interrupted = heard.wrote;
         let mut wrote = noted || progress.wrote || interrupted;
-        wrote |= moves::go_on(&self.ports.cluster, view, now, &mut self.journal).await?;
+        troubles.extend(heard.troubles);
+        wrote |= moves::go_on(&self.ports.cluster, view, now, &mut self.journal, &mut troubles).await?;
+        self.try_again(&troubles, now);
         wrote |= self.see_early_ends(view, now).await?;
         wrote |= self.collect_garbage(view, now).await?;
         self.wake(progress.look_again_at);
@@ -474,6 +483,18 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             self.plan_due_at = Some(now);
         }
         Ok(wrote)
+    }
+
+    /// What failed for one object or another is said and tried again, ever less often while it goes on failing.
+    pub(in crate::controller) fn try_again(&mut self, troubles: &[PortError], now: Timestamp) {
+        for error in troubles {
+            self.say_trouble(chain(error), now);
+        }
+        if let Some(error) = troubles.first() {
+            self.some_failed = true;
+            self.wake(now.saturating_add(self.look_again_in).ok());
+            self.look_again_in = longer(self.look_again_in, error);
+        }
     }
 
     /// Which new nodes are given up now. They are, whether or not that may be noted.
@@ -485,7 +506,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         }
         let (cluster, journal) = (&self.ports.cluster, &mut self.journal);
         match self.failures.note(cluster, view, in_force, now, journal).await {
-            Err(error) if error.kind == PortErrorKind::Denied => {
+            Err(error) if error.is_refused() => {
                 self.say_trouble(chain(&error), now);
                 Ok(false)
             }
@@ -549,7 +570,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let due = self.garbage_due_at.is_none_or(|due| now >= due) || garbage::is_urgent(view);
         if due {
             let node_pools = self.revisions.node_pools();
-            let found = Found {
+            let found = GarbageContext {
                 cluster: &self.ports.cluster,
                 cloud: &self.ports.cloud,
                 view,
@@ -560,7 +581,14 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             // Where a call fails, it is not tried again at once.
             self.garbage_due_at = now.saturating_add(garbage::INTERVAL).ok();
             let known = self.garbage.live.known(now);
-            wrote = self.garbage.collect(&found, &mut self.journal).await?;
+            wrote = match self.garbage.collect(&found, &mut self.journal).await {
+                Ok(wrote) => wrote,
+                // What is planned does not wait for it.
+                Err(error) => {
+                    self.try_again(&[error], now);
+                    false
+                }
+            };
             if self.garbage.live.known(now) != known {
                 self.inputs_seen = InputsSeen::default();
             }
@@ -589,7 +617,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let denied = self.ports.cloud.denied().await;
         let notes = self.ports.cloud.notes().await;
         let before = self.catalog.as_mut();
-        let is_same = |it: &&mut Known| {
+        let is_same = |it: &&mut CloudAnswers| {
             Arc::ptr_eq(&it.catalog, &catalog)
                 && it.classes == classes
                 && it.vcpu_quotas == vcpu_quotas
@@ -602,7 +630,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         }
         let prices = Prices::new(&catalog);
         self.inputs_seen = InputsSeen::default();
-        self.catalog = Some(Known { catalog, prices, classes, vcpu_quotas, denied, notes, made_at: now, until });
+        self.catalog = Some(CloudAnswers { catalog, prices, classes, vcpu_quotas, denied, notes, made_at: now, until });
         Ok(())
     }
 

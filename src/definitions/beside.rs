@@ -160,7 +160,7 @@ impl Definitions {
                     format!("{what} may be {names}, planned for as in the cluster: there is no value for {variables}")
                 }
             };
-            return self.say(text);
+            return if names.is_empty() { self.say_unplanned(open, text) } else { self.say(text) };
         }
         let applied = applied.into_iter().find(|it| it.metadata().name.as_ref() == Some(&open.name));
         let json = applied.and_then(|applied| serde_json::to_value(applied).ok());
@@ -180,7 +180,7 @@ impl Definitions {
             (Some(typed), _, Some(position)) => {
                 if let Some(definition) = T::defined(self).get_mut(position) {
                     definition.value = typed;
-                    definition.hash_as_written = Some(whole_hash(&open.value));
+                    definition.hash_as_written = Some(open.hash_as_written());
                 }
             }
             (Some(typed), _, None) => T::defined(self).push(open.definition(typed)),
@@ -191,14 +191,16 @@ impl Definitions {
                     None => T::defined(self).push(definition),
                 }
                 let (names, fields) = (open.names_in(&left), named(&left));
-                self.say(format!("{what} is planned for as in the cluster: there is no value for {names} in {fields}"));
+                let text =
+                    format!("{what} is planned for as in the cluster: there is no value for {names} in {fields}");
+                self.say_unplanned(open, text);
             }
             (None, None, position) => {
                 if let Some(position) = position {
                     T::defined(self).remove(position);
                 }
                 let (names, fields) = (open.names_in(&left), named(&left));
-                self.say(format!("{what} is left out: there is no value for {names} in {fields}"));
+                self.say_unplanned(open, format!("{what} is left out: there is no value for {names} in {fields}"));
             }
         }
     }
@@ -217,7 +219,17 @@ impl Definitions {
             _ => return,
         }
         let (names, fields) = (open.names_in(&open.pointers), named(&open.pointers));
-        self.say(format!("{} {} is left out: there is no value for {names} in {fields}", open.kind, open.name));
+        let text = format!("{} {} is left out: there is no value for {names} in {fields}", open.kind, open.name);
+        self.say_unplanned(open, text);
+    }
+
+    /// Of one that no plan is made with as it is written.
+    fn say_unplanned(&mut self, open: &OpenDefinition, text: String) {
+        let own = self.open.iter_mut().find(|it| (&it.file, it.line) == (&open.file, open.line));
+        if let Some(own) = own {
+            own.unplanned = Some(text.clone());
+        }
+        self.say(text);
     }
 
     fn say(&mut self, text: String) {
@@ -260,8 +272,14 @@ impl OpenDefinition {
             line: self.line,
             places: self.places(),
             variables: Default::default(),
-            hash_as_written: Some(whole_hash(&self.value)),
+            hash_as_written: Some(self.hash_as_written()),
+            hidden_variables: self.as_written.hidden.clone(),
         }
+    }
+
+    /// Other variables in it may have values.
+    fn hash_as_written(&self) -> String {
+        self.as_written.hash.clone().unwrap_or_else(|| whole_hash(&self.value))
     }
 }
 

@@ -8,9 +8,10 @@ use serde_json::Value;
 use super::document::{self, Document};
 use super::files;
 use super::findings::{Finding, Place};
-use super::flux::{self, FluxKustomizations, Values};
+use super::flux::{self, FluxKustomizations};
 use super::own_baseline;
 use super::rules::kinds as rules;
+use super::substitution::Values;
 use super::versions::{Installed, SaidBy};
 use crate::api::source::{SourceFile, Standing};
 use crate::api::{scenario, settings};
@@ -18,9 +19,11 @@ use crate::api::{scenario, settings};
 /// From `cutlist.yaml`, `scenario.yaml` and the names of the files.
 #[derive(Default)]
 pub struct Context {
-    pub variables: Values,
+    pub variables: BTreeMap<String, String>,
     /// Those of files below a folder that Flux builds, by the folder; in them are the others, which come before what Flux has.
-    pub of_flux: BTreeMap<String, Values>,
+    pub of_flux: BTreeMap<String, flux::Values>,
+    /// Those of them whose values are shown nowhere.
+    pub hidden: BTreeSet<String>,
     /// Entries of `spec.paths`.
     pub paths: Vec<String>,
     /// The settings document, for the place of its paths and what it says of findings.
@@ -79,9 +82,14 @@ impl Context {
         }
     }
 
-    /// What stands for variables in a file, or in what the kustomization of this path builds.
-    pub fn variables_of(&self, path: &str) -> &Values {
-        flux::nearest(&self.of_flux, path).unwrap_or(&self.variables)
+    /// What variables stand for in a file, or in what the kustomization of this path builds.
+    pub fn values_at(&self, path: &str) -> Values<'_> {
+        Values { of: flux::nearest(&self.of_flux, path).unwrap_or(&self.variables), hidden: &self.hidden }
+    }
+
+    /// What variables stand for, wherever Flux has no part in it.
+    pub fn values(&self) -> Values<'_> {
+        Values { of: &self.variables, hidden: &self.hidden }
     }
 
     /// The folder of templates that the file lies in.

@@ -34,10 +34,14 @@ impl GivenVariables {
         values.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
-    /// What hides the values that came from the environment; a value that was typed over one came from elsewhere.
+    /// What hides the values that came from the environment.
     pub fn masks(&self) -> Masks {
-        let used = self.from_environment.iter().filter(|(name, _)| !self.typed.contains_key(*name));
-        Masks::new(used.map(|(name, value)| (name.clone(), value.clone())))
+        Masks::new(self.hidden().map(|(name, value)| (name.clone(), value.clone())))
+    }
+
+    /// The variables whose values are not shown; a value that was typed over one of the environment came from elsewhere.
+    pub fn hidden(&self) -> impl Iterator<Item = (&String, &String)> {
+        self.from_environment.iter().filter(|(name, _)| !self.typed.contains_key(*name))
     }
 }
 

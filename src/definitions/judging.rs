@@ -43,7 +43,7 @@ impl Judged {
         let mut misses = Vec::new();
         // Of what a cluster has variables were replaced, and what looks like one is meant as it stands there.
         if kind.is_object() && source.standing != Standing::Applied {
-            misses = substitution::apply(kind, &mut document, context.variables_of(place));
+            misses = substitution::apply(kind, &mut document, context.values_at(place));
         }
         let mut findings = ambiguous(kind, &document);
         let old = old(&document.value);

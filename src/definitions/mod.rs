@@ -91,8 +91,11 @@ pub struct Definition<T> {
     pub places: BTreeMap<String, DefinitionPlace>,
     /// Variables that stood in it, by the pointer of the text or of the member whose key they stood in.
     pub variables: BTreeMap<String, BTreeSet<String>>,
-    /// SHA-256 of what was written, in hexadecimal, where the value has fields of the cluster in the place of open variables.
+    /// SHA-256 of what was written, in hexadecimal, where the value has fields of the cluster in the place of open variables, or what is
+    /// shown nowhere in the place of others.
     pub hash_as_written: Option<String>,
+    /// The variables in it whose values are shown nowhere.
+    pub hidden_variables: BTreeSet<String>,
 }
 
 /// What a revision defines, as far as it could be read; and everything that was found on the way.

@@ -10,7 +10,7 @@ use super::findings::{Finding, Place};
 use super::kinds::Kind;
 use super::revision::Revision;
 use super::rules::{Check, ec2_node_class, kubelet, references, schema, versions};
-use super::substitution::Variables;
+use super::substitution::{AsWritten, Variables};
 
 /// A definition with variables that nobody gave a value.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +19,8 @@ pub struct OpenDefinition {
     pub name: String,
     /// As read: open texts stand as they were written.
     pub value: Value,
+    /// Why no plan is made with it as it is written; `None`: one is, or it was not looked at beside a cluster.
+    pub unplanned: Option<String>,
     pub file: String,
     pub line: usize,
     /// Pointers of open texts and of members with an open key.
@@ -29,6 +31,7 @@ pub struct OpenDefinition {
     pub variables: BTreeSet<String>,
     /// Something was not judged, or can not be read, as long as they have no value.
     pub unchecked: bool,
+    pub as_written: AsWritten,
 }
 
 impl OpenDefinition {
@@ -43,12 +46,14 @@ impl OpenDefinition {
             kind: kind.name(),
             name: document.str("/metadata/name").unwrap_or_default().to_owned(),
             value: document.value.clone().into_value(),
+            unplanned: None,
             file: file.to_owned(),
             line: document.place("", Place::Value).line,
             variables: names.flatten().cloned().collect(),
             keys: pointers.iter().filter(|it| document.variables.is_open_key(it)).cloned().collect(),
             pointers,
             unchecked,
+            as_written: document.variables.as_written().clone(),
         })
     }
 

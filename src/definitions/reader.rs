@@ -161,6 +161,7 @@ fn context_of(
     options: LintOptions<'_>,
 ) -> (Context, OwnBaseline) {
     let mut context = Context::of(sources, &given.values());
+    context.hidden = given.hidden().map(|(name, _)| name.clone()).collect();
     if purpose == Purpose::Use {
         (context.karpenter, context.baseline) = (None, None);
         return (context, OwnBaseline::default());
@@ -499,7 +500,7 @@ impl Reading<'_> {
             self.ignores.annotation(document);
             self.definitions_found += usize::from(role == Role::Resource);
             let mut document = kustomize::without_directives(document);
-            substitution::apply(kind, &mut document, &self.context.variables);
+            substitution::apply(kind, &mut document, self.context.values());
             found.extend(judging::ambiguous(kind, &document));
             let mut checked = schema::check(kind, &mut document, None, &mut false);
             checked.extend(match self.context.karpenter {

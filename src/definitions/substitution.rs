@@ -13,12 +13,13 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::document::{Document, disagreement, spans};
 use super::findings::Place;
 use super::kinds::Kind;
 use super::limits;
+use crate::core::model::static_hash::whole_hash;
 
 /// Switches substitution off for one object, as annotation or label with the value `disabled`.
 pub const SWITCH: &str = "kustomize.toolkit.fluxcd.io/substitute";
@@ -64,6 +65,25 @@ pub struct Variables {
     shell_values: BTreeSet<String>,
     /// The variables in the text at a pointer, or in its key, with a value or without.
     names: BTreeMap<String, BTreeSet<String>>,
+    as_written: AsWritten,
+}
+
+/// What is known of a document without the values that are shown nowhere.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AsWritten {
+    /// The variables of such values that stand in it.
+    pub hidden: BTreeSet<String>,
+    /// Of an EC2NodeClass with such variables, SHA-256 in hexadecimal: of what is written, of their names, and of the other values. A hash
+    /// of the values would let everybody who sees it try what a short one may be.
+    pub hash: Option<String>,
+}
+
+/// What variables stand for.
+#[derive(Clone, Copy, Debug)]
+pub struct Values<'v> {
+    pub of: &'v BTreeMap<String, String>,
+    /// Names of those whose values are shown nowhere.
+    pub hidden: &'v BTreeSet<String>,
 }
 
 impl Variables {
@@ -99,6 +119,10 @@ impl Variables {
     pub fn names(&self) -> &BTreeMap<String, BTreeSet<String>> {
         &self.names
     }
+
+    pub fn as_written(&self) -> &AsWritten {
+        &self.as_written
+    }
 }
 
 /// Whether `inner` is `outer` or below it.
@@ -107,7 +131,7 @@ pub fn is_within(outer: &str, inner: &str) -> bool {
 }
 
 /// Replaces variables in every text of the document, keys included.
-pub fn apply(kind: Kind, document: &mut Document, values: &BTreeMap<String, String>) -> Vec<Miss> {
+pub fn apply(kind: Kind, document: &mut Document, values: Values<'_>) -> Vec<Miss> {
     if is_switched_off(&document.value) {
         return Vec::new();
     }
@@ -116,9 +140,10 @@ pub fn apply(kind: Kind, document: &mut Document, values: &BTreeMap<String, Stri
         return Vec::new();
     }
     let mut value = std::mem::take(&mut document.value);
+    let written = (!values.hidden.is_empty()).then(|| value.clone());
     let mut walk = Walk {
         document,
-        values,
+        values: values.of,
         user_data: (kind == USER_DATA.0).then_some(USER_DATA.1),
         misses: Vec::new(),
         variables: Variables::default(),
@@ -126,11 +151,31 @@ pub fn apply(kind: Kind, document: &mut Document, values: &BTreeMap<String, Stri
         room: limits::SUBSTITUTED_BYTES,
     };
     walk.value(&mut value, &mut String::new());
-    let Walk { misses, variables, ambiguous, .. } = walk;
+    let Walk { misses, mut variables, ambiguous, .. } = walk;
+    if let Some(written) = written {
+        variables.as_written = as_written(kind, &written, &variables.names, values);
+    }
     document.ambiguous.extend(ambiguous);
     document.value = value;
     document.variables = variables;
     misses
+}
+
+fn as_written(
+    kind: Kind,
+    written: &Value,
+    names: &BTreeMap<String, BTreeSet<String>>,
+    values: Values<'_>,
+) -> AsWritten {
+    let (hidden, others): (BTreeSet<&String>, BTreeSet<&String>) =
+        names.values().flatten().partition(|name| values.hidden.contains(*name));
+    if hidden.is_empty() {
+        return AsWritten::default();
+    }
+    let others: BTreeMap<&String, &String> =
+        others.into_iter().filter_map(|name| values.of.get_key_value(name)).collect();
+    let hash = || whole_hash(&json!({ "written": written, "values": others, "hidden": hidden }));
+    AsWritten { hash: (kind == Kind::EC2NodeClass).then(hash), hidden: hidden.into_iter().cloned().collect() }
 }
 
 /// Every form begins so.

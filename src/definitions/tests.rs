@@ -405,3 +405,41 @@ proptest! {
         read_text(&text);
     }
 }
+
+/// Whoever sees a hash of a short secret can try what it may be.
+#[test]
+fn the_hash_of_a_class_covers_the_names_of_what_is_hidden_and_no_value() {
+    let read_class = |user_data: &str, role: &str, token: &str| {
+        let text = format!(
+            "apiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nmetadata: {{ name: a }}\nspec:\n  role: ${{ROLE}}\n  \
+             amiSelectorTerms: [{{ alias: al2023@latest }}]\n  subnetSelectorTerms: [{{ tags: {{ a: b }} }}]\n  \
+             securityGroupSelectorTerms: [{{ tags: {{ a: b }} }}]\n  userData: {user_data}\n"
+        );
+        let given = GivenVariables {
+            typed: [("ROLE".to_owned(), role.to_owned())].into(),
+            from_environment: ["TOKEN", "OTHER", "ROLE"].map(|name| (name.to_owned(), token.to_owned())).into(),
+            ..GivenVariables::default()
+        };
+        let definitions = read(&[SourceFile::new("a.yaml", text)], &given);
+        assert!(!definitions.has_errors(), "{:?}", definitions.diagnostics);
+        definitions.node_classes.into_iter().next().unwrap()
+    };
+    let hash = |user_data: &str, role: &str, token: &str| read_class(user_data, role, token).hash_as_written;
+    let class = read_class("join ${TOKEN}", "r", "123456");
+    assert_eq!(class.value.spec.user_data.as_deref(), Some("join 123456"));
+    assert_eq!(class.hidden_variables, ["TOKEN".to_owned()].into());
+    assert!(class.hash_as_written.is_some());
+    assert_eq!(hash("join ${TOKEN}", "r", "654321"), class.hash_as_written, "of the name, not of the value");
+    for (user_data, role) in [
+        ("join ${OTHER}", "r"),
+        ("join $${TOKEN}", "r"),
+        ("join 123456", "r"),
+        ("join  ${TOKEN}", "r"),
+        // What may be shown counts with its value.
+        ("join ${TOKEN}", "s"),
+    ] {
+        assert_ne!(hash(user_data, role, "123456"), class.hash_as_written, "{user_data} {role}");
+    }
+    let without = read_class("join me", "r", "123456");
+    assert_eq!((without.hash_as_written, without.hidden_variables.len()), (None, 0), "its value is hashed");
+}

@@ -15,6 +15,7 @@ use super::open::OpenDefinition;
 use super::places;
 use super::revision::Revision;
 use super::rules::{Check, reading};
+use super::substitution::AsWritten;
 use super::{Definition, Definitions};
 use crate::api::capacity_buffer::CapacityBuffer;
 use crate::api::cluster_fields;
@@ -108,8 +109,9 @@ fn definition<T: DeserializeOwned>(
     let own = places::of(document, "", paths);
     let places = if keeps_places { places::of_fields(document, paths) } else { BTreeMap::new() };
     let variables = document.variables.names().clone();
-    let definition =
-        |value| Definition { value, file: own.file, line: own.line, places, variables, hash_as_written: None };
+    let AsWritten { hidden: hidden_variables, hash: hash_as_written } = document.variables.as_written().clone();
+    let (file, line) = (own.file, own.line);
+    let definition = |value| Definition { value, file, line, places, variables, hash_as_written, hidden_variables };
     T::deserialize(value).map(definition).map_err(|error| {
         let message = format!("the document can not be read: {error}");
         Box::new(Finding::at(&reading::UNREADABLE, document, "", Place::Value, message))

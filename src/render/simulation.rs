@@ -32,7 +32,12 @@ pub fn text(simulation: &Simulation, style: Style) -> String {
         price.push_str(&format!(", {share}"));
     }
     page.line("price", &price);
-    if let Some(distance) = distance(summary.price_per_hour_end, summary.lower_bound_price_per_hour_end) {
+    // By the figure that plans compare.
+    let distance = match &summary.costs_per_hour_end {
+        Some(costs) => distance(costs.total(), costs.lower_bound),
+        None => distance(summary.price_per_hour_end, summary.lower_bound_price_per_hour_end),
+    };
+    if let Some(distance) = distance {
         page.line("", &distance);
     }
     page.line(

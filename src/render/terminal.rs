@@ -181,6 +181,9 @@ pub fn clip(text: &str, columns: usize) -> String {
     clipped
 }
 
+/// A word that no line has room for.
+const LONG_WORD_BYTES: usize = 4_096;
+
 /// Splits at spaces into lines of at most `columns`; a word that is longer is cut.
 pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
@@ -190,8 +193,9 @@ pub fn wrap(text: &str, columns: usize) -> Vec<String> {
         let mut word = word;
         loop {
             let space = usize::from(!line.is_empty());
-            let word_columns = width(word);
-            if line_columns + space + word_columns <= columns {
+            // How wide a very long one is needs not be known for each of its lines.
+            let word_columns = if word.len() > LONG_WORD_BYTES { usize::MAX } else { width(word) };
+            if word_columns.saturating_add(line_columns + space) <= columns {
                 line.push_str(&" ".repeat(space));
                 line.push_str(word);
                 line_columns += space + word_columns;
@@ -257,6 +261,8 @@ mod tests {
         assert_eq!(wrap("a 0123456789 b", 4), ["a", "0123", "4567", "89 b"]);
         assert_eq!(wrap("", 10), [""]);
         assert_eq!(wrap("節点節点", 5), ["節点", "節点"], "two columns each");
+        let long = wrap(&format!("a {} b", "x".repeat(1_000_000)), 100);
+        assert_eq!((long.len(), long[1].len(), long.last().map(String::as_str)), (10_002, 100, Some("b")));
     }
 
     #[test]

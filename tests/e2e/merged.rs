@@ -157,7 +157,7 @@ fn propose(repository: &ScriptedRepository) -> (String, String) {
 fn pull_request(base: &str, head: &str) -> Value {
     json!({
         "number": 7, "state": "open", "user": { "login": "author" }, "updated_at": "t0",
-        "head": { "sha": head, "ref": "change", "repo": { "id": 1 } },
+        "head": { "sha": head, "ref": "change", "repo": { "id": 1, "full_name": "acme/nodes" } },
         "base": { "ref": "main", "sha": base, "repo": { "id": 1 } },
         "merged_at": null, "merge_commit_sha": null,
     })

@@ -5,9 +5,11 @@ use std::fmt::Write;
 
 use clap::CommandFactory;
 use cutlist::adapters::operations::Metrics;
+use cutlist::api::event_reason::EventReason;
 use cutlist::api::settings::SettingsDocument;
 use cutlist::cli::arguments::Arguments;
 use cutlist::cli::exit::EXIT_CODES;
+use cutlist::core::lifecycle::conditions::{WRITTEN, WrittenCondition};
 use cutlist::core::plan::{CloudFactCode, NoteCode, ReasonCode, RiskCode};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::Value;
@@ -35,6 +37,24 @@ pub fn codes() -> String {
             let meaning = in_one_line(code["description"].as_str().expect("each code has a meaning"));
             writeln!(text, "| `{}` | {meaning} |", code["const"].as_str().unwrap()).unwrap();
         }
+    }
+    text
+}
+
+/// Reasons of Kubernetes Events and conditions of objects, each with its meaning.
+pub fn events() -> String {
+    let mut text = "# Events and conditions\n\nWhat `cutlist run` writes on the objects concerned, for `kubectl describe` and `kubectl wait`. Names that \
+                    Karpenter has too mean what Karpenter's mean. A name has one meaning and keeps it; the texts beside it may change.\n\n\
+                    ## Reasons of Events\n\n| reason | meaning |\n|---|---|\n"
+        .to_owned();
+    let reasons = schema::<EventReason>();
+    for reason in reasons["oneOf"].as_array().expect("each reason has a meaning") {
+        let meaning = in_one_line(reason["description"].as_str().expect("each reason has a meaning"));
+        writeln!(text, "| `{}` | {meaning} |", reason["const"].as_str().unwrap()).unwrap();
+    }
+    text.push_str("\n## Conditions\n\nThe reason `AnsweredEarlier` of a condition of an EC2NodeClass: it rests on what EC2 answered before, since it gives no answer now.\n\n| object | type | what it says where it is true |\n|---|---|---|\n");
+    for WrittenCondition { kind, type_, meaning } in WRITTEN {
+        writeln!(text, "| {kind} | `{type_}` | {} |", in_one_line(meaning)).unwrap();
     }
     text
 }

@@ -74,6 +74,18 @@ fn what_is_not_known_is_not_locked() {
     std::fs::write(&cluster, text).unwrap();
     let ran = ami(folder.path(), "lock", &[]);
     assert!(ran.code == 1 && ran.stderr.contains("ssm:GetParameters denied"), "{}", ran.transcript());
+    // Some are found and some are not: a snapshot that is written to be shown says so, too, although its messages are empty.
+    let text = std::fs::read_to_string(&cluster).unwrap();
+    let partly =
+        text.replace("status: 'False'\n    reason: AMINotFound", "status: 'True'\n    reason: SomeAMIsUnknown");
+    std::fs::write(&cluster, partly).unwrap();
+    let written = cutlist(folder.path(), ["snapshot", "--from", "cluster.yaml"]);
+    for text in [std::fs::read_to_string(&cluster).unwrap(), written.stdout] {
+        std::fs::write(&cluster, text).unwrap();
+        let ran = ami(folder.path(), "lock", &[]);
+        let why = "AMIsReady is True (SomeAMIsUnknown)";
+        assert!(ran.code == 1 && ran.stderr.contains(why), "{}", ran.transcript());
+    }
     assert_eq!(lock_of(folder.path()), before, "nothing was written");
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::forges::FORGES;
+use super::forges::{FORGES, Forge, GITEA, GITHUB};
 use super::previews::ended;
 use super::review::{Desk, answers, stage, stopped, until};
 use super::server::{Answer, Harm, Status};
@@ -172,13 +172,10 @@ fn who_made_a_commit_or_pushed_one_does_not_approve_it() {
             {
                 let mut world = desk.server.world();
                 (world.commits, world.pushers) = (commits.to_vec(), pushers.to_vec());
-                // What is pushed to a fork GitHub tells to the fork.
-                world.pull_requests[0]["head"]["repo"]["id"] = json!(1);
             }
             desk.look(ASKS);
             let digest = waiting(&desk);
             desk.says("writer", &format!("/cutlist approve {digest}"));
-            desk.server.world().pull_requests[0]["head"]["repo"]["id"] = json!(1);
             desk.look(ASKS);
             assert_eq!(waiting(&desk), digest, "{}: {commits:?} {pushers:?}", forge.name);
             assert!(answers(&desk)[0].contains(why), "{}: {:?}", forge.name, answers(&desk));
@@ -195,6 +192,45 @@ fn who_made_a_commit_or_pushed_one_does_not_approve_it() {
             desk.look(ASKS);
             assert_eq!(desk.status("cutlist/blue/approval").unwrap(), approved("writer", &digest), "{}", forge.name);
         }
+    }
+}
+
+/// What nobody could ask nobody knows: neither an old forge nor a token without the right lets who pushed it approve.
+#[test]
+fn an_approval_does_not_count_where_it_is_not_told_who_pushed() {
+    let refused = |status: u16| Some(Harm::Answer(Answer::of(status, json!({ "message": "no" }))));
+    let many: &[&str] = &["author"; 101];
+    let cases: [(Forge, &str, Option<Harm>, &[&str], &str); 6] = [
+        (GITHUB, "/activity", refused(404), &[], "answered 404"),
+        (GITHUB, "/activity", refused(403), &[], "answered 403"),
+        (GITHUB, "/activity", None, many, "more pushes than are listed"),
+        (GITHUB, "/activity", None, &[""], "no account for who pushed"),
+        (GITEA, "/timeline", refused(404), &[], "1.17 or newer"),
+        (GITEA, "/timeline", refused(403), &[], "read:issue"),
+    ];
+    for (forge, part, harm, pushers, why) in cases {
+        let desk = stage(forge, "a-change");
+        desk.server.world().pushers = pushers.to_vec();
+        if let Some(harm) = harm {
+            desk.server.harm("GET", part, 9_999, harm);
+        }
+        desk.look(ASKS);
+        let digest = waiting(&desk);
+        desk.says("writer", &format!("/cutlist approve {digest}"));
+        desk.look(ASKS);
+        assert_eq!(waiting(&desk), digest, "{}: {why}", forge.name);
+        let answer = answers(&desk).remove(0);
+        assert!(answer.contains("who pushed") && answer.contains(why), "{}: {answer}", forge.name);
+        assert!(answer.contains("--allow-unknown-pushers"), "{}: {answer}", forge.name);
+
+        // The operator may say otherwise.
+        let open = &[ASKS, &["--allow-unknown-pushers"]].concat();
+        desk.says("author", &format!("/cutlist approve {digest}"));
+        desk.look(open);
+        assert_eq!(waiting(&desk), digest, "{}: who opened it is known", forge.name);
+        desk.says("writer", &format!("/cutlist approve {digest}"));
+        desk.look(open);
+        assert_eq!(desk.status("cutlist/blue/approval").unwrap(), approved("writer", &digest), "{}", forge.name);
     }
 }
 

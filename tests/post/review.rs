@@ -42,7 +42,7 @@ impl Desk {
         let moment = world.last_id + 1;
         let of_actions = json!({
             "number": 7, "state": "open", "user": { "login": "author" }, "updated_at": format!("t{moment}"),
-            "head": { "sha": self.head, "ref": "change", "repo": { "id": 2 }, "repo_id": 2 },
+            "head": { "sha": self.head, "ref": "change", "repo": { "id": 2, "full_name": "author/fork" }, "repo_id": 2 },
             "base": { "ref": "main", "sha": "x", "repo": { "id": 1 }, "repo_id": 1 },
             "merged_at": null, "merge_commit_sha": null,
         });
@@ -188,7 +188,7 @@ fn a_plan_is_approved_by_those_who_may_write() {
         desk.says("reader", &command);
         desk.says("author", &command);
         desk.says("writer", "/cutlist approve");
-        desk.says("writer", "/cutlist approve 0000000");
+        desk.says("writer", "/cutlist approve 000000000000");
         desk.says("writer", &format!("> {command}"));
         let next = desk.server.world().last_id + 1;
         desk.server.world().edited.insert(next);
@@ -200,7 +200,7 @@ fn a_plan_is_approved_by_those_who_may_write() {
         assert!(answers[0].contains("only those who may write"), "{answers:?}");
         assert!(answers[1].contains("somebody else than the author"), "{answers:?}");
         assert!(answers[2].contains(&digest), "{answers:?}");
-        assert!(answers[3].contains("no plan of this commit is 0000000"), "{answers:?}");
+        assert!(answers[3].contains("no plan of this commit is 000000000000"), "{answers:?}");
 
         desk.says("writer", &command);
         desk.look(asks);
@@ -543,5 +543,6 @@ fn a_webhook_shortens_the_wait_and_proves_whom_it_is_from() {
     until("a look", || lists() == before + 1);
     assert!(begin.elapsed() < Duration::from_secs(3));
     assert_eq!(send(&good, "c", &body), 409, "the same delivery again");
+    assert_eq!(send(&good, "d", &body), 409, "under another name, which is not signed");
     stopped(child);
 }

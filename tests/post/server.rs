@@ -298,7 +298,7 @@ pub fn pull_requests(world: &World, request: &Request) -> Answer {
 pub fn pull_request(world: &World) -> Option<Answer> {
     let of_both = json!({
         "number": 7, "iid": 7, "state": if world.is_closed { "closed" } else { "open" }, "user": { "login": "author" }, "author": { "username": "author" },
-        "updated_at": "t1", "head": { "sha": world.head, "ref": "change", "repo": { "id": 2 }, "repo_id": 2 },
+        "updated_at": "t1", "head": { "sha": world.head, "ref": "change", "repo": { "id": 2, "full_name": "author/fork" }, "repo_id": 2 },
         "base": { "ref": "main", "sha": "x", "repo": { "id": 1 }, "repo_id": 1 }, "merged_at": null,
         "merge_commit_sha": null, "sha": world.head, "source_branch": "change", "target_branch": "main",
         "source_project_id": 2, "target_project_id": 1,

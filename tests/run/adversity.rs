@@ -99,7 +99,7 @@ async fn a_pod_that_never_ends() {
     let (mut stage, node, _) = with_a_node().await;
     let pod = stage.snapshot().pods[0].key();
     stage.world.with(|world| world.hold_pod(&pod));
-    Cluster::delete_node(&stage.world.cluster(), &node).await.unwrap();
+    Cluster::delete_node(&stage.world.cluster(), &node, "").await.unwrap();
     stage.run_for(30).await;
     the_rest_goes_on(&mut stage, "a pod stays").await;
     // As the reference does: what is a minute past its grace is not waited for.
@@ -230,4 +230,82 @@ async fn a_repository_that_is_away_for_days() {
     stage.run_for(60).await;
     assert_eq!(stage.count(|event| matches!(event, Event::RepositoryBack)), 1);
     stage.assert_consistent("after five days");
+}
+
+/// Whatever the object is, and whatever is to be done with it: the rest goes on, and it goes when it may.
+#[tokio::test(start_paused = true)]
+async fn a_policy_that_refuses_what_is_written_to_one_object() {
+    for what in ["nodeclaim", "node", "pod"] {
+        let (mut stage, node, claim) = with_a_node().await;
+        let pod = stage.snapshot().pods.iter().find(|pod| pod.spec.node_name.as_deref() == Some(&node)).cloned();
+        let name = match what {
+            "nodeclaim" => claim.clone(),
+            "node" => node.clone(),
+            _ => pod.unwrap().metadata.name,
+        };
+        stage.fuse.forbid(&name);
+        Cluster::delete_node_claim(&stage.world.cluster(), &claim, "").await.unwrap();
+        stage.run_for(120).await;
+        assert!(stage.snapshot().node_claims.iter().any(|it| it.metadata.name.as_ref() == Some(&claim)), "{what}");
+        let refusals = said(&stage, "policy.example.com");
+        assert!((1..=30).contains(&refusals), "{what}: it is said, and not at each attempt: {refusals}");
+        the_rest_goes_on(&mut stage, what).await;
+        stage.fuse.allow_all();
+        stage.run_for(900).await;
+        assert!(stage.snapshot().node_claims.iter().all(|it| it.metadata.name.as_ref() != Some(&claim)), "{what}");
+        stage.assert_consistent(what);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_policy_that_forbids_to_remove_a_definition() {
+    let (mut stage, _, _) = with_a_node().await;
+    let extra = POOL.split("---").next().unwrap().replacen("name: default\n", "name: extra\n", 1);
+    stage.script.commit("two", &[("pool.yaml", POOL), ("extra.yaml", &extra), ("cutlist.yaml", SETTINGS)]);
+    assert!(stage.settle().await);
+    let pools = |stage: &Stage| stage.snapshot().node_pools.len();
+    assert_eq!(pools(&stage), 2);
+    stage.fuse.forbid("extra");
+    stage.script.commit("one", &[("pool.yaml", POOL), ("cutlist.yaml", SETTINGS)]);
+    stage.run_for(120).await;
+    assert_eq!(pools(&stage), 2);
+    assert!(said(&stage, "policy.example.com") > 0);
+    the_rest_goes_on(&mut stage, "a pool that may not be removed").await;
+    stage.fuse.allow_all();
+    stage.run_for(600).await;
+    assert_eq!(pools(&stage), 1);
+}
+
+/// A claim waits for an instance, and another for the end of its own: what the cluster needs goes on.
+#[tokio::test(start_paused = true)]
+async fn a_cloud_that_launches_and_ends_nothing() {
+    let (mut stage, node, claim) = with_a_node().await;
+    stage.fuse.forbid("CreateFleet");
+    assert!(stage.world.with(|world| world.scale("default/other", 30)));
+    stage.run_for(60).await;
+    let (_, waiting) = stage.world.with(|world| world.pod_counts());
+    assert!(waiting > 0 && said(&stage, "no answer to CreateFleet") > 0);
+    // The first node drains meanwhile, as far as there is room for its pods.
+    stage.scale(0);
+    Cluster::delete_node_claim(&stage.world.cluster(), &claim, "").await.unwrap();
+    stage.run_for(200).await;
+    let snapshot = stage.snapshot();
+    assert!(snapshot.node_claims.iter().all(|it| it.metadata.name.as_ref() != Some(&claim)), "it has ended");
+    assert!(snapshot.nodes.iter().all(|it| it.metadata.name.as_ref() != Some(&node)));
+    stage.fuse.allow_all();
+    stage.run_for(600).await;
+    assert_eq!(stage.world.with(|world| world.pod_counts()), (30, 0));
+
+    stage.fuse.forbid("TerminateInstances");
+    let instances = stage.world.with(|world| world.instances()).len();
+    let leaving = stage.snapshot().node_claims[0].metadata.name.clone().unwrap();
+    Cluster::delete_node_claim(&stage.world.cluster(), &leaving, "").await.unwrap();
+    stage.run_for(300).await;
+    assert!(said(&stage, "no answer to TerminateInstances") > 0);
+    assert_eq!(stage.world.with(|world| world.pod_counts()), (30, 0), "its pods have other nodes");
+    assert!(stage.world.with(|world| world.instances()).len() > instances.saturating_sub(1), "it runs on");
+    stage.fuse.allow_all();
+    stage.run_for(300).await;
+    assert!(stage.snapshot().node_claims.iter().all(|it| it.metadata.name.as_ref() != Some(&leaving)));
+    stage.assert_consistent("after the cloud was silent");
 }

@@ -299,6 +299,31 @@ async fn an_approval_outlives_the_leader_it_was_given_to() {
     stage.assert_consistent("after another process took over");
 }
 
+/// What is hidden is in no plan, so nobody can tell whether the next process has the same value of it.
+#[tokio::test(start_paused = true)]
+async fn an_approval_is_not_carried_over_to_other_values_of_the_environment() {
+    let settings = with_approval("provision: manual");
+    let mut stage = Stage::new(&settings);
+    let role = "  role: karpenterNodeRole-test\n";
+    let joining = POOL.replacen(role, &format!("{role}  userData: join ${{CANARY}}\n"), 1);
+    assert!(joining.contains("userData"));
+    stage.script.commit("joining", &[("pool.yaml", &joining), ("cutlist.yaml", &settings)]);
+    stage.run_for(120).await;
+    stage.scale(5);
+    stage.run_for(20).await;
+    assert_eq!((stage.waiting().len(), claims(&stage)), (1, 0));
+    let plan = object(&stage, &last_waiting(&stage)).spec.plan.unwrap();
+    assert_eq!(plan["steps"][0]["launch"]["nodeClassVariables"], json!(["CANARY"]));
+
+    approve(&stage, &last_waiting(&stage), "ada").await;
+    stage.restart();
+    stage.run_for(60).await;
+    assert_eq!((claims(&stage), refused(&stage, "shown nowhere: CANARY")), (0, 1));
+    approve(&stage, &last_waiting(&stage), "ada").await;
+    stage.run_for(60).await;
+    assert_eq!(stage.world.with(|world| world.pod_counts()), (5, 0));
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_the_next_leader_would_do_otherwise_asks_again() {
     let mut stage = that_waits("provision: manual").await;

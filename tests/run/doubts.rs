@@ -2,7 +2,9 @@
 
 use cutlist::adapters::embedded::World;
 use cutlist::controller::events::Event;
+use cutlist::core::snapshot::Snapshot;
 use cutlist::core::snapshot::doubts::Unreadable;
+use cutlist::ports::{Cluster, PortErrorKind};
 use serde_json::json;
 
 use crate::stage::{SETTINGS, Stage};
@@ -87,7 +89,7 @@ async fn no_instance_ends_under_pods_that_a_silent_watch_does_not_show() {
         let mut stage = with_a_node().await;
         let claim = stage.snapshot().node_claims[0].metadata.name.clone().unwrap();
         stage.world.with(|world| world.lose(kinds));
-        cutlist::ports::Cluster::delete_node_claim(&stage.world.cluster(), &claim).await.unwrap();
+        Cluster::delete_node_claim(&stage.world.cluster(), &claim, "").await.unwrap();
         stage.run_for(300).await;
         assert_eq!(running(&stage), 1, "{kinds:?}");
         assert_eq!(stage.world.with(|world| world.pod_counts()).0, 5, "{kinds:?}");
@@ -128,4 +130,26 @@ async fn an_object_that_can_not_be_read_holds_the_nodes_of_its_pool_only() {
         assert_eq!(running(&stage), usize::from(is_held), "{name}");
         assert!(stage.count(|event| matches!(event, Event::Doubted { .. })) > 5);
     }
+}
+
+/// The address of an instance that ended comes back with another one, and with it the name of the Node; a watch is late.
+#[tokio::test(start_paused = true)]
+async fn what_took_the_name_of_a_node_that_goes_stays() {
+    let mut stage = with_a_node().await;
+    let claim = stage.snapshot().node_claims[0].metadata.name.clone().unwrap();
+    let mut other = stage.snapshot().nodes[0].clone();
+    other.metadata.uid = Some("another".to_owned());
+    other.spec.get_or_insert_default().provider_id = Some("aws:///us-east-1a/i-another".to_owned());
+    stage.world.with(|world| {
+        world.freeze(&["nodes"], None);
+        world.load(Snapshot { nodes: vec![other].into(), ..Snapshot::default() });
+    });
+    let cluster = stage.world.cluster();
+    Cluster::delete_node_claim(&cluster, &claim, "").await.unwrap();
+    stage.run_for(60).await;
+    let nodes = Cluster::nodes_now(&cluster).await.unwrap();
+    let other = nodes.iter().find(|node| node.metadata.uid.as_deref() == Some("another"));
+    assert!(other.is_some_and(|node| node.metadata.deletion_timestamp.is_none()), "{nodes:?}");
+    let refused = Cluster::delete_node_claim(&cluster, &claim, "another").await;
+    assert!(refused.is_err_and(|error| error.kind == PortErrorKind::Conflict));
 }

@@ -111,7 +111,7 @@ async fn a_budget_that_allows_nothing_keeps_the_pods_where_they_are() {
     });
     // Somebody deletes the node by hand: it is tainted, and drained no further than the budget allows.
     let node = stage.snapshot().nodes[0].metadata.name.clone().unwrap();
-    Cluster::delete_node(&stage.world.cluster(), &node).await.unwrap();
+    Cluster::delete_node(&stage.world.cluster(), &node, "").await.unwrap();
     stage.run_for(600).await;
     let snapshot = stage.snapshot();
     assert_eq!(snapshot.pods.iter().filter(|pod| pod.spec.node_name.as_deref() == Some(&node)).count(), 5);

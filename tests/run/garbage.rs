@@ -6,6 +6,7 @@ use cutlist::controller::events::Event;
 use cutlist::core::plan::NoteCode;
 use cutlist::core::snapshot::Snapshot;
 use cutlist::ports::{Cloud, LaunchRequest};
+use k8s_openapi::api::core::v1::Node;
 
 use crate::stage::{POOL, SETTINGS, Stage, apart};
 
@@ -111,6 +112,29 @@ async fn what_is_nobodys_is_held_shown_and_ended_one_at_a_time() {
     assert_eq!(running(&stage), 6);
     stage.run_for(3 * 3600).await;
     assert_eq!(running(&stage), 4);
+}
+
+/// What gives Nodes their provider IDs is away: the pods of a Node without one may run on any instance that was launched before it joined.
+#[tokio::test(start_paused = true)]
+async fn an_instance_whose_node_does_not_say_that_it_is_its_is_not_ended() {
+    let mut stage = with_four_nodes().await;
+    let known: Vec<_> = stage.snapshot().nodes.iter().map(|node| node.metadata.name.clone()).collect();
+    launch_unknown(&stage, "a", "of-nobody", "").await;
+    stage.run_for(120).await;
+    let nodes = stage.snapshot().nodes;
+    let mut joined = nodes.iter().find(|node| !known.contains(&node.metadata.name)).unwrap().clone();
+    let provider_id = joined.spec.as_mut().unwrap().provider_id.take();
+    assert!(provider_id.is_some());
+    let load = |stage: &Stage, node: Node| {
+        stage.world.with(|world| world.load(Snapshot { nodes: vec![node].into(), ..Snapshot::default() }));
+    };
+    load(&stage, joined.clone());
+    stage.run_for(3 * 3600).await;
+    assert_eq!(running(&stage), 5);
+    joined.spec.as_mut().unwrap().provider_id = provider_id;
+    load(&stage, joined);
+    stage.run_for(3600).await;
+    assert_eq!(running(&stage), 4, "it is known, and empty");
 }
 
 #[tokio::test(start_paused = true)]

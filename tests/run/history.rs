@@ -61,3 +61,21 @@ async fn a_node_is_answered_for_when_its_plans_are_gone() {
     let text = cutlist::render::why::node(&why, cutlist::render::plan::Style::Plain);
     assert!(text.contains("is gone") && text.contains("steps of earlier plans since"), "{text}");
 }
+
+/// A policy keeps what was posted, for those who audit.
+#[tokio::test(start_paused = true)]
+async fn plans_are_carried_out_where_none_may_be_forgotten() {
+    let mut stage = Stage::new(SETTINGS);
+    assert!(stage.settle().await);
+    stage.fuse.forbid("nodeplans");
+    for _ in 0..20 {
+        stage.scale(5);
+        assert!(stage.settle().await);
+        assert_eq!(stage.world.with(|world| world.pod_counts()), (5, 0));
+        stage.scale(0);
+        assert!(stage.settle().await);
+    }
+    assert!(stage.snapshot().node_plans.len() > 25, "they are kept");
+    let said = |event: &Event| matches!(event, Event::CallFailed { error } if error.contains("policy.example.com"));
+    assert!(stage.count(said) > 0);
+}

@@ -111,7 +111,7 @@ async fn in_a_drain() -> (Stage, String) {
     stage.scale(12);
     assert!(stage.settle().await);
     let node = stage.snapshot().nodes[0].metadata.name.clone().unwrap();
-    Cluster::delete_node(&stage.world.cluster(), &node).await.unwrap();
+    Cluster::delete_node(&stage.world.cluster(), &node, "").await.unwrap();
     for _ in 0..600 {
         stage.run_for(1).await;
         if (1..10).contains(&on(&stage, &node)) && stage.world.pods_evicted() > 0 {

@@ -1,7 +1,7 @@
 //! A world, a repository and a controller, with ports that can fail at a chosen call.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
@@ -162,6 +162,8 @@ pub struct Fuse {
     frozen: Rc<Cell<bool>>,
     refused: Rc<Cell<usize>>,
     always_changed: Rc<Cell<bool>>,
+    /// Names of objects to which a policy of somebody lets nothing be written.
+    forbidden: Rc<RefCell<BTreeSet<String>>>,
     between: Rc<RefCell<Option<(usize, Happening)>>>,
 }
 
@@ -214,6 +216,33 @@ impl Fuse {
         }
         self.refused.set(self.refused.get() + 1);
         Err(PortError { operation: operation.to_owned(), kind: PortErrorKind::Permanent, source: None })
+    }
+
+    /// From now on a policy refuses what is written to objects of this name.
+    pub fn forbid(&self, name: &str) {
+        self.forbidden.borrow_mut().insert(name.to_owned());
+    }
+
+    pub fn allow_all(&self) {
+        self.forbidden.borrow_mut().clear();
+    }
+
+    /// The same of an action of the cloud, which gives no answer.
+    fn is_silent(&self, action: &str) -> Result<(), PortError> {
+        let kind = PortErrorKind::Temporary;
+        self.is_allowed(action).map_err(|_| PortError {
+            operation: format!("no answer to {action}"),
+            kind,
+            source: None,
+        })
+    }
+
+    fn is_allowed(&self, name: &str) -> Result<(), PortError> {
+        if !self.forbidden.borrow().contains(name) {
+            return Ok(());
+        }
+        let source = Some("admission webhook \"policy.example.com\" denied the request".into());
+        Err(PortError { operation: format!("write {name}"), kind: PortErrorKind::Denied, source })
     }
 
     /// Whether that patch is still to come.
@@ -278,6 +307,7 @@ impl Cluster for FusedCluster {
     }
     async fn prune(&self, kind: &str, name: &str) -> Result<(), PortError> {
         self.1.refuses("prune")?;
+        self.1.is_allowed(name)?;
         self.1.call(self.0.prune(kind, name)).await
     }
     async fn patch_node_pool(&self, name: &str, patch: &Value) -> Result<(), PortError> {
@@ -287,13 +317,15 @@ impl Cluster for FusedCluster {
         self.1.call(self.0.create_node_claim(claim)).await
     }
     async fn update_node_claim(&self, claim: &NodeClaim) -> Result<(), PortError> {
+        self.1.is_allowed(claim.metadata.name.as_deref().unwrap_or_default())?;
         self.1.call(self.0.update_node_claim(claim)).await
     }
-    async fn delete_node_claim(&self, name: &str) -> Result<(), PortError> {
-        self.1.call(self.0.delete_node_claim(name)).await
+    async fn delete_node_claim(&self, name: &str, uid: &str) -> Result<(), PortError> {
+        self.1.call(self.0.delete_node_claim(name, uid)).await
     }
     async fn patch_node(&self, node: &Node, patch: &Value) -> Result<(), PortError> {
         let name = node.metadata.name.as_deref().unwrap();
+        self.1.is_allowed(name)?;
         if self.1.is_overtaken(name) {
             return Err(PortError {
                 operation: format!("patch node {name}"),
@@ -303,8 +335,8 @@ impl Cluster for FusedCluster {
         }
         self.1.call(self.0.patch_node(node, patch)).await
     }
-    async fn delete_node(&self, name: &str) -> Result<(), PortError> {
-        self.1.call(self.0.delete_node(name)).await
+    async fn delete_node(&self, name: &str, uid: &str) -> Result<(), PortError> {
+        self.1.call(self.0.delete_node(name, uid)).await
     }
     async fn pods_on_now(&self, node: &str) -> Result<Vec<Pod>, PortError> {
         self.0.pods_on_now(node).await
@@ -316,6 +348,7 @@ impl Cluster for FusedCluster {
         self.0.node_claims_now().await
     }
     async fn evict(&self, namespace: &str, name: &str, uid: &str) -> Result<(), PortError> {
+        self.1.is_allowed(name)?;
         self.1.call(self.0.evict(namespace, name, uid)).await
     }
     async fn delete_pod(&self, namespace: &str, name: &str, uid: &str, grace_seconds: u64) -> Result<(), PortError> {
@@ -331,6 +364,7 @@ impl Cluster for FusedCluster {
         self.1.call(self.0.write_status(object)).await
     }
     async fn forget_plan(&self, name: &str) -> Result<(), PortError> {
+        self.1.is_allowed("nodeplans")?;
         self.1.call(self.0.forget_plan(name)).await
     }
     async fn record_plan(&self, plan: &NodePlan) -> Result<(), PortError> {
@@ -372,12 +406,16 @@ impl Cloud for FusedCloud {
             Ok(answers)
         };
         let failed = |error: &PortError| LaunchFailure { error: error.again(), exhausted: Vec::new() };
+        if let Err(error) = self.1.is_silent("CreateFleet") {
+            return request.claims.iter().map(|_| Err(failed(&error))).collect();
+        }
         match self.1.call(launch).await {
             Ok(answers) => answers,
             Err(error) => request.claims.iter().map(|_| Err(failed(&error))).collect(),
         }
     }
     async fn terminate(&self, provider_id: &str) -> Result<(), PortError> {
+        self.1.is_silent("TerminateInstances")?;
         self.1.call(self.0.terminate(provider_id)).await
     }
     async fn instances(&self) -> Result<Vec<Instance>, PortError> {

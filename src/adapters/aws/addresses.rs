@@ -60,7 +60,7 @@ pub struct Addresses {
 
 /// A subnet with what is free in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Room {
+pub struct SubnetRoom {
     pub subnet: String,
     pub zone: String,
     /// As EC2 says it.
@@ -69,7 +69,7 @@ pub struct Room {
     pub expected: u32,
 }
 
-impl Room {
+impl SubnetRoom {
     /// What is left in the end.
     pub fn left(&self) -> u32 {
         self.free.saturating_sub(self.expected)
@@ -134,23 +134,28 @@ impl Addresses {
     }
 
     /// What is free in a subnet; `None` where EC2 was not asked about it.
-    pub fn room(&self, subnet: &str) -> Option<Room> {
+    pub fn room(&self, subnet: &str) -> Option<SubnetRoom> {
         let counted = self.subnets.get(subnet)?;
         let launches = self.launches.values().filter(|launch| launch.subnet == subnet);
         let expected = launches.map(|launch| not_counted(launch, counted)).fold(0, u32::saturating_add);
         let free = if counted.exhausted_at.is_some() { 0 } else { counted.free };
-        Some(Room { subnet: subnet.to_owned(), zone: counted.zone.clone(), free, expected })
+        Some(SubnetRoom { subnet: subnet.to_owned(), zone: counted.zone.clone(), free, expected })
     }
 
     /// The subnet of a zone with most left, if a node fits into it; among equals the first by id.
-    pub fn best<'s>(&self, zone: &str, subnets: impl IntoIterator<Item = &'s str>, needed: Needed) -> Option<Room> {
+    pub fn best<'s>(
+        &self,
+        zone: &str,
+        subnets: impl IntoIterator<Item = &'s str>,
+        needed: Needed,
+    ) -> Option<SubnetRoom> {
         let rooms = subnets.into_iter().filter_map(|subnet| self.room(subnet)).filter(|room| room.zone == zone);
         let best = rooms.max_by(|one, other| one.left().cmp(&other.left()).then(other.subnet.cmp(&one.subnet)))?;
         (best.left() >= needed.all()).then_some(best)
     }
 
     /// All subnets, by id.
-    pub fn rooms(&self) -> impl Iterator<Item = Room> {
+    pub fn rooms(&self) -> impl Iterator<Item = SubnetRoom> {
         self.subnets.keys().filter_map(|subnet| self.room(subnet))
     }
 

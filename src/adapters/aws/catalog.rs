@@ -10,7 +10,7 @@ use super::api::network::Zone;
 use super::api::{Action, ApiError, Ec2Api, pages};
 use super::failures::FailureClass;
 use super::prices::{self, OnDemand, Spot};
-use super::resolution::known::Known;
+use super::resolution::known::LastAnswer;
 use crate::core::catalog::facts::{self, Facts, InstanceFacts};
 use crate::core::catalog::tables::{OnDemandPrices, assumed_spot_price};
 use crate::core::catalog::{BuiltInError, Catalog};
@@ -38,9 +38,9 @@ pub struct LiveCatalog {
     region: String,
     /// 0 to 99; of the installation.
     spread: i32,
-    sold: Known<Sold>,
-    on_demand: Known<OnDemand>,
-    spot: Known<Spot>,
+    sold: LastAnswer<Sold>,
+    on_demand: LastAnswer<OnDemand>,
+    spot: LastAnswer<Spot>,
     made: Option<Arc<Catalog>>,
 }
 
@@ -51,9 +51,9 @@ impl LiveCatalog {
         Self {
             region: region.to_owned(),
             spread: i32::try_from(sum % 100).unwrap_or_default(),
-            sold: Known::default(),
-            on_demand: Known::default(),
-            spot: Known::default(),
+            sold: LastAnswer::default(),
+            on_demand: LastAnswer::default(),
+            spot: LastAnswer::default(),
             made: None,
         }
     }
@@ -176,7 +176,7 @@ pub enum About {
 }
 
 /// `instead`: what stands in for it where nothing is known.
-fn doubt<T>(about: About, known: &Known<T>, what: &str, instead: &str) -> Option<Doubt> {
+fn doubt<T>(about: About, known: &LastAnswer<T>, what: &str, instead: &str) -> Option<Doubt> {
     let why = known.trouble_text();
     if known.answer.is_some() {
         return why.map(|why| Doubt { about, is_old: true, text: format!("{what} {why}") });

@@ -250,7 +250,10 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> Cloud for AwsCloud<P, C> {
         let Some(id) = instance_id(provider_id) else {
             return Err(PortError { operation, kind: PortErrorKind::NotFound, source: None });
         };
-        self.ends.end(self.api(), &self.pace, id).await.map_err(|error| error.into_port(operation))?;
+        self.ends
+            .end(self.api(), &self.pace, &self.settings.identity, id)
+            .await
+            .map_err(|error| error.into_port(operation))?;
         self.quotas.ended(id);
         Ok(())
     }

@@ -127,10 +127,11 @@ impl Cluster for EmbeddedCluster {
         self.world.act(|world| world.update_node_claim(claim))
     }
 
-    async fn delete_node_claim(&self, name: &str) -> Result<(), PortError> {
+    async fn delete_node_claim(&self, name: &str, uid: &str) -> Result<(), PortError> {
         self.world.act(|world| {
             let now = world.now;
             let Some(claim) = world.node_claims.get_mut(name) else { return Err(missing("NodeClaim", name)) };
+            is_meant(&claim.metadata, uid, "NodeClaim")?;
             if claim.metadata.deletion_timestamp.is_some() {
                 return Ok(());
             }
@@ -173,10 +174,11 @@ impl Cluster for EmbeddedCluster {
         })
     }
 
-    async fn delete_node(&self, name: &str) -> Result<(), PortError> {
+    async fn delete_node(&self, name: &str, uid: &str) -> Result<(), PortError> {
         self.world.act(|world| {
             let now = world.now;
             let Some(node) = world.nodes.get_mut(name) else { return Err(missing("Node", name)) };
+            is_meant(&node.metadata, uid, "Node")?;
             if node.metadata.deletion_timestamp.is_some() {
                 return Ok(());
             }
@@ -454,4 +456,13 @@ fn missing(kind: &str, name: &str) -> PortError {
 
 fn failure(operation: String, kind: PortErrorKind) -> PortError {
     PortError { operation, kind, source: None }
+}
+
+/// Another object may have the name by now.
+fn is_meant(metadata: &ObjectMeta, uid: &str, kind: &str) -> Result<(), PortError> {
+    if uid.is_empty() || metadata.uid.as_deref() == Some(uid) {
+        return Ok(());
+    }
+    let name = metadata.name.as_deref().unwrap_or_default();
+    Err(failure(format!("delete {kind}/{name}: another one has its name"), PortErrorKind::Conflict))
 }

@@ -16,7 +16,8 @@
 //! | pods starting and ending | `kubelet.rs` |
 //! | disruption budgets of pods, evictions | `budgets.rs` |
 //! | instances: booting, joining, ending, being reclaimed | `machines.rs` |
-//! | instances that outlive the process, nodes for another cluster | `saved.rs`, `saved_cloud.rs` |
+//! | instances that outlive the process, nodes for another cluster | `saved.rs`, `saved_cloud.rs`, `hosted.rs` |
+//! | definitions that nobody changes | `one_revision.rs` |
 //! | machines that are not what they are said to be | `disagreements.rs` |
 //! | what is left of capacity reservations | `reservations.rs` |
 //! | observations that do not show what is | `sight.rs` |
@@ -31,11 +32,13 @@ mod cluster;
 mod daemons;
 mod disagreements;
 mod forge;
+mod hosted;
 mod imported_cluster;
 mod kubelet;
 mod machines;
 mod merge;
 mod objects;
+mod one_revision;
 mod pods;
 mod preemption;
 mod random;
@@ -62,8 +65,10 @@ pub use cloud::EmbeddedCloud;
 pub use cluster::EmbeddedCluster;
 pub use disagreements::Disagreement;
 pub use forge::{EmbeddedForge, Post};
+pub use hosted::Hosted;
 pub use imported_cluster::ScaleError;
 pub use machines::NodeFault;
+pub use one_revision::OneRevision;
 pub use saved::SavedMachine;
 pub use saved_cloud::{Keep, SavedCloud};
 pub use world::World;

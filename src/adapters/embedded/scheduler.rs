@@ -20,7 +20,7 @@ use super::kubelet::set_condition;
 use super::world::World;
 
 /// What one node has, and what is taken of it.
-pub(super) struct Room {
+pub(super) struct NodeRoom {
     allocatable: Arc<Resources>,
     /// Whether a taint asks pods to go elsewhere if they can.
     discourages: bool,
@@ -34,7 +34,7 @@ pub(super) struct Allocatable {
     amounts: Arc<Resources>,
 }
 
-impl Room {
+impl NodeRoom {
     pub(super) fn take(&mut self, requests: &Resources) {
         self.taken.add(requests);
     }
@@ -59,7 +59,7 @@ impl Room {
 }
 
 /// Free room by node.
-pub(super) type Rooms = BTreeMap<String, Room>;
+pub(super) type Rooms = BTreeMap<String, NodeRoom>;
 
 impl World {
     /// Tries every pod that waits for a node: the most important first, of these those that a node was made for, then the
@@ -85,7 +85,7 @@ impl World {
         let snapshot = self.visible_to(&waiting);
         let mut context = FilterContext::new(&snapshot);
         let mut rooms = self.rooms();
-        let mut refused = Refused::default();
+        let mut refused = UnplacedPods::default();
         for pod in &waiting {
             let requests = effective_requests(pod).unwrap_or_default();
             let is_hopeless = refused.has_one_like(pod);
@@ -134,7 +134,7 @@ impl World {
                 discourages: discourages(node),
                 amounts: Arc::new(nodes::allocatable(node)),
             });
-            let room = Room {
+            let room = NodeRoom {
                 allocatable: Arc::clone(&read.amounts),
                 discourages: read.discourages,
                 taken: self.pods.requested_on(name),
@@ -194,9 +194,9 @@ impl World {
 
 /// Pods that no node takes now. Hundreds of replicas may wait for the same nodes, and one answer does for all of them.
 #[derive(Default)]
-struct Refused<'a>(BTreeMap<&'a str, Vec<&'a Pod>>);
+struct UnplacedPods<'a>(BTreeMap<&'a str, Vec<&'a Pod>>);
 
-impl<'a> Refused<'a> {
+impl<'a> UnplacedPods<'a> {
     /// Whether no filter could tell this pod from one that was refused. Volumes and devices belong to one pod by its name.
     fn has_one_like(&self, pod: &Pod) -> bool {
         let is_like = |other: &&Pod| {
@@ -241,7 +241,7 @@ fn best_node(
     context: &FilterContext<'_>,
 ) -> Option<String> {
     let fitting = rooms.iter().filter(|(_, room)| room.has_room_for(requests));
-    let taints = |name: &str, room: &Room| {
+    let taints = |name: &str, room: &NodeRoom| {
         let node = context.node(name).filter(|_| room.discourages);
         node.map_or(0, |node| examination.discouraging(node))
     };

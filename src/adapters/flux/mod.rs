@@ -8,7 +8,9 @@
 mod artifact;
 mod download;
 mod follow;
+mod repository;
 
 pub use artifact::{Artifact, SourceKind, SourceName};
 pub use download::DownloadError;
 pub use follow::{Downloaded, FluxSource};
+pub use repository::{FluxRepository, ReadArchive, Say};

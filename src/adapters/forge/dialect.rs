@@ -121,8 +121,8 @@ pub struct PullRequest {
     /// Commit of what is proposed, and the branch.
     pub head: String,
     pub head_reference: String,
-    /// From another repository than what it goes into.
-    pub is_fork: bool,
+    /// The repository that it is from, `OWNER/NAME`; empty where that is gone, or the forge tells nobody apart by it.
+    pub head_repository: String,
     /// Branch that it goes into.
     pub base_reference: String,
     /// The commit that it became, and when.
@@ -306,10 +306,12 @@ pub trait Dialect: Send + Sync {
     fn read_commits(&self, answer: &Value) -> Option<Vec<MadeCommit>>;
     /// As many are listed at most.
     fn commits_max(&self) -> usize;
-    /// What was pushed to it, and by whom; `None`: there are no more pages.
+    /// What was pushed to it, and by whom; `None`: that page, or the repository that it is from, can not be asked for.
     fn pushes(&self, pull_request: &PullRequest, page: u32) -> Option<Request>;
-    /// Of one item of that list, if it is a push.
+    /// Of one item of that list, if it is a push; empty where it is no account's.
     fn read_pusher(&self, item: &Value) -> Option<String>;
+    /// What it takes to be told who made and pushed commits: a right, or a version.
+    fn makers_need(&self) -> &'static str;
 
     fn comments(&self, number: u64, page: u32) -> Request;
     fn read_comment(&self, answer: &Value) -> Option<Comment>;

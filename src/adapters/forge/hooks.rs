@@ -8,10 +8,10 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use aws_lc_rs::{constant_time, hmac};
+use aws_lc_rs::{constant_time, digest, hmac};
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
 use base64::Engine;
@@ -29,12 +29,12 @@ use super::http::{Secret, SecretError, SecretSource};
 use super::{Address, ForgeKind, RepositoryName};
 
 /// Bytes of a body. Those of pull requests have some tens of thousands; those of edited comments are ignored anyway.
-const BODY_BYTES_MAX: usize = 1 << 20;
+const INCOMINGS: http::Incomings = http::Incomings { purpose: "webhooks", body_bytes_max: 1 << 20 };
 /// Shorter secrets can be guessed.
 const SECRET_CHARACTERS_MIN: usize = 16;
 /// Deliveries that are remembered: those of a week, in a busy repository.
 const DELIVERIES_MAX: usize = 10_000;
-/// Forges name a delivery in some forty characters. The name is remembered, and not all of them sign it.
+/// Forges name a delivery in some forty characters.
 const DELIVERY_BYTES_MAX: usize = 200;
 /// Deliveries that say when they were made are not older than this, nor from later: with the deliveries that are remembered none counts twice.
 const AGE_MAX: SignedDuration = SignedDuration::from_mins(5);
@@ -78,17 +78,17 @@ struct Received {
 
 #[derive(Default)]
 struct Deliveries {
-    known: BTreeSet<String>,
-    order: VecDeque<String>,
+    known: BTreeSet<Identity>,
+    order: VecDeque<Identity>,
 }
 
 impl Deliveries {
     /// Whether it is new; then it is known from now on.
-    fn add(&mut self, delivery: &str) -> bool {
-        if !self.known.insert(delivery.to_owned()) {
+    fn add(&mut self, delivery: Identity) -> bool {
+        if !self.known.insert(delivery.clone()) {
             return false;
         }
-        self.order.push_back(delivery.to_owned());
+        self.order.push_back(delivery);
         if self.order.len() > DELIVERIES_MAX
             && let Some(oldest) = self.order.pop_front()
         {
@@ -117,11 +117,8 @@ impl HookReceiver {
         let news = Arc::new(Notify::new());
         let dialect = kind.dialect(repository, forge);
         let received = Received { secret, dialect, clock, news: news.clone(), deliveries: Mutex::default() };
-        let router = Router::new()
-            .route("/hooks", post(receive))
-            .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
-            .with_state(Arc::new(received));
-        tokio::spawn(http::serve(listener, router, "webhooks", ANSWERED_WITHIN));
+        let router = Router::new().route("/hooks", post(receive)).with_state(Arc::new(received));
+        tokio::spawn(http::serve(listener, router, INCOMINGS, ANSWERED_WITHIN));
         Ok(Self { address, news })
     }
 
@@ -143,7 +140,7 @@ async fn receive(State(received): State<Arc<Received>>, headers: HeaderMap, body
     }
     // As a form, which forges offer as well: whoever set it up sees in the list of deliveries that it comes to nothing.
     let Ok(told) = serde_json::from_slice::<Value>(&body) else { return StatusCode::UNSUPPORTED_MEDIA_TYPE };
-    let is_new = received.deliveries.lock().unwrap_or_else(PoisonError::into_inner).add(hook.delivery);
+    let is_new = received.deliveries.lock().unwrap_or_else(PoisonError::into_inner).add(identity(hook.proof, delivery));
     if !is_new {
         return StatusCode::CONFLICT;
     }
@@ -151,6 +148,21 @@ async fn receive(State(received): State<Arc<Received>>, headers: HeaderMap, body
         received.news.notify_one();
     }
     StatusCode::ACCEPTED
+}
+
+/// SHA-256 of what the proof of a delivery covers.
+type Identity = Vec<u8>;
+
+/// What makes a delivery the same one again, of what nobody can change who has seen one: GitHub and Gitea sign the body and not the name, which
+/// stands in a header, so that one body under many names is one delivery.
+fn identity(proof: HookProof<'_>, delivery: Delivery<'_>) -> Identity {
+    let mut hash = digest::Context::new(&digest::SHA256);
+    if !matches!(proof, HookProof::Signature(_)) {
+        hash.update(&(delivery.id.len() as u64).to_be_bytes());
+        hash.update(delivery.id.as_bytes());
+    }
+    hash.update(delivery.body);
+    hash.finish().as_ref().to_vec()
 }
 
 /// What is proven.
@@ -271,10 +283,18 @@ mod tests {
     #[test]
     fn a_delivery_counts_once() {
         let mut deliveries = Deliveries::default();
-        assert!(deliveries.add("a"));
-        assert!(!deliveries.add("a"));
+        let mut add =
+            |proof, id: &str, body: &str| deliveries.add(identity(proof, Delivery { id, body: body.as_bytes() }));
+        let signed = HookProof::Signature("");
+        assert!(add(signed, "a", "one"));
+        assert!(!add(signed, "a", "one"));
+        // The name of a delivery is not signed.
+        assert!(!add(signed, "b", "one"));
+        assert!(add(signed, "a", "two"));
+        let dated = HookProof::Dated { moment: "", signatures: "" };
+        assert!(add(dated, "a", "one") && add(dated, "b", "one") && !add(dated, "b", "one"));
         for number in 0..DELIVERIES_MAX {
-            assert!(deliveries.add(&number.to_string()));
+            assert!(add(signed, "a", &number.to_string()));
         }
         assert_eq!((deliveries.known.len(), deliveries.order.len()), (DELIVERIES_MAX, DELIVERIES_MAX));
     }

@@ -60,7 +60,7 @@ pub(super) fn head_reference(number: u64) -> String {
     format!("refs/pull/{number}/head")
 }
 
-pub(super) fn read_pull_request(answer: &Value, is_fork: bool) -> Option<PullRequest> {
+pub(super) fn read_pull_request(answer: &Value) -> Option<PullRequest> {
     let [head, base] = [&answer["head"], &answer["base"]];
     Some(PullRequest {
         number: answer["number"].as_u64()?,
@@ -68,7 +68,7 @@ pub(super) fn read_pull_request(answer: &Value, is_fork: bool) -> Option<PullReq
         is_open: answer["state"] == "open",
         head: head["sha"].as_str()?.to_owned(),
         head_reference: text(&head["ref"]),
-        is_fork,
+        head_repository: text(&head["repo"]["full_name"]),
         base_reference: text(&base["ref"]),
         merged_as: answer["merged_at"].as_str().and(answer["merge_commit_sha"].as_str()).map(str::to_owned),
         merged_at: moment(&answer["merged_at"]),

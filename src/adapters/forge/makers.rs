@@ -19,7 +19,9 @@ pub struct Makers {
     /// A commit, and the address of its author or committer, for which the forge knows no account.
     stranger: Option<(String, String)>,
     /// Why not all of them are known.
-    not_told: Option<&'static str>,
+    not_told: Option<String>,
+    /// Why not all who pushed are known, which the operator may leave open.
+    pushers_not_told: Option<String>,
 }
 
 /// One commit as a forge lists it.
@@ -40,8 +42,8 @@ pub enum Maker {
 }
 
 impl Makers {
-    /// Why an account may have made some of it; `None`: it is known not to have.
-    pub fn refusal(&self, account: &str) -> Option<String> {
+    /// Why an account may have made some of it; `None`: it is known not to have. `may_be_unknown`: who pushed, where the forge does not tell.
+    pub fn refusal(&self, account: &str, may_be_unknown: bool) -> Option<String> {
         if self.accounts.iter().any(|it| it.eq_ignore_ascii_case(account)) {
             return Some("an approval must come from somebody who has no commit in it, and pushed none".to_owned());
         }
@@ -52,7 +54,7 @@ impl Makers {
                  add it to one, or make the commit again"
             ));
         }
-        self.not_told.map(str::to_owned)
+        self.not_told.clone().or_else(|| self.pushers_not_told.clone().filter(|_| !may_be_unknown))
     }
 
     fn add(&mut self, made: MadeCommit) {
@@ -76,7 +78,7 @@ impl HostedRepository {
         for page in 1..=PAGES_MAX {
             let answer = match self.ask(&self.dialect.commits(pull_request.number, page)).await {
                 Err(error) if is_not_told(&error) => {
-                    makers.not_told = Some("this account is not told which commits are in it");
+                    makers.not_told = Some(self.not_told("which commits are in it", &error));
                     return Ok(makers);
                 }
                 answer => answer?,
@@ -90,32 +92,67 @@ impl HostedRepository {
             }
         }
         if listed == 0 || listed >= self.dialect.commits_max() {
-            makers.not_told = Some("the forge does not list all commits of it: it has none, or more than are listed");
+            makers.not_told =
+                Some("the forge does not list all commits of it: it has none, or more than are listed".to_owned());
         }
         match self.pushers(pull_request).await {
-            Ok(pushers) => makers.accounts.extend(pushers),
-            // A forge that is too old for the question.
-            Err(error) if error.status() == Some(StatusCode::NOT_FOUND) => {}
-            Err(error) if error.is_denied() => makers.not_told = Some("this account is not told who pushed to it"),
+            Ok(Pushers::Told(pushers)) => makers.accounts.extend(pushers),
+            Ok(Pushers::NotTold(why)) => {
+                makers.pushers_not_told = Some(format!("{why}; {OPERATOR_MAY}"));
+            }
+            // Also a forge that is too old for the question: what nobody asked nobody knows.
+            Err(error) if is_not_told(&error) => {
+                let why = self.not_told("who pushed to it", &error);
+                makers.pushers_not_told = Some(format!("{why}; {OPERATOR_MAY}"));
+            }
             Err(error) => return Err(error),
         }
         Ok(makers)
     }
 
-    async fn pushers(&self, pull_request: &PullRequest) -> Result<Vec<String>, ForgeError> {
+    async fn pushers(&self, pull_request: &PullRequest) -> Result<Pushers, ForgeError> {
         let mut pushers = Vec::new();
         for page in 1..=PAGES_MAX {
-            let Some(request) = self.dialect.pushes(pull_request, page) else { break };
+            let Some(request) = self.dialect.pushes(pull_request, page) else {
+                let why = if page == 1 { "the repository that it is from is not seen" } else { MORE_PUSHES };
+                return Ok(Pushers::NotTold(format!("who pushed to it is not told: {why}")));
+            };
             let answer = self.ask(&request).await?;
+            // An empty list is `null` in the words of some.
+            if !answer.body.is_array() && !answer.body.is_null() {
+                return Err(ForgeError::Answer("who pushed to a pull request"));
+            }
             let items = answer.body.as_array().into_iter().flatten();
-            pushers.extend(items.filter_map(|item| self.dialect.read_pusher(item)));
+            for pusher in items.filter_map(|item| self.dialect.read_pusher(item)) {
+                // A deploy key, or an account that is gone.
+                if pusher.is_empty() {
+                    return Ok(Pushers::NotTold("the forge has no account for who pushed some of it".to_owned()));
+                }
+                pushers.push(pusher);
+            }
             if !has_next(&answer) {
-                break;
+                return Ok(Pushers::Told(pushers));
             }
         }
-        Ok(pushers)
+        Ok(Pushers::NotTold(format!("who pushed to it is not told: {MORE_PUSHES}")))
+    }
+
+    fn not_told(&self, what: &str, error: &ForgeError) -> String {
+        let status =
+            error.status().map_or_else(String::new, |status| format!(" (the forge answered {})", status.as_u16()));
+        format!("{what} is not told to this account{status}: {}", self.dialect.makers_need())
     }
 }
+
+/// Who pushed to a pull request.
+enum Pushers {
+    Told(Vec<String>),
+    NotTold(String),
+}
+
+const MORE_PUSHES: &str = "there were more pushes than are listed";
+/// What whoever runs this program can do about it.
+const OPERATOR_MAY: &str = "--allow-unknown-pushers takes approvals all the same";
 
 fn is_not_told(error: &ForgeError) -> bool {
     error.is_denied() || error.status() == Some(StatusCode::NOT_FOUND)
@@ -155,16 +192,19 @@ mod tests {
         };
         let [eve, bob, page] = ["eve", "Bob", "web-flow"].map(|login| json!({ "login": login }));
         let of_both = of(&json!([commit(eve.clone(), bob), commit(eve.clone(), page.clone())]));
-        assert!(of_both.refusal("EVE").is_some() && of_both.refusal("bob").is_some());
-        assert_eq!(of_both.refusal("ada"), None);
+        assert!(of_both.refusal("EVE", true).is_some() && of_both.refusal("bob", true).is_some());
+        assert_eq!(of_both.refusal("ada", false), None);
+        let open = Makers { pushers_not_told: Some("why".to_owned()), ..of_both };
+        assert_eq!((open.refusal("ada", false).as_deref(), open.refusal("ada", true)), (Some("why"), None));
+        assert!(open.refusal("eve", true).is_some(), "what is known counts");
         for (author, committer, address) in
             [(Value::Null, eve.clone(), "a@example.com"), (eve.clone(), json!({ "login": "" }), "b@example.com")]
         {
-            let refusal = of(&json!([commit(author, committer)])).refusal("ada").unwrap();
+            let refusal = of(&json!([commit(author, committer)])).refusal("ada", true).unwrap();
             assert!(refusal.contains("0123456,") && refusal.contains(address), "{refusal}");
         }
         // Of an author nobody else answers for the account of the pages.
-        assert!(of(&json!([commit(page, eve)])).refusal("web-flow").is_some());
+        assert!(of(&json!([commit(page, eve)])).refusal("web-flow", true).is_some());
         assert_eq!(read_commits(&json!([{}]), ""), None);
         assert_eq!(read_commits(&json!({ "message": "no" }), ""), None);
     }

@@ -7,6 +7,7 @@
 //! | who made the commits of a pull request | `makers.rs` |
 //! | a repository: pages, tags, tokens, what a push made a moment ago | `hosted.rs` |
 //! | statuses, comments and checks, each once | `posting.rs` |
+//! | revisions of the controller that are not used | `unused_revisions.rs` |
 //! | webhooks, which only shorten a wait | `hooks.rs` |
 
 mod dialect;
@@ -20,6 +21,7 @@ mod issues;
 mod makers;
 mod posting;
 mod seal;
+mod unused_revisions;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,6 +38,7 @@ pub use http::{Address, AddressError, HttpError, Secret, SecretError, SecretSour
 pub use makers::Makers;
 pub use posting::{ANNOTATIONS_MAX, CommentPosting, Done, Manner, Posted, Posting, TargetPosting, announce, post};
 pub use seal::{SEAL_CHARACTERS, Seal, seal_of, sealed, unsealed};
+pub use unused_revisions::{UnusedRevisions, Voice};
 
 /// The forges that are spoken with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

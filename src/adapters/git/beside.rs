@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use crate::ports::{PortError, Repository, RevisionContent};
+use crate::ports::{PollsOnAnyThread, PortError, Repository, RevisionContent};
 
 type Polled = Result<Option<RevisionContent>, PortError>;
 
@@ -39,12 +39,6 @@ impl Beside {
         });
         Self { results, next: None, task, is_asking }
     }
-}
-
-/// A repository whose polls may run on another thread than the controller's.
-pub trait PollsOnAnyThread {
-    fn look(&mut self) -> impl Future<Output = Polled> + Send;
-    fn wait(&mut self) -> impl Future<Output = ()> + Send;
 }
 
 impl PollsOnAnyThread for super::GitRepository {

@@ -36,7 +36,10 @@ impl Secret {
         let unreadable = |source| CredentialsError::Unreadable { path: path.to_owned(), source };
         let mut text = String::new();
         let file = std::fs::File::open(path).map_err(unreadable)?;
-        file.take(FILE_BYTES_MAX).read_to_string(&mut text).map_err(unreadable)?;
+        let length = file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text).map_err(unreadable)?;
+        if length as u64 > FILE_BYTES_MAX {
+            return Err(unreadable(std::io::ErrorKind::FileTooLarge.into()));
+        }
         Self::parse(path, text.trim()).ok_or_else(|| CredentialsError::Empty(path.to_owned()))
     }
 

@@ -7,7 +7,7 @@
 //! | a merge that nobody made yet, for previews | `merge.rs` |
 //! | a remote repository that is polled | `remote.rs`: when; `process.rs`: in a process of its own; `fetch.rs`: one look; `address.rs`, `credentials.rs`, `asked.rs`: who gets them |
 //! | what fetches leave behind | `packs.rs` |
-//! | polls that nobody waits for | `beside.rs` |
+//! | polls that nobody waits for; what was read before them | `beside.rs`, `followed.rs` |
 //! | several references with their histories, to be merged | `history.rs` |
 //! | a folder or clone that is watched | `watch.rs` |
 //! | the commits between two revisions, and who signed each | `signed.rs` |
@@ -31,6 +31,7 @@ mod commit;
 mod credentials;
 mod fetch;
 mod folder;
+mod followed;
 mod history;
 mod merge;
 mod near;
@@ -48,12 +49,13 @@ mod work_tree;
 
 pub use address::{AddressError, folder_below, redacted};
 pub use archive::{ArchiveError, read_archive};
-pub use beside::{Beside, PollsOnAnyThread};
+pub use beside::Beside;
 pub use cause::GitCause;
 pub use collect::LimitError;
 pub use commit::{CommitError, Committer};
 pub use credentials::CredentialsError;
 pub use fetch::Earlier;
+pub use followed::{Followed, SignatureJudge};
 pub use history::Histories;
 pub use merge::{Merge, Proposal, read_merge};
 pub use process::{COMMAND as FETCH_COMMAND, FetchLimits, serve as serve_fetch};

@@ -6,7 +6,7 @@ mod server;
 
 pub use connector::{Connector, connector, has_proxy, is_this_machine};
 pub use secret::{Secret, SecretError, SecretSource};
-pub use server::{HEADERS_WITHIN, SILENT_MAX, serve};
+pub use server::{BODY_WITHIN, HEADERS_WITHIN, Incomings, SILENT_MAX, serve};
 
 /// What this program calls itself: GitHub refuses requests without a name.
 pub const AGENT: &str = concat!("cutlist/", env!("CARGO_PKG_VERSION"));

@@ -40,7 +40,10 @@ impl SecretSource {
                 let unreadable = |source| SecretError::Unreadable { path: path.clone(), source };
                 let mut text = String::new();
                 let file = std::fs::File::open(path).map_err(unreadable)?;
-                file.take(FILE_BYTES_MAX).read_to_string(&mut text).map_err(unreadable)?;
+                let length = file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text).map_err(unreadable)?;
+                if length as u64 > FILE_BYTES_MAX {
+                    return Err(unreadable(std::io::ErrorKind::FileTooLarge.into()));
+                }
                 let text = text.trim();
                 if text.is_empty() {
                     return Err(SecretError::Empty(path.display().to_string()));

@@ -4,7 +4,8 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use super::events::Notice;
+use crate::api::event_reason::EventReason;
+use crate::ports::Notice;
 
 /// How long the same words on the same object are kept back.
 const REPEATED_AFTER: Duration = Duration::from_secs(120);
@@ -21,7 +22,7 @@ const NOMINATED_AT_ONCE: u32 = 10;
 const REMEMBERED_MAX: usize = 10_000;
 
 /// Object, reason and words.
-type Key = (&'static str, Option<String>, String, String, String);
+type Key = (&'static str, Option<String>, String, EventReason, String);
 
 /// What was written lately.
 pub(super) struct EventLimits {
@@ -37,18 +38,17 @@ impl EventLimits {
 
     /// Whether to write it; then it counts as written.
     pub(super) fn allow(&mut self, notice: &Notice, now: Instant) -> bool {
-        let key =
-            (notice.kind, notice.namespace.clone(), notice.name.clone(), notice.reason.clone(), notice.note.clone());
-        let again_after = match (notice.reason.as_str(), notice.kind) {
-            ("FailedScheduling", _) => FAILED_SCHEDULING_AFTER,
-            ("Unconsolidatable" | "NodeRepairBlocked", _) => UNCONSOLIDATABLE_AFTER,
-            ("DisruptionBlocked" | "NoCompatibleInstanceTypes", "NodePool") => OF_POOL_AFTER,
+        let key = (notice.kind, notice.namespace.clone(), notice.name.clone(), notice.reason, notice.note.clone());
+        let again_after = match (notice.reason, notice.kind) {
+            (EventReason::FailedScheduling, _) => FAILED_SCHEDULING_AFTER,
+            (EventReason::Unconsolidatable | EventReason::NodeRepairBlocked, _) => UNCONSOLIDATABLE_AFTER,
+            (EventReason::DisruptionBlocked | EventReason::NoCompatibleInstanceTypes, "NodePool") => OF_POOL_AFTER,
             _ => REPEATED_AFTER,
         };
         if self.written.get(&key).is_some_and(|written| now.duration_since(*written) < again_after) {
             return false;
         }
-        if notice.reason == "Nominated" && !self.nominate(now) {
+        if notice.reason == EventReason::Nominated && !self.nominate(now) {
             return false;
         }
         if self.written.len() >= REMEMBERED_MAX {
@@ -84,7 +84,7 @@ impl EventLimits {
 mod tests {
     use super::*;
 
-    fn notice(name: &str, reason: &str, note: &str) -> Notice {
+    fn notice(name: &str, reason: EventReason, note: &str) -> Notice {
         Notice {
             api_version: "v1",
             kind: "Pod",
@@ -92,7 +92,7 @@ mod tests {
             name: name.to_owned(),
             uid: None,
             is_warning: false,
-            reason: reason.to_owned(),
+            reason,
             note: note.to_owned(),
         }
     }
@@ -102,17 +102,17 @@ mod tests {
         let begin = Instant::now();
         let after = |seconds| begin + Duration::from_secs(seconds);
         let mut limits = EventLimits::new(begin);
-        let blocked = notice("a", "DisruptionBlocked", "busy");
+        let blocked = notice("a", EventReason::DisruptionBlocked, "busy");
         assert!(limits.allow(&blocked, begin));
         assert!(!limits.allow(&blocked, after(119)));
         assert!(limits.allow(&blocked, after(120)));
-        assert!(limits.allow(&notice("a", "DisruptionBlocked", "another reason"), after(120)));
-        assert!(limits.allow(&notice("b", "DisruptionBlocked", "busy"), after(120)));
-        let failed = notice("a", "FailedScheduling", "no room");
+        assert!(limits.allow(&notice("a", EventReason::DisruptionBlocked, "another reason"), after(120)));
+        assert!(limits.allow(&notice("b", EventReason::DisruptionBlocked, "busy"), after(120)));
+        let failed = notice("a", EventReason::FailedScheduling, "no room");
         assert!(limits.allow(&failed, begin));
         assert!(!limits.allow(&failed, after(299)));
         assert!(limits.allow(&failed, after(300)));
-        let waits = notice("a", "Unconsolidatable", "nothing cheaper");
+        let waits = notice("a", EventReason::Unconsolidatable, "nothing cheaper");
         assert!(limits.allow(&waits, begin));
         assert!(!limits.allow(&waits, after(899)));
         assert!(limits.allow(&waits, after(900)));
@@ -125,7 +125,7 @@ mod tests {
         let mut written = |seconds: u64| {
             let now = begin + Duration::from_secs(seconds);
             let names = (0..100).map(|number| format!("pod-{seconds}-{number}"));
-            names.filter(|name| limits.allow(&notice(name, "Nominated", "there"), now)).count()
+            names.filter(|name| limits.allow(&notice(name, EventReason::Nominated, "there"), now)).count()
         };
         assert_eq!([written(0), written(1), written(60)], [10, 5, 10]);
     }
@@ -135,7 +135,7 @@ mod tests {
         let begin = Instant::now();
         let mut limits = EventLimits::new(begin);
         for number in 0..=REMEMBERED_MAX {
-            assert!(limits.allow(&notice(&number.to_string(), "DisruptionBlocked", "busy"), begin));
+            assert!(limits.allow(&notice(&number.to_string(), EventReason::DisruptionBlocked, "busy"), begin));
         }
         assert!(limits.written.len() <= REMEMBERED_MAX);
     }

@@ -7,6 +7,8 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 use tokio::sync::mpsc;
 
+use crate::ports::Notice;
+
 use super::connection::Connection;
 use super::event_limits::EventLimits;
 
@@ -15,20 +17,6 @@ const QUEUE: usize = 1_000;
 /// Of the Kubernetes API.
 const NOTE_BYTES_MAX: usize = 1_024;
 const CONTROLLER: &str = "cutlist";
-
-/// What to tell about an object.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Notice {
-    pub api_version: &'static str,
-    pub kind: &'static str,
-    pub namespace: Option<String>,
-    pub name: String,
-    pub uid: Option<String>,
-    pub is_warning: bool,
-    /// One word, as the reference has it.
-    pub reason: String,
-    pub note: String,
-}
 
 /// Publishes notices one after the other, in the background.
 #[derive(Clone)]
@@ -78,8 +66,8 @@ fn event(notice: Notice) -> (Event, ObjectReference) {
     }
     let event = Event {
         type_: if notice.is_warning { EventType::Warning } else { EventType::Normal },
-        action: notice.reason.clone(),
-        reason: notice.reason,
+        action: notice.reason.to_string(),
+        reason: notice.reason.to_string(),
         note: Some(note),
         secondary: None,
     };

@@ -28,6 +28,8 @@ pub(super) fn sentence(message: String) -> String {
 
 fn kind_of(error: &Error) -> PortErrorKind {
     match error {
+        // A webhook that is away forbids just what it is asked about: the server itself answers.
+        Error::Api(status) if status.message.contains("failed calling webhook") => PortErrorKind::Denied,
         Error::Api(status) => kind_of_code(status.code),
         Error::HyperError(_) | Error::Service(_) | Error::ReadEvents(_) => PortErrorKind::Temporary,
         Error::Auth(_) => PortErrorKind::Denied,

@@ -54,7 +54,7 @@ pub use cluster::KubernetesCluster;
 pub use connection::{ConnectError, Connection, connect};
 pub use definitions::{install_definitions, missing_definition};
 pub use definitions_source::ClusterDefinitions;
-pub use events::{EventRecorder, Notice};
+pub use events::EventRecorder;
 pub use leadership::Leadership;
 pub use notified::{Notified, note_notified, notified};
 pub use once::{node_labels, node_plans, read_once};

@@ -16,15 +16,15 @@ const HALF_A_SECOND: SignedDuration = SignedDuration::from_millis(500);
 
 /// Cheap to clone; clones share what they know.
 #[derive(Clone, Debug, Default)]
-pub struct ServerTime(Arc<Mutex<Option<Known>>>);
+pub struct ServerTime(Arc<Mutex<Option<TimeSaid>>>);
 
 #[derive(Clone, Copy, Debug)]
-struct Known {
+struct TimeSaid {
     time: Timestamp,
     at: Instant,
 }
 
-impl Known {
+impl TimeSaid {
     fn time_at(self, at: Instant) -> Timestamp {
         let passed = SignedDuration::try_from(at.saturating_duration_since(self.at)).unwrap_or(SignedDuration::MAX);
         self.time.saturating_add(passed).unwrap_or(Timestamp::MAX)
@@ -43,7 +43,7 @@ impl ServerTime {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let agrees = known.is_some_and(|known| known.time_at(at).duration_since(said).abs() < AGREES);
         if !agrees {
-            *known = Some(Known { time: said, at });
+            *known = Some(TimeSaid { time: said, at });
         }
     }
 

@@ -115,10 +115,10 @@ impl Cluster for KubernetesCluster {
         Ok(())
     }
 
-    async fn delete_node_claim(&self, name: &str) -> Result<(), PortError> {
+    async fn delete_node_claim(&self, name: &str, uid: &str) -> Result<(), PortError> {
         let operation = format!("delete nodeclaim {name}");
         self.leads(&operation)?;
-        gone_is_done(delete(&self.claims(), &self.node_claims, name).await, &operation)
+        gone_is_done(delete(&self.claims(), &self.node_claims, name, uid).await, &operation)
     }
 
     async fn patch_node(&self, node: &Node, patch: &Value) -> Result<(), PortError> {
@@ -138,10 +138,10 @@ impl Cluster for KubernetesCluster {
         Ok(())
     }
 
-    async fn delete_node(&self, name: &str) -> Result<(), PortError> {
+    async fn delete_node(&self, name: &str, uid: &str) -> Result<(), PortError> {
         let operation = format!("delete node {name}");
         self.leads(&operation)?;
-        delete(&self.core_nodes(), &self.nodes, name).await.map_err(|error| port_error(operation, error))
+        delete(&self.core_nodes(), &self.nodes, name, uid).await.map_err(|error| port_error(operation, error))
     }
 
     async fn pods_on_now(&self, node: &str) -> Result<Vec<Pod>, PortError> {
@@ -353,12 +353,13 @@ fn manager() -> Option<String> {
     Some(FIELD_MANAGER.to_owned())
 }
 
-/// Asks for the end of an object without a namespace; one that finalizers hold is still there.
-async fn delete<T>(api: &Api<T>, reflector: &Reflector<T>, name: &str) -> Result<(), Error>
+/// Asks for the end of an object without a namespace, and of no other that has its name by now; one that finalizers hold is still there.
+async fn delete<T>(api: &Api<T>, reflector: &Reflector<T>, name: &str, uid: &str) -> Result<(), Error>
 where
     T: Stored + Resource<DynamicType = ()>,
 {
-    match api.delete(name, &DeleteParams::default()).await? {
+    let parameters = DeleteParams { preconditions: only(uid), ..DeleteParams::default() };
+    match api.delete(name, &parameters).await? {
         Either::Left(object) => seen(reflector, object),
         Either::Right(_) => reflector.saw_go("", name),
     }

@@ -33,7 +33,7 @@ struct Decision {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Outcome {
+struct OutcomeLabels {
     outcome: String,
 }
 
@@ -75,9 +75,9 @@ pub struct Metrics {
     pods_bound: Gauge,
     pods_pending: Gauge,
     price_per_hour: Gauge<f64, AtomicU64>,
-    plans: Family<Outcome, Counter>,
-    revisions: Family<Outcome, Counter>,
-    pods_fulfilled: Family<Outcome, Counter>,
+    plans: Family<OutcomeLabels, Counter>,
+    revisions: Family<OutcomeLabels, Counter>,
+    pods_fulfilled: Family<OutcomeLabels, Counter>,
     failed_calls: Counter,
     kinds_in_doubt: Family<OfResource, Gauge>,
     unreadable_objects: Gauge,
@@ -160,16 +160,16 @@ impl Metrics {
 
     /// `outcome`: posted, waiting, approved, superseded, fulfilled.
     pub fn plan(&self, outcome: &str) {
-        self.plans.get_or_create(&Outcome { outcome: outcome.to_owned() }).inc();
+        self.plans.get_or_create(&OutcomeLabels { outcome: outcome.to_owned() }).inc();
     }
 
     pub fn revision(&self, outcome: &str) {
-        self.revisions.get_or_create(&Outcome { outcome: outcome.to_owned() }).inc();
+        self.revisions.get_or_create(&OutcomeLabels { outcome: outcome.to_owned() }).inc();
     }
 
     pub fn fulfilled(&self, as_planned: u64, elsewhere: u64) {
-        self.pods_fulfilled.get_or_create(&Outcome { outcome: "as_planned".to_owned() }).inc_by(as_planned);
-        self.pods_fulfilled.get_or_create(&Outcome { outcome: "elsewhere".to_owned() }).inc_by(elsewhere);
+        self.pods_fulfilled.get_or_create(&OutcomeLabels { outcome: "as_planned".to_owned() }).inc_by(as_planned);
+        self.pods_fulfilled.get_or_create(&OutcomeLabels { outcome: "elsewhere".to_owned() }).inc_by(elsewhere);
     }
 
     pub fn call_failed(&self) {

@@ -14,6 +14,8 @@ use tokio::net::TcpListener;
 use super::Metrics;
 use crate::adapters::http;
 
+/// Who asks here sends nothing.
+const INCOMINGS: http::Incomings = http::Incomings { purpose: "metrics and health", body_bytes_max: 1 << 10 };
 /// How long a request may take, with its answer.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(20);
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -193,7 +195,7 @@ pub async fn serve(
     };
     let router =
         Router::new().route("/metrics", get(scrape)).route("/healthz", get(healthy)).route("/readyz", get(ready));
-    tokio::spawn(http::serve(listener, router, "metrics and health", ANSWERED_WITHIN));
+    tokio::spawn(http::serve(listener, router, INCOMINGS, ANSWERED_WITHIN));
     Ok(address)
 }
 

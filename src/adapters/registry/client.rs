@@ -69,7 +69,10 @@ impl Credentials {
         let failed = |source| RegistryError::Credentials { path: path.to_owned(), source };
         let mut text = String::new();
         let file = std::fs::File::open(path).map_err(failed)?;
-        file.take(CREDENTIALS_BYTES_MAX).read_to_string(&mut text).map_err(failed)?;
+        let length = file.take(CREDENTIALS_BYTES_MAX + 1).read_to_string(&mut text).map_err(failed)?;
+        if length as u64 > CREDENTIALS_BYTES_MAX {
+            return Err(failed(std::io::ErrorKind::FileTooLarge.into()));
+        }
         let line = text.trim();
         if line.is_empty() || line.contains('\n') {
             return Err(failed(std::io::ErrorKind::InvalidData.into()));

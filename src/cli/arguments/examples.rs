@@ -1,5 +1,12 @@
 //! What the help of a command ends with: one or two ways to call it.
 
+/// Of the program itself: in which order somebody new tries it.
+pub const BEGIN: &str = "\
+Begin with a folder of NodePools and EC2NodeClasses:
+  cutlist lint .                                  are they right? offline
+  cutlist snapshot --context NAME > cluster.json  the cluster in a file; nothing is written to it
+  cutlist plan . --snapshot cluster.json          which nodes would come and go, and why
+  cutlist run --embedded examples/quickstart      all of it in memory: neither a cluster nor an account";
 pub const PLAN: &str = "\
 Examples:
   cutlist plan . --snapshot cluster.json
@@ -41,6 +48,11 @@ Examples:
 pub const APPROVE: &str = "\
 Examples:
   cutlist approve 1aa326 --context demo";
+pub const COMPLETION: &str = "\
+Examples:
+  source <(cutlist completion bash)
+  cutlist completion zsh > \"${fpath[1]}/_cutlist\"
+  cutlist completion fish > ~/.config/fish/completions/cutlist.fish";
 pub const SNAPSHOT: &str = "\
 Examples:
   cutlist snapshot --context demo

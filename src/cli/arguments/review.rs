@@ -76,6 +76,12 @@ pub struct ReviewManner {
     /// Take no approval from who opened the pull request, or made or pushed one of its commits
     #[arg(long)]
     pub require_two_people: bool,
+    /// Take approvals of two people also where the forge does not tell who pushed to a pull request
+    ///
+    /// Without it such an approval does not count, and the answer says which right or version of the forge is missing. With it whoever pushed what
+    /// somebody else wrote may approve it.
+    #[arg(long, requires = "require_two_people")]
+    pub allow_unknown_pushers: bool,
     /// A team whose members may approve and ask as those may who may write: `ORGANIZATION/TEAM`, on GitLab the path of a group; repeatable
     #[arg(long, value_name = "TEAM", value_delimiter = ',')]
     pub approvers: Vec<Team>,

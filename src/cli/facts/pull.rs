@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use crate::adapters::aws::calls::{Calls, Connection as Place};
 use crate::adapters::aws::cloud::{AwsCloud, Settings};
 use crate::adapters::aws::resolution::cluster::Identity;
+use crate::adapters::system_clock::SystemClock;
 use crate::api::cloud_facts::CloudFacts;
 use crate::cli::arguments::{FactsPullArguments, InputArguments, PlanningArguments};
 use crate::cli::exit::{Failure, Outcome};
@@ -17,17 +18,7 @@ use crate::cli::inputs;
 use crate::cli::output;
 use crate::controller::facts::pull;
 use crate::core::catalog::regions::SaidBy;
-use crate::ports::Clock;
 use crate::render::plan::count;
-
-/// The clock of this machine: there is no cluster whose time would count.
-struct SystemClock;
-
-impl Clock for SystemClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::now()
-    }
-}
 
 pub fn run(arguments: &FactsPullArguments) -> Result<Outcome, Failure> {
     let planning = PlanningArguments { definitions: arguments.definitions.clone(), ..PlanningArguments::default() };

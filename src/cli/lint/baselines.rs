@@ -47,7 +47,7 @@ impl Baselines {
 
 fn read(path: &Path) -> Result<Baseline, Failure> {
     let place = || format!("baseline {}", path.display());
-    let bytes = inputs::read_file(path).with_context(place).map_err(|error| {
+    let bytes = inputs::read_file(path, inputs::FileKind::Baseline).with_context(place).map_err(|error| {
         Failure::usage(error)
             .with_hint(format!("`cutlist lint --baseline {} --write-baseline` makes it", path.display()))
     })?;

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::anyhow;
-use jiff::Timestamp;
 
 use crate::adapters::forge::{
     Access, Address, AddressError, ForgeError, ForgeKind, Found, HostedRepository, RepositoryName, Secret,
     SecretSource, Table, Variables, found_by_variables, hosted,
 };
+use crate::adapters::system_clock::SystemClock;
 use crate::cli::arguments::{ForgeArgument, ForgeArguments};
 use crate::cli::exit::Failure;
 use crate::ports::Clock;
@@ -114,14 +114,6 @@ fn access(arguments: &ForgeArguments) -> Access {
             SecretSource::Variable(name, Secret::new(value))
         }
     })
-}
-
-struct SystemClock;
-
-impl Clock for SystemClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::now()
-    }
 }
 
 impl Resolved {

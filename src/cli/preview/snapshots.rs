@@ -159,12 +159,12 @@ fn bytes_of(source: &str, arguments: &PreviewArguments, cluster: &str) -> Result
     let path = Path::new(source);
     let failed = |error: std::io::Error| Failure::failed(error);
     if !path.is_dir() {
-        return inputs::read_file(path).map_err(failed);
+        return inputs::read_file(path, inputs::FileKind::Snapshot).map_err(failed);
     }
     let own = path.join(cluster);
     let folder = if own.is_dir() { own } else { path.to_owned() };
     match places::newest_in(&folder).map_err(failed)? {
-        Some(newest) => inputs::read_file(&newest).map_err(failed),
+        Some(newest) => inputs::read_file(&newest, inputs::FileKind::Snapshot).map_err(failed),
         None => Err(Failure::failed(anyhow!("there is none in {}", folder.display()))),
     }
 }

@@ -1,7 +1,7 @@
 //! Who approved which plan of a pull request. The record is the command of whoever approved, and this program's answer to it: two
 //! comments, neither of them edited. A status only says what comes of it, for everybody who may write can set one.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::commands::approved_digits;
 use super::rights::{self, Wish};
@@ -9,14 +9,50 @@ use super::rounds::Rounds;
 use super::two_people::TwoPeople;
 use crate::adapters::forge::{Comment, ForgeError, PullRequest, State, Status, Table, TargetPosting};
 use crate::api::preview::{Preview, PreviewTarget, PreviewVerdict};
-use crate::render::posting::{ApprovedPlans, answer_marker, approved_in, fitted_line};
-
-/// Digits of a digest that people write.
-pub const DIGITS: usize = 7;
+use crate::core::preview::DIGEST_DIGITS;
+use crate::render::posting::{ApprovedPlans, answer_marker, approved_in, fitted_line, previewed};
 
 /// What a reader sees of a digest.
 pub fn short(digest: &str) -> String {
-    digest.chars().take(DIGITS).collect()
+    digest.chars().take(DIGEST_DIGITS).collect()
+}
+
+/// What a reader sees of a commit.
+pub fn short_commit(commit: &str) -> String {
+    commit.chars().take(7).collect()
+}
+
+/// Digests of one pull request that are remembered; of more, the last.
+const SHOWN_MAX: usize = 1_000;
+
+/// The digests that were shown on a pull request, the oldest first: somebody may still look at a page that shows one of them.
+#[derive(Clone, Debug, Default)]
+pub struct ShownDigests(VecDeque<String>);
+
+impl ShownDigests {
+    pub const fn none() -> Self {
+        Self(VecDeque::new())
+    }
+
+    pub fn add(&mut self, preview: &Preview) {
+        self.extend(preview.targets.iter().filter_map(digest_of));
+    }
+
+    pub fn extend<'d>(&mut self, digests: impl IntoIterator<Item = &'d str>) {
+        for digest in digests {
+            if !self.0.iter().any(|shown| shown == digest) {
+                self.0.push_back(digest.to_owned());
+            }
+        }
+        while self.0.len() > SHOWN_MAX {
+            self.0.pop_front();
+        }
+    }
+
+    /// Whether another plan than these was shown that begins so. That does not happen by itself.
+    fn has_another(&self, digits: &str, meant: &[(&PreviewTarget, &str)]) -> bool {
+        self.0.iter().any(|shown| shown.starts_with(digits) && meant.iter().all(|(_, digest)| digest != shown))
+    }
 }
 
 fn digest_of(target: &PreviewTarget) -> Option<&str> {
@@ -28,6 +64,18 @@ fn digest_of(target: &PreviewTarget) -> Option<&str> {
 pub fn meant<'p>(preview: &'p Preview, digits: &str) -> Vec<(&'p PreviewTarget, &'p str)> {
     let with_digest = |target: &'p PreviewTarget| Some((target, digest_of(target)?));
     preview.targets.iter().filter_map(with_digest).filter(|(_, digest)| digest.starts_with(digits)).collect()
+}
+
+/// Why it can not be told which plan somebody meant by these digits, though one begins so.
+pub fn ambiguity(shown: &ShownDigests, digits: &str, meant: &[(&PreviewTarget, &str)]) -> Option<String> {
+    let all: Vec<String> = meant.iter().map(|(target, digest)| format!("{digest} for {}", target.cluster)).collect();
+    (!all.is_empty() && shown.has_another(digits, meant)).then(|| {
+        format!(
+            "another plan of this pull request was shown that begins with {digits} as well, which somebody made so: look again, and write all \
+             digits of the one that is meant now: /cutlist approve DIGEST, where DIGEST is {}",
+            all.join(", or ")
+        )
+    })
 }
 
 /// One approval that stands on a pull request: what was approved, and the number of who did.
@@ -47,7 +95,8 @@ pub fn given(comments: &[Comment], name: &str, is_ours: impl Fn(&Comment) -> boo
     let of_answer = |answer: &Comment| {
         let plans = approved_in(&answer.body, name)?;
         let (command, digits) = commands.get(answer.body.lines().next()?.trim_end())?;
-        let is_meant = digits.len() >= DIGITS && plans.digests.iter().all(|digest| digest.starts_with(digits.as_str()));
+        let is_meant =
+            digits.len() >= DIGEST_DIGITS && plans.digests.iter().all(|digest| digest.starts_with(digits.as_str()));
         (plans.by == command.author && is_meant).then_some(Given { plans, author_id: command.author_id })
     };
     comments.iter().filter(|comment| !comment.is_edited && is_ours(comment)).filter_map(of_answer).collect()
@@ -63,9 +112,15 @@ pub fn is_of_approvals(comment: &Comment, name: &str) -> bool {
     approved_digits(&comment.body).is_some() || approved_in(&comment.body, name).is_some()
 }
 
-/// Approvals that count now, by digest: who gave them.
+/// Approvals that count now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Approvals(BTreeMap<String, String>);
+pub struct Approvals {
+    /// By digest: who gave them.
+    by: BTreeMap<String, String>,
+    /// Digests of the plans that comments show, also those that another process wrote. Whoever writes such a comment makes no more of it than
+    /// that all digits of another plan are asked for.
+    pub shown_before: Vec<String>,
+}
 
 impl Approvals {
     /// Those of the plans of this preview, given for this very head by people who still may, and where two people are asked for by none who
@@ -85,16 +140,19 @@ impl Approvals {
         let missing =
             made.iter().filter(|made| comments.iter().all(|it| it.id != made.id)).cloned().collect::<Vec<_>>();
         comments.extend(missing);
+        let is_digest = |text: &String| text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        approvals.shown_before =
+            comments.iter().filter_map(|comment| previewed(&comment.body)).filter(is_digest).collect();
         if !may_hold_any(&comments, rounds.name()) {
             return Ok(approvals);
         }
         rounds.forge().tell_edits(&mut comments, |comment| is_of_approvals(comment, rounds.name())).await?;
         let account = rounds.forge().account().await?;
-        let mut two_people = TwoPeople::new(rounds.manner().require_two_people);
+        let mut two_people = TwoPeople::new(rounds.manner());
         for given in given(&comments, rounds.name(), |comment| rounds.forge().is_by(comment, account)) {
             let by = given.plans.by;
             let news = given.plans.digests.into_iter().filter(|digest| wanted.contains(digest.as_str()));
-            let news: Vec<String> = news.filter(|digest| !approvals.0.contains_key(digest)).collect();
+            let news: Vec<String> = news.filter(|digest| !approvals.by.contains_key(digest)).collect();
             // Who looked at one head did not look at what was pushed after it.
             if news.is_empty() || given.plans.head != pull_request.head {
                 continue;
@@ -104,7 +162,7 @@ impl Approvals {
             }
             let may = rights::refusal(rounds.forge(), rounds.manner(), (&by, given.author_id), Wish::Approve).await?;
             if may.is_none() {
-                approvals.0.extend(news.into_iter().map(|digest| (digest, by.clone())));
+                approvals.by.extend(news.into_iter().map(|digest| (digest, by.clone())));
             }
         }
         Ok(approvals)
@@ -141,7 +199,7 @@ impl Approvals {
 
     fn status(&self, target: &PreviewTarget, context: String, table: &Table, queued: Option<u64>) -> TargetPosting {
         let (state, description) = match (digest_of(target), target.verdict) {
-            (Some(digest), _) => match (self.0.get(digest), queued) {
+            (Some(digest), _) => match (self.by.get(digest), queued) {
                 (Some(by), _) => (State::Success, format!("approved by {by}: plan {}", short(digest))),
                 (None, None) => (State::Pending, format!("waits for: /cutlist approve {}", short(digest))),
                 (None, Some(number)) => {
@@ -193,7 +251,7 @@ mod tests {
     #[test]
     fn an_approval_is_a_command_and_our_answer_to_it() {
         let digest = "ab".repeat(32);
-        let command = comment(1, "bob", "/cutlist approve ABABABA");
+        let command = comment(1, "bob", "/cutlist approve ABABABABABAB");
         let answered = comment(2, BOT, &approval(1, "bob", &digest));
         assert_eq!(approvers(&[command.clone(), answered.clone()]), ["bob"]);
         // Of a command nothing comes before it was answered, and of an answer nothing without its command.
@@ -211,8 +269,44 @@ mod tests {
         ] {
             assert!(approvers(&[command.clone(), other.clone()]).is_empty(), "{other:?}");
         }
-        for said in ["/cutlist plan", "/cutlist approve", "/cutlist approve ab", "> /cutlist approve abababa"] {
+        for said in [
+            "/cutlist plan",
+            "/cutlist approve",
+            // Who may push finds another plan that begins with so few.
+            "/cutlist approve ababababa",
+            "> /cutlist approve abababababab",
+        ] {
             assert!(approvers(&[comment(1, "bob", said), answered.clone()]).is_empty(), "{said}");
         }
+    }
+
+    #[test]
+    fn of_two_plans_that_begin_alike_all_digits_are_asked_for() {
+        let preview_of = |digest: &str| {
+            let plan = serde_json::json!({ "id": "a", "digest": digest });
+            let target = PreviewTarget {
+                cluster: "blue".to_owned(),
+                verdict: PreviewVerdict::Changes,
+                plan: serde_json::from_value(plan).unwrap(),
+                ..PreviewTarget::default()
+            };
+            Preview { targets: vec![target], ..Preview::default() }
+        };
+        let digits = "ab".repeat(6);
+        let [harmless, evil] = ["0", "1"].map(|end| format!("{}{}", "ab".repeat(31), end.repeat(2)));
+        let mut shown = ShownDigests::default();
+        shown.add(&preview_of(&harmless));
+        let now = preview_of(&harmless);
+        assert_eq!(ambiguity(&shown, &digits, &meant(&now, &digits)), None);
+        let now = preview_of(&evil);
+        shown.add(&now);
+        let why = ambiguity(&shown, &digits, &meant(&now, &digits)).unwrap();
+        assert!(why.contains(&evil), "{why}");
+        assert_eq!(ambiguity(&shown, &evil, &meant(&now, &evil)), None, "nothing else begins with all of them");
+        assert_eq!(ambiguity(&shown, &harmless, &meant(&now, &harmless)), None, "there is no plan that is meant");
+        for number in 0..2 * SHOWN_MAX {
+            shown.add(&preview_of(&format!("{number:064}")));
+        }
+        assert_eq!(shown.0.len(), SHOWN_MAX);
     }
 }

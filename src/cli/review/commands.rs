@@ -3,13 +3,14 @@
 //! Each command gets one answer, a comment that names the command's: by that a later process knows that it was obeyed. Comments that
 //! were edited, that are by this program, or in which the command is not the first thing, are no commands.
 
-use super::approvals::{DIGITS, meant, short};
+use super::approvals::{ambiguity, meant, short, short_commit};
 use super::rights::{self, Wish};
 use super::rounds::Rounds;
 use super::two_people::TwoPeople;
 use crate::adapters::forge::{Comment, ForgeError, PullRequest};
 use crate::cli::output;
 use crate::cli::why::Question;
+use crate::core::preview::DIGEST_DIGITS;
 use crate::render::posting::{ApprovedPlans, answer, answer_marker};
 
 const PREFIX: &str = "/cutlist";
@@ -131,7 +132,7 @@ async fn refusal(
     if refusal.is_some() || wish != Wish::Approve {
         return Ok(refusal);
     }
-    let mut two_people = TwoPeople::new(rounds.manner().require_two_people);
+    let mut two_people = TwoPeople::new(rounds.manner());
     let refusal = two_people.refusal(rounds.forge(), pull_request, &comment.author).await?;
     Ok(refusal.map(|why| format!("{}: {why}", comment.author)))
 }
@@ -144,7 +145,11 @@ async fn reply(rounds: &mut Rounds, pull_request: &PullRequest, comment: &Commen
         },
         Command::Why(question) => match rounds.answered(pull_request, question).await {
             Ok(answers) => Reply {
-                text: format!("{}, as {} would be once it is merged:", comment.author, short(&pull_request.head)),
+                text: format!(
+                    "{}, as {} would be once it is merged:",
+                    comment.author,
+                    short_commit(&pull_request.head)
+                ),
                 block: answers
                     .into_iter()
                     .map(|(cluster, text)| format!("{cluster}: {text}"))
@@ -158,7 +163,7 @@ async fn reply(rounds: &mut Rounds, pull_request: &PullRequest, comment: &Commen
             }
         },
         Command::Plan | Command::Unknown => Reply {
-            text: format!("Planned again for {}", short(&pull_request.head)),
+            text: format!("Planned again for {}", short_commit(&pull_request.head)),
             wants_plan: true,
             ..Reply::default()
         },
@@ -193,11 +198,14 @@ fn approve(
 ) -> Result<(String, ApprovedPlans), String> {
     let seen = rounds.seen(pull_request.number).filter(|seen| seen.head == pull_request.head);
     let Some(seen) = seen else { return Err("there is no plan of this commit yet".to_owned()) };
-    let asked = if digits.len() < DIGITS { "" } else { digits };
-    let meant: Vec<(String, String)> = meant(&seen.preview, asked)
-        .into_iter()
-        .map(|(target, digest)| (target.cluster.clone(), digest.to_owned()))
-        .collect();
+    let asked = if digits.len() < DIGEST_DIGITS { "" } else { digits };
+    let meant = meant(&seen.preview, asked);
+    if let Some(why) = ambiguity(rounds.shown_digests(pull_request.number), asked, &meant).filter(|_| !asked.is_empty())
+    {
+        return Err(format!("{}: {why}", comment.author));
+    }
+    let meant: Vec<(String, String)> =
+        meant.into_iter().map(|(target, digest)| (target.cluster.clone(), digest.to_owned())).collect();
     let listed: Vec<String> =
         meant.iter().map(|(cluster, digest)| format!("{} for {cluster}", short(digest))).collect();
     if asked.is_empty() {
@@ -215,7 +223,7 @@ fn approve(
     }
     let digests = meant.into_iter().map(|(_, digest)| digest).collect();
     let approved = ApprovedPlans { by: comment.author.clone(), head: seen.head.clone(), digests };
-    let of = short(&seen.head);
+    let of = short_commit(&seen.head);
     Ok((format!("Approved by {}, for commit {of}: {}", comment.author, listed.join(", ")), approved))
 }
 

@@ -232,13 +232,16 @@ async fn that_count<'c>(
     plans: &[&NodePlan],
     comments: &'c Comments,
 ) -> Result<Vec<&'c Given>, ForgeError> {
-    let are_asked_for =
-        rounds.manner().require_two_people || plans.iter().any(|plan| !plan.spec.not_approved_by.is_empty());
-    let mut two_people = TwoPeople::new(are_asked_for);
+    let by_plan = plans.iter().any(|plan| !plan.spec.not_approved_by.is_empty());
+    let mut two_people = TwoPeople::new(rounds.manner()).or_asked_for(by_plan);
     let mut counting = Vec::new();
     for given in comments.given.iter().filter(|it| it.plans.head == pull_request.head) {
-        if two_people.refusal(rounds.forge(), pull_request, &given.plans.by).await?.is_none() {
-            counting.push(given);
+        match two_people.refusal(rounds.forge(), pull_request, &given.plans.by).await? {
+            None => counting.push(given),
+            Some(why) => output::say(&format!(
+                "the approval of {} on pull request {} does not count: {why}",
+                given.plans.by, pull_request.number
+            )),
         }
     }
     Ok(counting)

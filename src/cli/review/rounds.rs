@@ -7,7 +7,7 @@ use anyhow::anyhow;
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::mpsc;
 
-use super::approvals::Approvals;
+use super::approvals::{Approvals, ShownDigests};
 use super::commands::Obeyed;
 use super::merged::Merged;
 use super::queue::Queued;
@@ -52,6 +52,8 @@ pub struct Rounds {
     manner: ReviewManner,
     open: Vec<PullRequest>,
     seen: BTreeMap<u64, Seen>,
+    /// What was shown on open pull requests, by number.
+    digests: BTreeMap<u64, ShownDigests>,
     merged: Merged,
     /// Commits of merge queues that have their statuses, by reference.
     queued: BTreeMap<String, String>,
@@ -138,7 +140,8 @@ impl Rounds {
         manner: ReviewManner,
     ) -> Self {
         let (open, seen, merged, queued) = (Vec::new(), BTreeMap::new(), Merged::default(), BTreeMap::new());
-        Self { forge, resolved, histories, preview, shown, manner, open, seen, merged, queued, has_looked: false }
+        let (digests, has_looked) = (BTreeMap::new(), false);
+        Self { forge, resolved, histories, preview, shown, manner, open, seen, digests, merged, queued, has_looked }
     }
 
     pub fn resolved(&self) -> &Resolved {
@@ -239,6 +242,7 @@ impl Rounds {
     fn forget(&mut self, closed: &[u64]) {
         for number in closed {
             self.seen.remove(number);
+            self.digests.remove(number);
             self.histories.forget(&self.forge.head_reference(*number));
         }
     }
@@ -301,13 +305,20 @@ impl Rounds {
                 return false;
             }
         };
+        self.digests.entry(number).or_default().add(&preview);
         let mut posting = assembled(&preview, Some(number), &self.shown, self.resolved.table());
         posting.begun = begun.into_iter().map(|status| status.context).collect();
         let without_approvals = posting.targets.len();
-        if let Err(error) = self.add_approvals(pull_request, &preview, answers, &mut posting.targets).await {
-            complain(&format!("the approvals of pull request {number} can not be read"), &error);
-            self.seen.remove(&number);
-            return false;
+        match self.add_approvals(pull_request, &preview, answers, &mut posting.targets).await {
+            Ok(shown_before) => {
+                let shown = self.digests.entry(number).or_default();
+                shown.extend(shown_before.iter().map(String::as_str));
+            }
+            Err(error) => {
+                complain(&format!("the approvals of pull request {number} can not be read"), &error);
+                self.seen.remove(&number);
+                return false;
+            }
         }
         // What fails is planned and posted again in the next round.
         let before = self.seen.remove(&number);
@@ -344,21 +355,23 @@ impl Rounds {
         true
     }
 
-    /// The statuses of approvals, and of all of them what holds for every pull request at the commit.
+    /// The statuses of approvals, and of all of them what holds for every pull request at the commit. Gives the digests that comments show.
     async fn add_approvals(
         &self,
         pull_request: &PullRequest,
         preview: &Preview,
         answers: &[Comment],
         targets: &mut Vec<TargetPosting>,
-    ) -> Result<(), ForgeError> {
+    ) -> Result<Vec<String>, ForgeError> {
+        let mut shown_before = Vec::new();
         if self.manner.require_approval {
             let approvals = Approvals::read(self, pull_request, preview, answers).await?;
             targets.extend(approvals.statuses(preview, targets, self.forge.table()));
+            shown_before = approvals.shown_before;
         }
         let others = twins::statuses(self, pull_request).await?;
         twins::put_together(targets, pull_request.number, &others, self.forge.table());
-        Ok(())
+        Ok(shown_before)
     }
 
     /// Beside this thread: a plan may take seconds, and then the commit says so. With the statuses that say it.
@@ -472,5 +485,10 @@ impl Rounds {
 
     pub(super) fn seen(&self, number: u64) -> Option<&Seen> {
         self.seen.get(&number)
+    }
+
+    pub(super) fn shown_digests(&self, number: u64) -> &ShownDigests {
+        static NONE: ShownDigests = ShownDigests::none();
+        self.digests.get(&number).unwrap_or(&NONE)
     }
 }

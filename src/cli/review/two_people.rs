@@ -1,16 +1,28 @@
 //! Of two people who are asked for, one made the change and the other approves it.
 
 use crate::adapters::forge::{ForgeError, HostedRepository, Makers, PullRequest};
+use crate::cli::arguments::ReviewManner;
 
 /// Whether two are asked for, and who made the commits, which is asked once.
 pub struct TwoPeople {
     are_asked_for: bool,
+    /// Who pushed may be unknown: the operator says so.
+    with_unknown_pushers: bool,
     makers: Option<Makers>,
 }
 
 impl TwoPeople {
-    pub fn new(are_asked_for: bool) -> Self {
-        Self { are_asked_for, makers: None }
+    pub fn new(manner: &ReviewManner) -> Self {
+        Self {
+            are_asked_for: manner.require_two_people,
+            with_unknown_pushers: manner.allow_unknown_pushers,
+            makers: None,
+        }
+    }
+
+    /// Asked for by something else, too, such as a plan in the cluster.
+    pub fn or_asked_for(self, are_asked_for: bool) -> Self {
+        Self { are_asked_for: self.are_asked_for || are_asked_for, ..self }
     }
 
     /// Why an approval by somebody does not count, if it does not.
@@ -30,6 +42,6 @@ impl TwoPeople {
             Some(makers) => makers,
             None => self.makers.insert(forge.makers(pull_request).await?),
         };
-        Ok(makers.refusal(by))
+        Ok(makers.refusal(by, self.with_unknown_pushers))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::adapters::git::{GitRepository, SignedHistory};
+use crate::adapters::git::{GitRepository, SignatureJudge, SignedHistory};
 use crate::cli::exit::Failure;
 use crate::cli::signing::{Base, Signing, Stamp};
 use crate::core::plan::Revision;
@@ -24,11 +24,23 @@ impl Guard {
         Self { signing, clone: repository.folder().to_owned(), folder: folder.to_owned(), earlier, judged: None }
     }
 
-    pub async fn unsigned(
-        &mut self,
-        revision: &Revision,
-        in_force: Option<&Revision>,
-    ) -> Result<Vec<Unsigned>, PortError> {
+    /// What a process that starts takes up: the first revision; before it, where somebody else should have signed that, the one that was
+    /// used last. It stays in force, as if there had been no start.
+    pub async fn first(&mut self, first: RevisionContent) -> Result<Vec<RevisionContent>, Failure> {
+        let failed = |error: anyhow::Error| Failure::failed(error);
+        let unsigned = self.unsigned(&first.revision, None).await.map_err(|error| failed(error.into()))?;
+        let Some(earlier) = self.earlier.clone().filter(|_| !unsigned.is_empty()) else { return Ok(vec![first]) };
+        let history = SignedHistory::open(&self.clone).map_err(|error| failed(error.into()))?;
+        if history.commit(&earlier).is_none() {
+            return Ok(vec![first]);
+        }
+        let earlier = history.content(&earlier, &self.folder, &first.revision.reference);
+        Ok(vec![earlier.map_err(|error| failed(error.into()))?, first])
+    }
+}
+
+impl SignatureJudge for Guard {
+    async fn unsigned(&mut self, revision: &Revision, in_force: Option<&Revision>) -> Result<Vec<Unsigned>, PortError> {
         let before = in_force.map(|in_force| in_force.id.clone()).or_else(|| self.earlier.clone());
         let (signing, clone, folder) = (self.signing.clone(), self.clone.clone(), self.folder.clone());
         let (asked, judged) = (revision.clone(), self.judged.take());
@@ -62,20 +74,6 @@ impl Guard {
         let unsigned = judged.3.clone();
         self.judged = Some(judged);
         Ok(unsigned)
-    }
-
-    /// What a process that starts takes up: the first revision; before it, where somebody else should have signed that, the one that was
-    /// used last. It stays in force, as if there had been no start.
-    pub async fn first(&mut self, first: RevisionContent) -> Result<Vec<RevisionContent>, Failure> {
-        let failed = |error: anyhow::Error| Failure::failed(error);
-        let unsigned = self.unsigned(&first.revision, None).await.map_err(|error| failed(error.into()))?;
-        let Some(earlier) = self.earlier.clone().filter(|_| !unsigned.is_empty()) else { return Ok(vec![first]) };
-        let history = SignedHistory::open(&self.clone).map_err(|error| failed(error.into()))?;
-        if history.commit(&earlier).is_none() {
-            return Ok(vec![first]);
-        }
-        let earlier = history.content(&earlier, &self.folder, &first.revision.reference);
-        Ok(vec![earlier.map_err(|error| failed(error.into()))?, first])
     }
 }
 

@@ -10,37 +10,39 @@ use jiff::Timestamp;
 
 use crate::adapters::aws::api::Tally;
 use crate::adapters::aws::api::tally::CallOutcome;
-use crate::adapters::embedded::{EmbeddedWorld, SavedCloud, WorldSettings};
-use crate::adapters::git::Earlier;
+use crate::adapters::either::Either;
+use crate::adapters::embedded::Hosted;
+use crate::adapters::git::{Earlier, Followed};
+use crate::adapters::kubernetes::nodes::ClusterNodes;
 use crate::adapters::kubernetes::{
-    Calls, ClusterDefinitions, Connection, EventRecorder, KubernetesCluster, Leadership, Notice, OtherEnforcer, Own,
-    Taken, applied_last, cluster_identity, install_definitions, missing_definition, node_labels, nodes, other_enforcer,
-    other_leader, permissions, take_lease,
+    Calls, ClusterDefinitions, Connection, EventRecorder, KubernetesCluster, Leadership, OtherEnforcer, Own, Taken,
+    applied_last, cluster_identity, install_definitions, missing_definition, node_labels, other_enforcer, other_leader,
+    permissions, take_lease,
 };
 use crate::adapters::operations::{Heartbeat, Metrics, Readiness, serve};
 use crate::api::approval_rules::ApprovalRules;
 use crate::api::source::SourceFile;
-use crate::cli::arguments::{CloudArgument, ControllerArguments, ModeArgument, RunArguments, SourceArgument};
+use crate::cli::arguments::{ControllerArguments, ModeArgument, RunArguments, SourceArgument};
 use crate::cli::cluster::{connected, unreadable};
 use crate::cli::exit::{Failure, Outcome};
+use crate::cli::inputs::{FileKind, read_file};
 use crate::cli::{output, settings};
+use crate::controller::events::kubernetes_events;
 use crate::controller::{Controller, Journal, Mode, Options, Planner, Ports, Shutdown};
 use crate::core::catalog::Catalog;
 use crate::core::catalog::regions::{self, Region, SaidBy};
-use crate::core::plan::Revision;
 use crate::core::planner::decide;
 use crate::definitions::Definitions;
-use crate::ports::{Cloud, PortError, PortErrorKind, Repository, RevisionContent, Unsigned};
+use crate::ports::{Cloud, Forge, Notice, Repository};
 use crate::render::terminal::clean_lines;
 
-use super::boot;
+use super::clouds;
+use super::guard::Guard;
 use super::notifications::{Around, Notifications, Teller};
-use super::refusals::Refusals;
 use super::screen::{Screen, Times};
-use super::source::{self, Followed};
+use super::source;
 use super::{
-    abort, event_metrics, flux, kubernetes_events, log, notifications, now, outcome, reviews, shutdown_on_signal,
-    standard_output, usage,
+    abort, event_metrics, flux, log, notifications, now, outcome, reviews, shutdown_on_signal, standard_output, usage,
 };
 
 /// How long a call that is under way when a stop is requested may take. With the lease given back after it, less than the 30
@@ -54,7 +56,7 @@ const OTHERS_LOOK: Duration = Duration::from_secs(20);
 pub fn run(arguments: &RunArguments) -> Result<Outcome, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.map_err(Failure::failed)?;
-    let standing = Standing::default();
+    let standing = HeldLease::default();
     let shutdown = shutdown_on_signal();
     runtime.spawn(end_when_overdue(shutdown.clone(), standing.clone()));
     let ended = runtime.block_on(async {
@@ -68,9 +70,9 @@ pub fn run(arguments: &RunArguments) -> Result<Outcome, Failure> {
 }
 
 /// The lease of this process, once it stands for election.
-type Standing = Arc<Mutex<Option<Leadership>>>;
+type HeldLease = Arc<Mutex<Option<Leadership>>>;
 
-async fn give_back(standing: &Standing) {
+async fn give_back(standing: &HeldLease) {
     let leadership = standing.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(leadership) = leadership {
         leadership.give_back().await;
@@ -79,7 +81,7 @@ async fn give_back(standing: &Standing) {
 
 /// Kubernetes waits for 30 seconds. A call that the API server does not answer, or a plan that takes long, may be under way: what
 /// matters of it is in the cluster, where the next one finds it.
-async fn end_when_overdue(shutdown: Shutdown, standing: Standing) {
+async fn end_when_overdue(shutdown: Shutdown, standing: HeldLease) {
     while !shutdown.is_requested() {
         tokio::time::sleep(STOP_LOOK).await;
     }
@@ -89,26 +91,9 @@ async fn end_when_overdue(shutdown: Shutdown, standing: Standing) {
     abort();
 }
 
-async fn control(arguments: &RunArguments, shutdown: &Shutdown, standing: &Standing) -> Result<Outcome, Failure> {
+async fn control(arguments: &RunArguments, shutdown: &Shutdown, standing: &HeldLease) -> Result<Outcome, Failure> {
     let controller = &arguments.controller;
-    match controller.cloud {
-        Some(CloudArgument::Embedded) => {}
-        Some(CloudArgument::Aws) if cfg!(feature = "aws") => {}
-        Some(CloudArgument::Aws) => {
-            let error = anyhow!("this build of cutlist has no EC2: it was made without the Cargo feature aws");
-            return Err(Failure::usage(error).with_hint(
-                "take a released build, or build it with `cargo build --release --locked`; --cloud embedded needs no account",
-            ));
-        }
-        // Observing needs prices and instance types, which the built-in catalog has.
-        None if controller.mode == ModeArgument::Observe => {}
-        None => {
-            let error = anyhow!("it is not said where nodes come from");
-            return Err(Failure::usage(error).with_hint(
-                "add --cloud aws for EC2, --cloud embedded to try it, or --mode observe to plan beside Karpenter",
-            ));
-        }
-    }
+    clouds::check(controller)?;
     let place = match controller.source {
         SourceArgument::Repository => Some(source::place(arguments)?),
         SourceArgument::Cluster | SourceArgument::Flux => None,
@@ -195,18 +180,20 @@ async fn lead(
     let catalog = Catalog::built_in(&region.name)
         .map_err(|error| Failure::failed(error).with_hint("set spec.region in cutlist.yaml"))?;
     output::show_words_of(&catalog);
+    let forge = clouds::forge(arguments)?;
     let drive = Drive { arguments, connection: &connection, leadership, identity, watched, shutdown, installation };
     #[cfg(feature = "aws")]
-    if controller.cloud == Some(CloudArgument::Aws) {
+    if controller.cloud == Some(crate::cli::arguments::CloudArgument::Aws) {
         let cloud = super::aws::connect(controller, &region, &connection, &drive.installation, &watched.tally).await?;
-        return Box::pin(drive.until_the_end(repository, cloud, std::future::pending())).await;
+        return Box::pin(drive.until_the_end(repository, cloud, forge, std::future::pending())).await;
     }
-    let (world, cloud) = embedded_cloud(arguments, catalog, &connection).await?;
-    let boots = boot::nodes(&world, &connection.client, shutdown);
-    Box::pin(drive.until_the_end(repository, cloud, boots)).await
+    let (world, cloud) = clouds::embedded(arguments, catalog, &connection).await?;
+    let hosted = Hosted::new(&world, ClusterNodes(connection.client.clone()));
+    let boots = hosted.run(|| shutdown.is_requested());
+    Box::pin(drive.until_the_end(repository, cloud, forge, boots)).await
 }
 
-/// What is driven, whatever cloud its nodes come from.
+/// What is driven, wherever definitions and nodes come from, and whoever is told of it.
 struct Drive<'d> {
     arguments: &'d RunArguments,
     connection: &'d Connection,
@@ -219,10 +206,11 @@ struct Drive<'d> {
 
 impl Drive<'_> {
     /// `machines` is what else goes on, for as long as the controller runs.
-    async fn until_the_end<E: Cloud>(
+    async fn until_the_end<R: Repository, E: Cloud, F: Forge>(
         self,
-        repository: DefinitionsFrom,
+        repository: R,
         cloud: E,
+        forge: F,
         machines: impl Future<Output = ()>,
     ) -> Result<Outcome, Failure> {
         let Self { arguments, connection, leadership, identity, watched, shutdown, installation } = self;
@@ -243,7 +231,7 @@ impl Drive<'_> {
             repository,
             cluster: KubernetesCluster::watch(connection, leadership.clone()),
             cloud,
-            forge: Refusals::of(arguments)?,
+            forge,
             clock: connection.time.clone(),
         };
         let definitions = arguments.definitions.clone();
@@ -296,31 +284,6 @@ impl Drive<'_> {
 
 fn another_leads() -> Failure {
     Failure::failed(anyhow!("another replica leads now")).with_hint("start it again: it will stand for election")
-}
-
-/// The cloud in memory, with the instances of an earlier process: of the file that keeps them, or else as the cluster's claims tell.
-async fn embedded_cloud(
-    arguments: &RunArguments,
-    catalog: Catalog,
-    connection: &Connection,
-) -> Result<(EmbeddedWorld, SavedCloud), Failure> {
-    let controller = &arguments.controller;
-    let seconds = controller.boot_seconds;
-    let settings = WorldSettings { seconds_to_join: (seconds, seconds), ..WorldSettings::new(arguments.seed, now()) };
-    let world = EmbeddedWorld::new(settings, catalog);
-    let file = controller.cloud_state.as_deref();
-    let cloud = SavedCloud::new(&world, file.map(boot::kept_in));
-    match file {
-        Some(file) => boot::restore(&cloud, file)
-            .map_err(|error| Failure::failed(error).with_hint("remove the file to begin anew"))?,
-        // A cluster without the kinds has no claims.
-        None => match nodes::claims_and_classes(&connection.client).await {
-            Ok((claims, _)) => cloud.learn(&claims),
-            Err(error) if error.kind == PortErrorKind::NotFound => {}
-            Err(error) => return Err(unreadable(error, &connection.address)),
-        },
-    }
-    Ok((world, cloud))
 }
 
 /// Serves metrics and health, if an address was given.
@@ -429,6 +392,8 @@ fn identity() -> String {
     format!("{}-{}", host.unwrap_or_else(|_| "cutlist".to_owned()), std::process::id())
 }
 
+type DefinitionsFrom = Either<Followed<Guard>, ClusterDefinitions>;
+
 /// Where definitions come from, and the region they are for.
 async fn definitions(
     arguments: &RunArguments,
@@ -439,7 +404,7 @@ async fn definitions(
     let waits = |why| readiness.waits_for_definitions(why);
     if arguments.controller.source == SourceArgument::Flux {
         let (followed, region) = source::first_look(flux::follow(arguments, connection)?, arguments, &waits).await?;
-        return Ok((DefinitionsFrom::Followed(Box::new(followed)), region));
+        return Ok((Either::One(followed), region));
     }
     if arguments.controller.source == SourceArgument::Repository {
         let earlier = applied_last(&connection.client, installation).await;
@@ -447,7 +412,7 @@ async fn definitions(
         let earlier = earlier.map(|(id, at)| Earlier { id, committed_seconds: at.as_second() });
         let follow = source::follow(source::place(arguments)?, arguments, earlier)?;
         let (followed, region) = source::first_look(follow, arguments, &waits).await?;
-        return Ok((DefinitionsFrom::Followed(Box::new(followed)), region));
+        return Ok((Either::One(followed), region));
     }
     let settings = match &arguments.repository {
         Some(folder) => settings_file(Path::new(folder))?,
@@ -456,7 +421,7 @@ async fn definitions(
     let region = settings::read_definitions(&settings, &arguments.definitions).region();
     let interval = Duration::from_secs(arguments.interval.seconds().unwrap_or(30));
     let definitions = ClusterDefinitions::new(connection.client.clone(), interval, settings);
-    Ok((DefinitionsFrom::Cluster(definitions), region))
+    Ok((Either::Other(definitions), region))
 }
 
 /// The region that the nodes of the cluster are in.
@@ -496,46 +461,11 @@ fn refuse_address_beside_cluster(arguments: &RunArguments) -> Result<(), Failure
 fn settings_file(folder: &Path) -> Result<Vec<SourceFile>, Failure> {
     let name = crate::api::settings::FILE_NAME;
     let path = folder.join(name);
-    let content = std::fs::read(&path).map_err(|error| {
+    let content = read_file(&path, FileKind::Settings).map_err(|error| {
         Failure::of_file(path.display().to_string(), error)
             .with_hint("with --source cluster, name a folder with cutlist.yaml")
     })?;
     Ok(vec![SourceFile::applied(name, content)])
-}
-
-enum DefinitionsFrom {
-    Followed(Box<Followed>),
-    Cluster(ClusterDefinitions),
-}
-
-impl Repository for DefinitionsFrom {
-    async fn poll(&mut self) -> Result<Option<RevisionContent>, PortError> {
-        match self {
-            Self::Followed(followed) => followed.poll().await,
-            Self::Cluster(definitions) => definitions.poll().await,
-        }
-    }
-
-    async fn changed(&mut self) {
-        match self {
-            Self::Followed(followed) => followed.changed().await,
-            Self::Cluster(definitions) => definitions.changed().await,
-        }
-    }
-
-    async fn unsigned(&mut self, revision: &Revision, in_force: Option<&Revision>) -> Result<Vec<Unsigned>, PortError> {
-        match self {
-            Self::Followed(followed) => followed.unsigned(revision, in_force).await,
-            Self::Cluster(_) => Ok(Vec::new()),
-        }
-    }
-
-    fn is_asking(&self) -> bool {
-        match self {
-            Self::Followed(followed) => followed.is_asking(),
-            Self::Cluster(definitions) => definitions.is_asking(),
-        }
-    }
 }
 
 /// Shows events, logs them, publishes them on the objects concerned, and counts them.

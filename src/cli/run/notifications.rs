@@ -18,6 +18,7 @@ use crate::adapters::operations::Metrics;
 use crate::api::notification::{Notification, NotificationKind};
 use crate::cli::arguments::NotificationArguments;
 use crate::cli::exit::Failure;
+use crate::cli::inputs::{FileKind, read_text};
 use crate::cli::output;
 use crate::controller::events::Event;
 use crate::controller::notifications::{Outbox, Told};
@@ -39,8 +40,6 @@ const REFUSALS_MAX: u32 = 3;
 const LOOK: Duration = Duration::from_mins(1);
 /// How long a message that is under way may take when a stop is requested.
 const FINISH_WITHIN: Duration = Duration::from_secs(5);
-/// A template is small; its limit is in `render`.
-const TEMPLATE_BYTES_MAX: u64 = 1 << 20;
 
 /// How a receiver wants it.
 enum Form {
@@ -89,10 +88,9 @@ fn source(file: Option<&Path>, variable: &str) -> Option<SecretSource> {
 }
 
 fn template(path: &Path) -> Result<Template, Failure> {
-    use std::io::Read;
-    let mut text = String::new();
-    let read = std::fs::File::open(path).and_then(|file| file.take(TEMPLATE_BYTES_MAX).read_to_string(&mut text));
-    read.with_context(|| format!("the template {} can not be read", path.display())).map_err(Failure::usage)?;
+    let read = read_text(path, FileKind::Template);
+    let text =
+        read.with_context(|| format!("the template {} can not be read", path.display())).map_err(Failure::usage)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
     let is_json = [".json", ".json.j2", ".json.jinja"].iter().any(|end| name.ends_with(end));
     Template::new(text, is_json).with_context(|| path.display().to_string()).map_err(|error| {

@@ -14,6 +14,7 @@ use crate::api::approval_rules::ApprovalRules;
 use crate::api::scenario::{Commit, Scale, Scenario, ScenarioStep};
 use crate::cli::arguments::DefinitionArguments;
 use crate::cli::exit::Failure;
+use crate::cli::inputs::{FileKind, read_file};
 use crate::cli::settings;
 use crate::controller::{Controller, EMBEDDED_INSTALLATION, Mode, Options, Shutdown};
 use crate::core::planner::decide;
@@ -85,7 +86,7 @@ fn read_objects(folder: &Path, name: &str, into: &mut Snapshot) -> Result<(), Fa
 
 fn read_beside(folder: &Path, name: &str) -> Result<Vec<u8>, Failure> {
     let path = folder.join(name);
-    std::fs::read(&path)
+    read_file(&path, FileKind::Snapshot)
         .with_context(|| format!("{}, which scenario.yaml names", path.display()))
         .map_err(Failure::failed)
 }

@@ -1,14 +1,14 @@
 //! What `run` was given: a folder with a scenario, a folder to watch, or a repository to poll.
 
-use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::anyhow;
 
+use crate::adapters::flux::FluxRepository;
 use crate::adapters::git::{
-    Beside, Earlier, FetchLimits, GitRepository, PollsOnAnyThread, RemoteSettings, WatchedFolder, folder_below,
-    has_no_commit, redacted,
+    Beside, Earlier, FetchLimits, Followed, GitRepository, RemoteSettings, WatchedFolder, folder_below, has_no_commit,
+    redacted,
 };
 use crate::api::scenario;
 use crate::api::source::SourceFile;
@@ -17,10 +17,9 @@ use crate::cli::exit::Failure;
 use crate::cli::signing::Signing;
 use crate::cli::{output, settings};
 use crate::core::catalog::regions::Region;
-use crate::core::plan::Revision;
-use crate::ports::{PortError, PortErrorKind, Repository, RevisionContent, Unsigned, chain};
+use crate::ports::{PollsOnAnyThread, PortError, PortErrorKind, Repository, RevisionContent, chain};
 
-use super::flux::{self, FluxRepository};
+use super::flux;
 use super::guard::Guard;
 
 /// What was named.
@@ -112,20 +111,13 @@ fn remote(url: &str, arguments: &RunArguments, earlier: Option<Earlier>) -> Resu
     Ok(Follow::Remote(Box::new(repository), guard))
 }
 
-/// A repository whose first revision was read already, to learn the region from it. Nobody waits for what comes later.
-pub struct Followed {
-    first: VecDeque<RevisionContent>,
-    later: Beside,
-    guard: Option<Box<Guard>>,
-}
-
 /// Reads the first revision. What somebody else has to do first, or a server that is away, is said and waited for; what is wrong with
 /// what was typed is an error. `waits` is told what is waited for, and when it came.
 pub async fn first_look(
     follow: Follow,
     arguments: &RunArguments,
     waits: &dyn Fn(Option<String>),
-) -> Result<(Followed, Region), Failure> {
+) -> Result<(Followed<Guard>, Region), Failure> {
     let mut guard = None;
     let (content, later) = match follow {
         Follow::Watched(mut folder) => (folder.poll().await.map_err(unreadable)?, Beside::start(*folder)),
@@ -157,7 +149,7 @@ pub async fn first_look(
         (Some(content), Some(guard)) => guard.first(content).await?,
         (content, _) => content.into_iter().collect(),
     };
-    Ok((Followed { first: first.into(), later, guard }, region))
+    Ok((Followed::new(first, later, guard.map(|guard| *guard)), region))
 }
 
 /// The first answer that is no error, or one that does not go by itself. What is waited for is said once, with a hint.
@@ -202,37 +194,12 @@ fn unreadable(error: PortError) -> Failure {
     Failure::failed(error).with_hint(hint)
 }
 
-impl Repository for Followed {
-    async fn poll(&mut self) -> Result<Option<RevisionContent>, PortError> {
-        if let Some(first) = self.first.pop_front() {
-            return Ok(Some(first));
-        }
-        self.later.poll().await
-    }
-
-    async fn changed(&mut self) {
-        if self.first.is_empty() {
-            self.later.changed().await;
-        }
-    }
-
-    fn is_asking(&self) -> bool {
-        !self.first.is_empty() || self.later.is_asking()
-    }
-
-    async fn unsigned(&mut self, revision: &Revision, in_force: Option<&Revision>) -> Result<Vec<Unsigned>, PortError> {
-        match &mut self.guard {
-            Some(guard) => guard.unsigned(revision, in_force).await,
-            None => Ok(Vec::new()),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::cli::exit::FailureKind;
     use crate::cli::run::usage::tests::parsed;
+    use crate::core::plan::Revision;
 
     /// Fails for these reasons, the last first, and then has a revision.
     struct Late {

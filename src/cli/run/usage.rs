@@ -81,6 +81,7 @@ const OF_REVIEWS: &[&str] = &[
     "without_simulation",
     "require_approval",
     "require_two_people",
+    "allow_unknown_pushers",
     "approvers",
     "approvers_only",
     "approve_merged",

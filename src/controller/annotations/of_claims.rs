@@ -9,7 +9,6 @@ use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::controller::events::refusal::MoveRefusal;
 use crate::core::lifecycle::launches::launch_id;
-use crate::core::plan::ReasonCode;
 use crate::core::plan::{Alternative, Plan, Step, StepKind, buffer_of};
 
 /// An annotation may hold 256 KiB; EC2 takes no more overrides in one request than this.
@@ -83,11 +82,6 @@ pub fn plan(claim: &NodeClaim) -> Option<&str> {
 /// Whether a plan removes the claim.
 pub fn goes(claim: &NodeClaim) -> bool {
     claim.annotation(keys::REPLACED_BY).is_some()
-}
-
-/// How a claim says for what it goes.
-pub fn reason(code: ReasonCode) -> String {
-    format!("{code:?}")
 }
 
 /// The claims that have to be up before this one may go; `None` when no plan removes it.

@@ -1,6 +1,6 @@
 //! Carries out what the life cycle of a NodeClaim asks for: for several claims at a time, which share what is remembered.
 
-use std::cell::{RefCell, RefMut};
+use std::cell::{Cell, RefCell, RefMut};
 use std::collections::BTreeSet;
 
 use k8s_openapi::api::core::v1::Node;
@@ -9,7 +9,7 @@ use crate::api::node_claim::NodeClaim;
 use crate::controller::events::Event;
 use crate::controller::events::journal::Journal;
 use crate::controller::observed::afresh;
-use crate::controller::observed::view::{name_of, provider_id};
+use crate::controller::observed::view::{name_of, provider_id, uid_of};
 use crate::controller::pace::RETRY;
 use crate::core::lifecycle::termination::TERMINATION_TIMESTAMP;
 use crate::core::lifecycle::{Effect, Milestone, conditions};
@@ -18,6 +18,25 @@ use crate::core::snapshot::Pod;
 use crate::ports::{Cloud, Cluster, PortError, PortErrorKind, chain};
 
 use super::{Claims, Progress, Surroundings};
+
+/// What failed in one look and is said; of more, the first.
+const TROUBLES_MAX: usize = 16;
+
+/// A call that failed.
+pub enum Failed {
+    /// Of the API server, which all that comes after needs as well, or that refused this one object.
+    Cluster(PortError),
+    /// Of the cloud: what the cluster needs goes on without it.
+    Cloud(PortError),
+    /// It was not made, as another one like it got no answer.
+    Spared,
+}
+
+impl From<PortError> for Failed {
+    fn from(error: PortError) -> Self {
+        Self::Cluster(error)
+    }
+}
 
 /// The ports, and what all claims of one look share. Nothing of it is held while a call is under way.
 pub struct Effects<'s, K, E> {
@@ -29,6 +48,8 @@ pub struct Effects<'s, K, E> {
     evictions: RefCell<BTreeSet<String>>,
     /// NodeClaims that nodes wait for before they go.
     pub(in crate::controller) awaited: BTreeSet<String>,
+    /// The cloud did not answer when an instance was to end: each attempt may take as long as a call may.
+    ends_nothing: Cell<bool>,
 }
 
 impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
@@ -40,7 +61,8 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
         awaited: BTreeSet<String>,
     ) -> Self {
         let (memory, journal) = (RefCell::new(memory), RefCell::new(journal));
-        Self { around, memory, journal, progress: RefCell::default(), evictions: RefCell::default(), awaited }
+        let (progress, evictions, ends_nothing) = (RefCell::default(), RefCell::default(), Cell::new(false));
+        Self { around, memory, journal, progress, evictions, awaited, ends_nothing }
     }
 
     /// What came of it all.
@@ -70,6 +92,33 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
         self.journal.borrow_mut().say(self.around.now, event);
     }
 
+    /// A call of the API server for one object failed. Somebody may have changed it meanwhile; where somebody forbids it, that is said and
+    /// tried again, and keeps nobody from what the others need: a policy may refuse what is written to one of them for ever. `Err`: it is the
+    /// server that fails.
+    pub fn failed(&self, error: PortError) -> Result<(), PortError> {
+        match error.kind {
+            PortErrorKind::Conflict => self.overtaken(),
+            PortErrorKind::NotFound | PortErrorKind::Denied | PortErrorKind::Permanent => self.trouble(error),
+            PortErrorKind::Temporary | PortErrorKind::InsufficientCapacity => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// To be said, and tried again.
+    pub fn trouble(&self, error: PortError) {
+        let troubles = &mut self.progress.borrow_mut().troubles;
+        if troubles.len() < TROUBLES_MAX {
+            troubles.push(error);
+        }
+    }
+
+    /// After a write: what was seen is no longer how it is, unless it was refused.
+    pub fn tried_to_write(&self, outcome: &Result<(), PortError>) {
+        if !outcome.as_ref().is_err_and(|error| error.is_refused()) {
+            self.wrote();
+        }
+    }
+
     /// Says where a pod should land. Where that is not allowed, kube-scheduler chooses by itself: said once, and no reason to
     /// leave a node closed.
     pub async fn nominate(&self, pod: &Pod, node: &str) -> Result<(), PortError> {
@@ -81,16 +130,18 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
                 }
                 Ok(())
             }
-            result => result,
+            Err(error) => self.failed(error),
+            Ok(()) => Ok(()),
         }
     }
 
     pub async fn write_claim(&self, claim: &NodeClaim) -> Result<(), PortError> {
-        self.wrote();
-        self.around.cluster.update_node_claim(claim).await
+        let written = self.around.cluster.update_node_claim(claim).await;
+        self.tried_to_write(&written);
+        written
     }
 
-    pub async fn carry_out(&self, effect: Effect, claim: &NodeClaim, node: Option<&Node>) -> Result<(), PortError> {
+    pub async fn carry_out(&self, effect: Effect, claim: &NodeClaim, node: Option<&Node>) -> Result<(), Failed> {
         let name = name_of(claim);
         let cluster = self.around.cluster;
         match effect {
@@ -104,17 +155,19 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
             }
             Effect::PatchNode(patch) => {
                 let Some(node) = node else { return Ok(()) };
-                self.wrote();
-                unless_gone(cluster.patch_node(node, &patch).await)?;
+                let written = unless_gone(cluster.patch_node(node, &patch).await);
+                self.tried_to_write(&written);
+                written?;
             }
             Effect::DeleteClaim(cause) => {
                 afresh::is_given_up(cluster, claim, node, cause).await?;
-                cluster.delete_node_claim(name).await?;
+                cluster.delete_node_claim(name, uid_of(claim)).await?;
                 self.wrote();
                 self.say(&Event::GaveUp { node_claim: name.to_owned(), cause });
             }
-            Effect::DeleteNode { node } => {
-                unless_gone(cluster.delete_node(&node).await)?;
+            Effect::DeleteNode { node: name } => {
+                let uid = node.and_then(|node| node.metadata.uid.as_deref()).unwrap_or_default();
+                unless_gone(cluster.delete_node(&name, uid).await)?;
                 self.wrote();
             }
             Effect::Evict { namespace, name } => {
@@ -128,6 +181,9 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
                 self.say(&Event::DeletedPod { pod, termination_time, grace_seconds, own_grace_seconds });
             }
             Effect::TerminateInstance { provider_id } => {
+                if self.ends_nothing.get() {
+                    return Err(Failed::Spared);
+                }
                 // Once it was asked for, it ends: from then on it is only waited for.
                 if !claim.is_true(conditions::INSTANCE_TERMINATING) {
                     afresh::is_drained(cluster, claim, node, self.around.now).await?;
@@ -137,7 +193,11 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
                         self.memory().gone.insert(provider_id);
                         self.look_again(Some(self.around.now));
                     }
-                    result => result?,
+                    Err(error) => {
+                        self.ends_nothing.set(error.kind == PortErrorKind::Temporary);
+                        return Err(Failed::Cloud(error));
+                    }
+                    Ok(()) => {}
                 }
             }
             Effect::Reached(milestone) => {

@@ -80,7 +80,7 @@ fn leaving<'v>(
 ) -> Leaving<'v> {
     let Evictable { pod, claim, permission } = *evictable;
     let because = claim.condition(conditions::DISRUPTION_REASON);
-    let saves_money = of_claims::reason(ReasonCode::Underutilized);
+    let saves_money = ReasonCode::Underutilized.word();
     let named = destinations.get(pod.key().as_str());
     let destination = match named.and_then(|name| open_node(view, name)) {
         _ if is_in_a_hurry(claim, now) || !must_move(pod) => Destination::None,
@@ -127,12 +127,14 @@ async fn taint<K: Cluster, E: Cloud>(
     overtaken: &Cell<bool>,
     effects: &Effects<'_, K, E>,
 ) -> Result<(), PortError> {
-    effects.wrote();
-    match effects.around.cluster.patch_node(node, patch).await {
+    let written = unless_gone(effects.around.cluster.patch_node(node, patch).await);
+    effects.tried_to_write(&written);
+    match written {
         Err(error) if error.kind == PortErrorKind::Conflict => {
             overtaken.set(true);
             Ok(())
         }
-        outcome => unless_gone(outcome),
+        Err(error) => effects.failed(error),
+        Ok(()) => Ok(()),
     }
 }

@@ -13,7 +13,7 @@ use crate::core::lifecycle::{conditions, drain};
 use crate::core::snapshot::Pod;
 use crate::ports::{Cloud, Cluster, PortError, PortErrorKind};
 
-use super::effects::{Effects, unless_gone};
+use super::effects::Effects;
 use super::eviction_order::{self, Evictable};
 use super::together;
 
@@ -79,14 +79,20 @@ async fn evict<K: Cluster, E: Cloud>(
             say_blocked(pod, error.to_string(), effects);
             Ok(())
         }
-        outcome => {
-            if outcome.is_ok() {
-                effects.memory().refusals.accepted(allowances, position);
-                effects.memory().eviction_order.note(pod);
-                effects.wrote();
-                effects.say(&Event::EvictedPod { pod: pod.key(), reason: because.to_owned() });
-            }
-            unless_gone(outcome)
+        Err(error) if error.kind != PortErrorKind::NotFound => {
+            // A webhook may forbid it for ever. The pods of others are not to wait for that.
+            effects.memory().refusals.refused(allowances, position, now);
+            let refused = Err(error);
+            effects.tried_to_write(&refused);
+            refused.or_else(|error| effects.failed(error))
+        }
+        Err(_gone) => Ok(()),
+        Ok(()) => {
+            effects.memory().refusals.accepted(allowances, position);
+            effects.memory().eviction_order.note(pod);
+            effects.wrote();
+            effects.say(&Event::EvictedPod { pod: pod.key(), reason: because.to_owned() });
+            Ok(())
         }
     }
 }

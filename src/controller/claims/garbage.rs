@@ -13,7 +13,7 @@ use crate::api::node_pool::NodePool;
 use crate::controller::annotations::of_claims;
 use crate::controller::events::Event;
 use crate::controller::events::journal::Journal;
-use crate::controller::observed::view::{View, name_of, node_name, provider_id};
+use crate::controller::observed::view::{View, name_of, node_name, provider_id, uid_of};
 use crate::core::lifecycle::{conditions, drain};
 use crate::core::plan::{Note, NoteCode};
 use crate::core::snapshot::Pod;
@@ -58,7 +58,7 @@ struct Held {
 }
 
 /// What is needed to judge what was found.
-pub struct Found<'a, K, E> {
+pub struct GarbageContext<'a, K, E> {
     pub cluster: &'a K,
     pub cloud: &'a E,
     pub view: &'a View<'a>,
@@ -72,7 +72,7 @@ impl Garbage {
     /// Looks once. `true` when an object was written.
     pub async fn collect<K: Cluster, E: Cloud>(
         &mut self,
-        found: &Found<'_, K, E>,
+        found: &GarbageContext<'_, K, E>,
         journal: &mut Journal,
     ) -> Result<bool, PortError> {
         let now = found.now;
@@ -131,7 +131,7 @@ impl Garbage {
 
     async fn look_at_instances<K: Cluster, E: Cloud>(
         &mut self,
-        found: &Found<'_, K, E>,
+        found: &GarbageContext<'_, K, E>,
         instances: &[Instance],
         most: usize,
         journal: &mut Journal,
@@ -170,7 +170,8 @@ impl Garbage {
             });
             held.why = why;
             let is_due = held.shown_at.is_some_and(|shown_at| now.duration_since(shown_at) >= INSTANCE_HELD);
-            if is_due && self.may_end(most, now) && !has_pods(found.cluster, node, now).await? {
+            let may_have_node = node.is_none() && nodes.iter().any(|node| may_be_of(node, instance));
+            if is_due && !may_have_node && self.may_end(most, now) && !has_pods(found.cluster, node, now).await? {
                 self.ended.push_back(now);
                 self.held.remove(&instance.provider_id);
                 unless_gone(found.cloud.terminate(&instance.provider_id).await)?;
@@ -182,7 +183,7 @@ impl Garbage {
 
     async fn look_at_claims<K: Cluster, E: Cloud>(
         &mut self,
-        found: &Found<'_, K, E>,
+        found: &GarbageContext<'_, K, E>,
         instances: &[Instance],
         most: usize,
         journal: &mut Journal,
@@ -205,7 +206,7 @@ impl Garbage {
                 continue;
             }
             self.ended.push_back(now);
-            found.cluster.delete_node_claim(name_of(claim)).await?;
+            found.cluster.delete_node_claim(name_of(claim), uid_of(claim)).await?;
             let provider_id = provider_id(claim).unwrap_or_default().to_owned();
             journal.say(now, &Event::InstanceVanished { node_claim: name_of(claim).to_owned(), provider_id });
             return Ok(true);
@@ -235,6 +236,12 @@ fn id_of(node: &Node) -> Option<&str> {
     node.spec.as_ref()?.provider_id.as_deref()
 }
 
+/// Whether a Node may be an instance's though it does not say so: what gives Nodes their provider IDs may be late, or away.
+fn may_be_of(node: &Node, instance: &Instance) -> bool {
+    let joined = node.metadata.creation_timestamp.as_ref().map(|time| time.0);
+    id_of(node).is_none_or(str::is_empty) && joined.is_none_or(|joined| joined >= instance.launched_at)
+}
+
 async fn adopt<K: Cluster>(
     cluster: &K,
     instance: &Instance,
@@ -258,7 +265,7 @@ async fn has_pods<K: Cluster>(cluster: &K, node: Option<&Node>, now: Timestamp) 
     Ok(drain::next(&pods.iter().collect::<Vec<&Pod>>(), None, now).waiting > 0)
 }
 
-async fn is_ready_now<K: Cluster, E>(found: &Found<'_, K, E>, claim: &NodeClaim) -> Result<bool, PortError> {
+async fn is_ready_now<K: Cluster, E>(found: &GarbageContext<'_, K, E>, claim: &NodeClaim) -> Result<bool, PortError> {
     let nodes = found.cluster.nodes_now().await?;
     let node = nodes.iter().find(|node| id_of(node).is_some() && id_of(node) == provider_id(claim));
     Ok(node.is_some_and(crate::core::lifecycle::is_ready))

@@ -1,4 +1,5 @@
-//! Hears what EC2 announces: it is noted on the NodeClaims concerned, and the next plan replaces their nodes.
+//! Hears what EC2 announces, and sees which capacity blocks end: it is noted on the NodeClaims concerned, and the next plan replaces their
+//! nodes.
 
 use jiff::Timestamp;
 
@@ -8,32 +9,67 @@ use crate::controller::events::journal::Journal;
 use crate::controller::observed::view::{View, name_of, provider_id};
 use crate::core::lifecycle::interruption::Interruption;
 use crate::core::offer::taken_back;
-use crate::ports::{Cloud, Cluster, PortError};
+use crate::ports::{Cloud, Cluster, PortError, PortErrorKind};
 
 use super::Claims;
 use super::effects::unless_gone;
 
-/// Acts on the messages that are there, then takes them off the queue. `true` when something was written, so that it is to be planned
-/// anew.
+/// What came of what EC2 announces.
+#[derive(Debug, Default)]
+pub struct Heard {
+    /// Something was written, so that it is to be planned anew.
+    pub wrote: bool,
+    /// Calls that failed: what they are about comes again, and what other messages are about was done.
+    pub troubles: Vec<PortError>,
+}
+
+impl Heard {
+    /// Whether it was noted on a claim; a call that is refused for this claim stops no other.
+    fn take(&mut self, noted: Result<bool, PortError>) -> Result<bool, PortError> {
+        match noted {
+            Ok(wrote) => self.wrote |= wrote,
+            Err(error) if error.kind == PortErrorKind::Temporary => return Err(error),
+            Err(error) => {
+                self.troubles.push(error);
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Acts on the messages that are there, then takes them off the queue.
 pub async fn hear<K: Cluster, E: Cloud>(
     (cluster, cloud): (&K, &E),
     view: &View<'_>,
     claims: &mut Claims,
     now: Timestamp,
     journal: &mut Journal,
-) -> Result<bool, PortError> {
-    let mut wrote = false;
+) -> Result<Heard, PortError> {
+    let mut heard = Heard::default();
     for message in cloud.messages().await? {
+        let mut is_noted = true;
         // What is not for us, or nobody can read, would come again for ever.
         if let Some(interruption) = Interruption::parse(&message.body) {
             let of_instance = |claim: &&NodeClaim| provider_id(claim).is_some_and(|id| interruption.concerns(id));
             for claim in view.snapshot.node_claims.iter().filter(of_instance) {
-                wrote |= note(cluster, &interruption, claim, claims, now, journal).await?;
+                is_noted &= heard.take(note(cluster, &interruption, claim, claims, now, journal).await)?;
             }
         }
-        cloud.forget_message(&message.receipt).await?;
+        if is_noted && let Err(error) = cloud.forget_message(&message.receipt).await {
+            let is_silent = error.kind == PortErrorKind::Temporary;
+            heard.troubles.push(error);
+            if is_silent {
+                break;
+            }
+        }
     }
-    Ok(wrote)
+    for claim in &view.snapshot.node_claims {
+        if let Some(ending) = Interruption::by_end_of_block(claim, &view.snapshot.node_classes, now) {
+            heard.take(note(cluster, &ending, claim, claims, now, journal).await)?;
+        }
+    }
+    Ok(heard)
 }
 
 async fn note<K: Cluster>(
@@ -47,7 +83,7 @@ async fn note<K: Cluster>(
     let event = || Event::Interrupted {
         node_claim: name_of(claim).to_owned(),
         node: claim.status.as_ref().and_then(|status| status.node_name.clone()).unwrap_or_default(),
-        reason: interruption.kind.reason(),
+        kind: interruption.kind,
         message: interruption.message(),
         ends: interruption.ends_instances(),
     };

@@ -12,7 +12,7 @@ use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::controller::annotations::of_claims;
 use crate::controller::events::Event;
-use crate::controller::observed::view::{label, name_of, provider_id};
+use crate::controller::observed::view::{label, name_of, provider_id, uid_of};
 use crate::core::catalog::node_class::for_node_class;
 use crate::core::inputs::RefusedOffering;
 use crate::core::lifecycle::claims::{LaunchedInstance, launch_failed, launched};
@@ -44,7 +44,11 @@ pub async fn launch<K: Cluster, E: Cloud>(
     together(&unplanned, |claim| unless_overtaken(effects.not_planned(claim), effects)).await?;
     for at_once in launches.chunks(CALLS_TOGETHER) {
         let outcomes = join_all(at_once.iter().map(|launch| launch.carry_out(all, effects))).await;
-        outcomes.into_iter().collect::<Result<(), PortError>>()?;
+        let are_answered = outcomes.into_iter().collect::<Result<Vec<bool>, PortError>>()?;
+        // Each may take as long as a call may: where EC2 is silent, the rest waits for the next look, and nothing else does.
+        if !are_answered.contains(&true) {
+            break;
+        }
     }
     Ok(())
 }
@@ -76,11 +80,12 @@ impl<'c> Launch<'c> {
         launches
     }
 
+    /// Whether EC2 said something of one of them.
     async fn carry_out<K: Cluster, E: Cloud>(
         &self,
         all: &Objects<NodeClaim>,
         effects: &Effects<'_, K, E>,
-    ) -> Result<(), PortError> {
+    ) -> Result<bool, PortError> {
         let around = effects.around;
         let of_launch = all.iter().filter(|claim| claim.launch_id() == self.id);
         let request = LaunchRequest {
@@ -93,6 +98,10 @@ impl<'c> Launch<'c> {
             alternatives: &self.alternatives,
         };
         let mut answers: Vec<_> = self.claims.iter().zip(around.cloud.launch(&request).await).collect();
+        let has_answer = |answer: &Result<Instance, LaunchFailure>| {
+            !answer.as_ref().is_err_and(|failure| failure.error.kind == PortErrorKind::Temporary)
+        };
+        let is_answered = answers.iter().any(|(_, answer)| has_answer(answer));
         let mut outcome = Ok(());
         // Each answer is written, also after one that failed: an instance that nobody notes would have to be found again.
         while !answers.is_empty() {
@@ -102,7 +111,7 @@ impl<'c> Launch<'c> {
             let written = join_all(written).await;
             outcome = written.into_iter().fold(outcome, Result::and);
         }
-        outcome
+        outcome.map(|()| is_answered)
     }
 }
 
@@ -111,17 +120,14 @@ fn class_of<'a>(claim: &NodeClaim, classes: &'a [EC2NodeClass]) -> Option<&'a EC
     classes.iter().find(|class| class.metadata.name.as_deref() == Some(name))
 }
 
-/// A claim that somebody changed meanwhile is looked at again.
+/// A claim that somebody changed meanwhile is looked at again, and so is one to which somebody lets nothing be written.
 async fn unless_overtaken<K: Cluster, E: Cloud>(
     call: impl Future<Output = Result<(), PortError>>,
     effects: &Effects<'_, K, E>,
 ) -> Result<(), PortError> {
     match call.await {
-        Err(error) if error.kind == PortErrorKind::Conflict => {
-            effects.overtaken();
-            Ok(())
-        }
-        outcome => outcome,
+        Err(error) => effects.failed(error),
+        Ok(()) => Ok(()),
     }
 }
 
@@ -153,7 +159,7 @@ impl<K: Cluster, E: Cloud> Effects<'_, K, E> {
             PortErrorKind::InsufficientCapacity => {
                 self.catalog_changed();
                 self.wrote();
-                self.around.cluster.delete_node_claim(&node_claim).await?;
+                self.around.cluster.delete_node_claim(&node_claim, uid_of(claim)).await?;
                 self.say(&Event::InsufficientCapacity { node_claim, error: error.to_string() });
                 Ok(())
             }
@@ -164,7 +170,11 @@ impl<K: Cluster, E: Cloud> Effects<'_, K, E> {
                 }
                 Ok(())
             }
-            _ => Err(error),
+            // The same is asked again, and whatever else there is to do need not wait for EC2.
+            _ => {
+                self.trouble(error);
+                Ok(())
+            }
         }
     }
 
@@ -177,7 +187,13 @@ impl<K: Cluster, E: Cloud> Effects<'_, K, E> {
     /// A claim that was made for an instance that runs.
     async fn adopted(&self, claim: &NodeClaim) -> Result<(), PortError> {
         let Some(provider_id) = adoption::adopts(claim) else { return Ok(()) };
-        let instances = self.around.cloud.instances().await?;
+        let instances = match self.around.cloud.instances().await {
+            Ok(instances) => instances,
+            Err(error) => {
+                self.trouble(error);
+                return Ok(());
+            }
+        };
         if let Some(instance) = instances.into_iter().find(|instance| instance.provider_id == provider_id) {
             return self.launched(claim, instance).await;
         }

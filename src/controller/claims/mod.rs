@@ -10,12 +10,15 @@ pub mod interruptions;
 mod launches;
 mod live_instances;
 pub mod opening;
+mod queue;
 pub mod refused_nodes;
 pub mod rollouts;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 
+use futures::StreamExt as _;
 use futures::future::join_all;
+use futures::stream::FuturesUnordered;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
 
@@ -32,17 +35,13 @@ use crate::core::lifecycle::eviction_order::EvictionOrder;
 use crate::core::lifecycle::{self, Effect, Observation};
 use crate::core::offer::{AddedCapacity, REFUSED_SECONDS};
 use crate::core::snapshot::{Objects, Pod};
-use crate::ports::{Cloud, Cluster, PortError, PortErrorKind};
+use crate::ports::{Cloud, Cluster, PortError};
 
-use effects::Effects;
+use effects::{Effects, Failed};
 use opening::{Nominations, Opening};
 
 /// Claims whose calls are under way at the same time.
 pub(in crate::controller) const CLAIMS_TOGETHER: usize = 32;
-
-/// Nodes that are written to at the same time: those that open together are open within a moment. An API server takes 200 writes at a time,
-/// unless it is told otherwise.
-const NODES_TOGETHER: usize = 128;
 
 /// Pods that come or go within this time of each other are noted once. Source: the reference, section 5.
 const POD_EVENTS_APART: SignedDuration = SignedDuration::from_secs(10);
@@ -76,6 +75,8 @@ pub struct Progress {
     pub wrote: bool,
     /// EC2 ran out of something: the catalog changed.
     pub catalog_changed: bool,
+    /// Calls that failed, each for one object: the rest went on without them.
+    pub troubles: Vec<PortError>,
 }
 
 /// The ports and facts that effects are carried out with.
@@ -97,8 +98,8 @@ impl Claims {
         &self.refused
     }
 
-    /// Looks at every claim and does what it needs, several at a time. Ends with the first call that failed; what was not done
-    /// is asked for again.
+    /// Looks at every claim and does what it needs, several at a time. Where something is forbidden, or the cloud gives no answer, that ends
+    /// what is done for its claim; what was not done is asked for again. Fails where the API server gives none.
     pub async fn advance<K: Cluster, E: Cloud>(
         &mut self,
         view: &View<'_>,
@@ -107,13 +108,13 @@ impl Claims {
     ) -> Result<Progress, PortError> {
         self.forget(view);
         self.refused.retain(|refused| around.now.duration_since(refused.at).as_secs() < REFUSED_SECONDS);
-        let opening = Opening::new(view, around.now);
+        let opening = Opening::new(view, &self.nominations, around.now);
         let awaited = view.awaited_claims();
         let effects = Effects::new(self, journal, around, awaited.clone());
         let opening = say_places(view, opening, &effects).await?;
         let due = |claim| due(claim, view, &opening, awaited.contains(name_of(claim)), &effects);
         let mut due: Vec<Due<'_>> = view.snapshot.node_claims.iter().map(due).collect();
-        due.sort_by_cached_key(|due| opening.drawn_to(due.claim));
+        due.sort_by_cached_key(|due| opening.turn(due.claim));
         in_step(due, &view.snapshot.node_claims, &effects).await?;
         evictions::evict_in_order(view, &effects).await?;
         Ok(effects.progress())
@@ -278,34 +279,39 @@ async fn in_step<K: Cluster, E: Cloud>(
         }
         let is_of_node = |due: &&mut Due<'_>| matches!(due.effects.front(), Some(Effect::PatchNode(_)));
         let (mut of_nodes, mut others): (Vec<_>, Vec<_>) = due.iter_mut().partition(is_of_node);
-        steps_together(&mut of_nodes, NODES_TOGETHER, effects).await?;
-        steps_together(&mut others, CLAIMS_TOGETHER, effects).await?;
+        steps_together(&mut of_nodes, effects).await?;
+        steps_together(&mut others, effects).await?;
     }
 }
 
+/// In their order, several at a time; after one that fails, no other is begun.
 async fn steps_together<K: Cluster, E: Cloud>(
     due: &mut [&mut Due<'_>],
-    most: usize,
     effects: &Effects<'_, K, E>,
 ) -> Result<(), PortError> {
-    for together in due.chunks_mut(most) {
-        for outcome in join_all(together.iter_mut().map(|due| one_step(due, effects))).await {
-            outcome?;
+    let (mut rest, mut under_way) = (due.iter_mut(), FuturesUnordered::new());
+    let mut done = Ok(());
+    loop {
+        while done.is_ok() && under_way.len() < CLAIMS_TOGETHER {
+            let Some(due) = rest.next() else { break };
+            under_way.push(one_step(due, effects));
         }
+        let Some(outcome) = under_way.next().await else { return done };
+        done = done.and(outcome);
     }
-    Ok(())
 }
 
 async fn one_step<K: Cluster, E: Cloud>(due: &mut Due<'_>, effects: &Effects<'_, K, E>) -> Result<(), PortError> {
     let Some(effect) = due.effects.pop_front() else { return Ok(()) };
     match effects.carry_out(effect, due.claim, due.node).await {
-        Err(error) if error.kind == PortErrorKind::Conflict => {
-            due.effects.clear();
-            effects.overtaken();
-            Ok(())
-        }
-        outcome => outcome,
+        Ok(()) => return Ok(()),
+        Err(Failed::Cluster(error)) => effects.failed(error)?,
+        Err(Failed::Cloud(error)) => effects.trouble(error),
+        Err(Failed::Spared) => {}
     }
+    // What was to come after it would say that it was done.
+    due.effects.clear();
+    Ok(())
 }
 
 /// How long ago a pod's coming or going was noted: many come at once, and each note is a write.

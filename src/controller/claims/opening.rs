@@ -2,8 +2,10 @@
 //!
 //! kube-scheduler tries `status.nominatedNodeName` first and binds there when the pod fits (1.34 with its feature gate, on by
 //! default in 1.35). It forgets the name of a node that does not exist yet or does not fit at that attempt, so it is told
-//! again; and it binds to whichever node opens first if the pod fits there, so nodes of one plan open together, and of those the fullest
-//! first: each is opened by a call of its own, and until the last one is, kube-scheduler tries the pods of the others on what is open.
+//! again; and it binds to whichever node opens first if the pod fits there, so nodes of one plan open together. Each is opened by a call of
+//! its own, and until the last one is, kube-scheduler tries the pods of the others on what is open: so they open in the order in which
+//! kube-scheduler comes to their pods ([`super::queue`]), and of equals the fullest first. A node that joins also makes it try pods again
+//! that can not run there yet. While it does, it takes names away from pods and changes that order, so nodes open when it has come to rest.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -20,11 +22,14 @@ use crate::core::snapshot::Pod;
 use crate::core::snapshot::requests::effective_requests;
 
 use super::effects::allocatable;
+use super::queue::{Queued, queued};
 
 /// How long nodes wait for the next one of their plan to join before they open.
 const WINDOW: SignedDuration = SignedDuration::from_secs(5);
 /// How long a node that has joined waits for others of its plan, however many still come.
 const WINDOW_MAX: SignedDuration = SignedDuration::from_secs(15);
+/// How long no pod may lose its node's name before nodes open together. A kube-scheduler that tries pods takes some milliseconds for each.
+const AT_REST: SignedDuration = SignedDuration::from_millis(500);
 /// How long after a node was seen to be up its pods are still told: the name is forgotten of one that was tried just before it opened.
 const FILLING: SignedDuration = SignedDuration::from_secs(30);
 /// How often a pod is told to kube-scheduler again: one that does not fit will not fit for being told.
@@ -46,13 +51,17 @@ pub struct Opening<'a> {
     closed: BTreeMap<&'a str, Closed>,
     /// What the pods that wait ask for, and how many of them ask for the same.
     needs: BTreeMap<Resources, usize>,
+    /// By claim: the place in kube-scheduler's queue of the first of its pods that wait.
+    first: BTreeMap<&'a str, Queued>,
     /// Pods were told just now, which takes a moment for each: what was seen of nodes is as old.
     told: bool,
+    /// When pods were told last.
+    told_at: Option<Timestamp>,
     now: Timestamp,
 }
 
 impl<'a> Opening<'a> {
-    pub fn new(view: &View<'a>, now: Timestamp) -> Self {
+    pub fn new(view: &View<'a>, told: &Nominations, now: Timestamp) -> Self {
         let is_opening = |claim: &&NodeClaim| is_filling(claim, now) && claim.is_true(conditions::LAUNCHED);
         let mut opening: Vec<&NodeClaim> = view.snapshot.node_claims.iter().filter(is_opening).collect();
         opening.sort_by_key(|claim| &claim.metadata.creation_timestamp);
@@ -73,13 +82,25 @@ impl<'a> Opening<'a> {
             closed.ready += usize::from(node.is_some_and(has_started));
             closed.joined = closed.joined.max(node.and_then(joined));
         }
-        let needs = if closed.is_empty() { BTreeMap::new() } else { needs(waiting.values().flatten().copied()) };
-        Self { waiting, closed, needs, told: false, now }
+        let (mut needs_of_waiting, mut first) = (BTreeMap::new(), BTreeMap::new());
+        if !closed.is_empty() {
+            needs_of_waiting = needs(waiting.values().flatten().copied());
+            let in_queue = |pods: &Vec<&Pod>| pods.iter().map(|pod| queued(pod, told.version(pod))).min();
+            first = waiting.iter().filter_map(|(claim, pods)| Some((*claim, in_queue(pods)?))).collect();
+        }
+        Self { waiting, closed, needs: needs_of_waiting, first, told: false, told_at: told.last, now }
+    }
+
+    /// The lesser opens first. Claims that are not to be opened come before all others, and of those that are, whose pods are all on
+    /// nodes come last.
+    pub fn turn(&self, claim: &NodeClaim) -> impl Ord + use<> {
+        let first = self.first.get(name_of(claim));
+        (is_closed(claim), first.is_none(), first.copied(), self.drawn_to(claim))
     }
 
     /// How many of the pods that wait have room on the node of a claim that is to be opened, beside those that it was created for.
     /// O(different needs).
-    pub fn drawn_to(&self, claim: &NodeClaim) -> usize {
+    fn drawn_to(&self, claim: &NodeClaim) -> usize {
         if !is_closed(claim) {
             return 0;
         }
@@ -90,19 +111,29 @@ impl<'a> Opening<'a> {
 
     /// The same, when the pods of the nodes that open now were told.
     pub fn after_telling(self) -> Self {
-        Self { told: true, ..self }
+        Self { told: true, told_at: Some(self.now), ..self }
     }
 
-    /// Until when a node that has joined stays closed: for others of its plan, or for a fresh look at the nodes after its pods were told.
+    /// Until when a node that has joined stays closed: for others of its plan, for a kube-scheduler that is at rest, or for a fresh look at
+    /// the nodes after its pods were told.
     pub fn waits(&self, claim: &NodeClaim, node: &Node) -> Option<Timestamp> {
-        let looks_again =
-            || self.told && is_closed(claim) && self.end_of(joined(node), WINDOW_MAX.saturating_add(WINDOW)).is_some();
-        self.waits_for_others(claim, node).or_else(|| looks_again().then_some(self.now))
+        self.waits_for_others(claim, node).or_else(|| self.waits_for_rest(claim, node))
+    }
+
+    fn waits_for_rest(&self, claim: &NodeClaim, node: &Node) -> Option<Timestamp> {
+        let longest = self.end_of(joined(node), WINDOW_MAX.saturating_add(WINDOW)).filter(|_| is_closed(claim))?;
+        let is_alone = self.closed_of_plan(claim).nodes < 2;
+        let rests = self.end_of(self.told_at, AT_REST).filter(|_| !is_alone);
+        rests.or_else(|| self.told.then_some(self.now)).map(|moment| moment.min(longest))
+    }
+
+    fn closed_of_plan(&self, claim: &NodeClaim) -> Closed {
+        of_claims::plan(claim).and_then(|plan| self.closed.get(plan)).copied().unwrap_or_default()
     }
 
     /// Until when a node that has joined stays closed, because another one of its plan is about to be ready.
     pub fn waits_for_others(&self, claim: &NodeClaim, node: &Node) -> Option<Timestamp> {
-        let closed = of_claims::plan(claim).and_then(|plan| self.closed.get(plan)).copied().unwrap_or_default();
+        let closed = self.closed_of_plan(claim);
         if !is_closed(claim) || closed.nodes < 2 || closed.ready == closed.nodes {
             return None;
         }
@@ -211,18 +242,34 @@ pub fn places(plan: &Plan, view: &View<'_>) -> Vec<Nomination> {
     places.collect()
 }
 
-/// How often each pod was told, by UID. Lost with the process: it only bounds the work.
+/// What pods were told, by UID. Lost with the process: it bounds the work, and says in which order nodes open.
 #[derive(Debug, Default)]
-pub struct Nominations(BTreeMap<String, u8>);
+pub struct Nominations {
+    told: BTreeMap<String, Told>,
+    /// When a pod was told last.
+    last: Option<Timestamp>,
+}
+
+#[derive(Debug, Default)]
+struct Told {
+    times: u8,
+    /// The pod's version before it was told last.
+    version: u64,
+}
 
 impl Nominations {
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.told.len()
+    }
+
+    /// The version of the pod before it was told last; none where it was not.
+    fn version(&self, pod: &Pod) -> Option<u64> {
+        self.told.get(&pod.metadata.uid).map(|told| told.version)
     }
 
     /// All but those of these pods.
     pub fn forget(&mut self, uids: &HashSet<&str>) {
-        self.0.retain(|uid, _| uids.contains(uid.as_str()));
+        self.told.retain(|uid, _| uids.contains(uid.as_str()));
     }
 
     /// The pods that the node of a claim has to be told to, now, each counted: those it was created for that are on no node
@@ -232,10 +279,14 @@ impl Nominations {
         let mut due: Vec<&Pod> =
             waiting.filter(|pod| pod.status.nominated_node_name.as_deref() != Some(node)).collect();
         due.retain(|pod| {
-            let told = self.0.entry(pod.metadata.uid.clone()).or_default();
-            *told = told.saturating_add(1);
-            *told <= NOMINATIONS_MAX
+            let told = self.told.entry(pod.metadata.uid.clone()).or_default();
+            told.times = told.times.saturating_add(1);
+            told.version = pod.metadata.version();
+            told.times <= NOMINATIONS_MAX
         });
+        if !due.is_empty() {
+            self.last = Some(opening.now);
+        }
         due
     }
 }
@@ -269,7 +320,8 @@ mod tests {
     fn a_node_draws_the_pods_that_have_room_beside_its_own() {
         let needs = BTreeMap::from([(need("100m", "128Mi"), 3), (need("500m", "1Gi"), 4), (need("250m", "8Gi"), 5)]);
         let (waiting, closed) = (BTreeMap::new(), BTreeMap::new());
-        let opening = Opening { waiting, closed, needs, told: false, now: Timestamp::UNIX_EPOCH };
+        let first = BTreeMap::new();
+        let opening = Opening { waiting, closed, needs, first, told: false, told_at: None, now: Timestamp::UNIX_EPOCH };
         let room = json!({ "cpu": "2", "memory": "4Gi", "pods": "10" });
         let drawn = |requests: Value| opening.drawn_to(&claim(room.clone(), requests));
         assert_eq!(drawn(json!({ "cpu": "1", "memory": "1Gi", "pods": "2" })), 7, "but for what asks for 8Gi");

@@ -233,7 +233,7 @@ async fn mark<K: Cluster>(
         let (node_claim, node) = (step.node_claim.clone(), step.node.clone().unwrap_or_default());
         deadline = Some(Event::AnnotatedNodeClaim { node_claim, node, termination_time: termination_time.clone() });
     }
-    let reason = of_claims::reason(step.reason.code);
+    let reason = step.reason.code.word();
     conditions::set(&mut marked, conditions::DISRUPTION_REASON, "True", &reason, &step.reason.text, now);
     cluster.update_node_claim(&marked).await?;
     if let Some(event) = deadline {
@@ -361,7 +361,7 @@ fn disrupted(step: &Step) -> Disrupted {
 pub fn rejected(plan: &Plan, move_number: u32, refusal: &MoveRefusal) -> Option<Event> {
     let steps = steps_of(plan, move_number);
     let of_kind = |kind| steps.iter().copied().filter(move |step| step.kind == kind);
-    let saves = |step: &&Step| matches!(step.reason.code, ReasonCode::Underutilized | ReasonCode::Empty);
+    let saves = |step: &&Step| step.reason.code.saves_money();
     let removals: Vec<&Step> = of_kind(StepKind::Remove).filter(saves).collect();
     let price = |step: &Step| step.price_per_hour;
     let before: HourlyPrice = removals.iter().map(|step| price(step)).sum();

@@ -15,56 +15,74 @@ use crate::api::node_claim::NodeClaim;
 use crate::controller::annotations::of_claims;
 use crate::controller::events::Event;
 use crate::controller::events::journal::Journal;
-use crate::controller::observed::view::{View, must_move, name_of, node_name};
+use crate::controller::observed::view::{View, must_move, name_of, node_name, uid_of};
 use crate::core::lifecycle::conditions;
 use crate::core::lifecycle::interruption::INTERRUPTED;
 use crate::core::lifecycle::termination::{TERMINATION_TIMESTAMP, undisrupted_taint_patch};
 use crate::core::snapshot::Pod;
-use crate::ports::{Cluster, PortError};
+use crate::ports::{Cluster, PortError, PortErrorKind};
 
 /// How long a wave waits for pods of the ones before it. Most start within a minute or two, new nodes included.
 const WAVE_WAITS: SignedDuration = SignedDuration::from_mins(5);
 
-/// Looks at every claim that a plan removes. `true` when something was written.
+/// Looks at every claim that a plan removes. `true` when something was written. `troubles`: what somebody forbids, or changed meanwhile, of
+/// one claim or another; the rest goes on.
 pub async fn go_on<K: Cluster>(
     cluster: &K,
     view: &View<'_>,
     now: Timestamp,
     journal: &mut Journal,
+    troubles: &mut Vec<PortError>,
 ) -> Result<bool, PortError> {
     let mut wrote = false;
     let first_waves = first_waves(view);
     for claim in &view.snapshot.node_claims {
-        if claim.metadata.deletion_timestamp.is_some() {
-            continue;
-        }
-        let Some(replacements) = of_claims::replacements(claim) else { continue };
-        // What EC2 takes away ends in any case, and its pods had better leave.
-        if !claim.is_true(INTERRUPTED) && view.doubt(claim).is_some() {
-            continue;
-        }
-        let missing: Vec<String> = replacements.iter().filter(|name| !is_coming(view, name)).cloned().collect();
-        if !missing.is_empty() {
-            roll_back(cluster, view, claim, missing, now, journal).await?;
-            wrote = true;
-        } else if replacements.iter().all(|name| is_up(view, name)) && is_its_turn(claim, &first_waves) {
-            match patience(claim, view, now) {
-                Patience::Over => cluster.delete_node_claim(name_of(claim)).await?,
-                Patience::Begins => {
-                    cluster.update_node_claim(&of_claims::waiting_for_pods(claim, now)).await?;
-                    wrote = true;
-                    continue;
-                }
-                Patience::GoesOn => continue,
-            }
-            wrote = true;
-            let node = view.node_of(claim).map(|node| node_name(node).to_owned()).unwrap_or_default();
-            let because = claim.condition(conditions::DISRUPTION_REASON);
-            let (reason, text) = because.map(|it| (it.reason.clone(), it.message.clone())).unwrap_or_default();
-            journal.say(now, &Event::TerminatingNode { node, node_claim: name_of(claim).to_owned(), reason, text });
+        match go_on_with(claim, cluster, view, &first_waves, now, journal).await {
+            Ok(has_written) => wrote |= has_written,
+            Err(error) if error.kind == PortErrorKind::Temporary => return Err(error),
+            Err(error) => troubles.push(error),
         }
     }
     Ok(wrote)
+}
+
+async fn go_on_with<K: Cluster>(
+    claim: &NodeClaim,
+    cluster: &K,
+    view: &View<'_>,
+    first_waves: &BTreeMap<&str, u32>,
+    now: Timestamp,
+    journal: &mut Journal,
+) -> Result<bool, PortError> {
+    if claim.metadata.deletion_timestamp.is_some() {
+        return Ok(false);
+    }
+    let Some(replacements) = of_claims::replacements(claim) else { return Ok(false) };
+    // What EC2 takes away ends in any case, and its pods had better leave.
+    if !claim.is_true(INTERRUPTED) && view.doubt(claim).is_some() {
+        return Ok(false);
+    }
+    let missing: Vec<String> = replacements.iter().filter(|name| !is_coming(view, name)).cloned().collect();
+    if !missing.is_empty() {
+        roll_back(cluster, view, claim, missing, now, journal).await?;
+        return Ok(true);
+    }
+    if !replacements.iter().all(|name| is_up(view, name)) || !is_its_turn(claim, first_waves) {
+        return Ok(false);
+    }
+    match patience(claim, view, now) {
+        Patience::Over => cluster.delete_node_claim(name_of(claim), uid_of(claim)).await?,
+        Patience::Begins => {
+            cluster.update_node_claim(&of_claims::waiting_for_pods(claim, now)).await?;
+            return Ok(true);
+        }
+        Patience::GoesOn => return Ok(false),
+    }
+    let node = view.node_of(claim).map(|node| node_name(node).to_owned()).unwrap_or_default();
+    let because = claim.condition(conditions::DISRUPTION_REASON);
+    let (reason, text) = because.map(|it| (it.reason.clone(), it.message.clone())).unwrap_or_default();
+    journal.say(now, &Event::TerminatingNode { node, node_claim: name_of(claim).to_owned(), reason, text });
+    Ok(true)
 }
 
 /// Whether a claim whose turn has come waits for pods of the waves before it.

@@ -13,6 +13,7 @@ use crate::api::node_pool::NodePool;
 use crate::controller::annotations::of_claims;
 use crate::controller::events::Fleet;
 use crate::core::catalog::{Catalog, Offering};
+use crate::core::kube_scheduler::void_nominations;
 use crate::core::lifecycle::volumes;
 use crate::core::model::HourlyPrice;
 use crate::core::model::shared::Shared;
@@ -118,9 +119,12 @@ impl<'a> View<'a> {
     }
 
     /// Pods that a node would have to be found for, by UID.
-    pub fn provisionable_pods(&self) -> BTreeMap<&'a str, &'a Pod> {
-        let pods = self.snapshot.pods.iter().filter(|pod| is_provisionable(pod) && !self.is_nominated(pod));
-        pods.map(|pod| (pod.metadata.uid.as_str(), pod)).collect()
+    pub fn provisionable_pods(&self, now: Timestamp) -> BTreeMap<&'a str, &'a Pod> {
+        let void = void_nominations(self.snapshot, now);
+        let has_place = |position: &usize, pod: &Pod| self.is_nominated(pod) && !void.contains(position);
+        let pods = self.snapshot.pods.iter().enumerate();
+        let pods = pods.filter(|(position, pod)| is_provisionable(pod) && !has_place(position, pod));
+        pods.map(|(_, pod)| (pod.metadata.uid.as_str(), pod)).collect()
     }
 
     /// Pods that are on no node.
@@ -189,6 +193,11 @@ pub fn provider_id(claim: &NodeClaim) -> Option<&str> {
 
 pub fn name_of(claim: &NodeClaim) -> &str {
     claim.metadata.name.as_deref().unwrap_or_default()
+}
+
+/// Empty where nobody knows it.
+pub fn uid_of(claim: &NodeClaim) -> &str {
+    claim.metadata.uid.as_deref().unwrap_or_default()
 }
 
 pub fn node_name(node: &Node) -> &str {

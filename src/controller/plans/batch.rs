@@ -11,11 +11,11 @@ use crate::api::settings::Batch;
 pub struct BatchWindow {
     /// UIDs that were seen waiting; one that waits on does not open a window again.
     known: BTreeSet<String>,
-    open: Option<Open>,
+    open: Option<OpenBatch>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Open {
+struct OpenBatch {
     since: Timestamp,
     last_new_pod: Timestamp,
 }
@@ -26,7 +26,7 @@ impl BatchWindow {
         self.known.retain(|uid| waiting.contains(uid.as_str()));
         if self.known.len() < waiting.len() {
             let since = self.open.map_or(now, |open| open.since);
-            self.open = Some(Open { since, last_new_pod: now });
+            self.open = Some(OpenBatch { since, last_new_pod: now });
             self.known.extend(waiting.iter().map(|uid| (*uid).to_owned()));
         }
     }

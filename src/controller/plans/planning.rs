@@ -57,7 +57,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         if self.revisions.in_force.is_none() {
             return false;
         }
-        let pods = view.provisionable_pods();
+        let pods = view.provisionable_pods(now);
         self.batch.see(&pods.keys().copied().collect(), now);
         self.hear_approval(view.snapshot, now);
         let batch_closes_at = self.batch.closes_at(&self.settings().batch);
@@ -97,7 +97,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let view = View::new(snapshot);
         let searched_lately =
             self.searched_at.is_some_and(|searched_at| now.duration_since(searched_at) < SEARCH_UNDER_WAY);
-        let moves_under_way = searched_lately && !(view.is_at_rest() && view.provisionable_pods().is_empty());
+        let moves_under_way = searched_lately && !(view.is_at_rest() && view.provisionable_pods(now).is_empty());
         let Some(plan) = self.decide(snapshot, moves_under_way, now) else { return Ok(()) };
         if !moves_under_way {
             self.searched_at = Some(now);
@@ -115,10 +115,11 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         if is_news {
             self.post(&plan, snapshot, now).await?;
         }
-        self.use_definitions(snapshot, is_new_revision, now).await?;
+        // What may not be removed is tried again when all else was done.
+        let unpruned = self.use_definitions(snapshot, is_new_revision, now).await?.map_or(Ok(()), Err);
         self.say_changed_definitions(snapshot, is_new_revision, now);
         if self.options.mode == Mode::Observe || !plan.is_sound() {
-            return Ok(());
+            return unpruned;
         }
         if let Some((known, in_force)) = self.catalog.as_ref().zip(self.revisions.in_force.as_ref()) {
             let facts = |name: &str| known.classes.get(name).map(|(_, facts)| facts);
@@ -126,7 +127,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             let written = statuses::write(&self.ports.cluster, snapshot, &plan, in_force, facts, when).await;
             match written {
                 // Nothing depends on what a pool says of itself.
-                Err(error) if error.kind == PortErrorKind::Denied => self.say_trouble(chain(&error), now),
+                Err(error) if error.is_refused() => self.say_trouble(chain(&error), now),
                 result => result?,
             }
         }
@@ -141,7 +142,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         // New nodes take longer than being told of one that is there.
         Box::pin(self.pass_gate(passing, is_news || is_new_revision, now)).await?;
         self.note_places(&claims, now).await?;
-        self.say_places(&places, now).await
+        self.say_places(&places, now).await?;
+        unpruned
     }
 
     /// What was applied should be what is there.
@@ -158,7 +160,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let (cluster, journal) = (&self.ports.cluster, &mut self.journal);
         match refused_nodes::note(cluster, snapshot, plan, in_force, now, journal).await {
             // While the node stands, the plan tells by it.
-            Err(error) if error.kind == PortErrorKind::Denied => {
+            Err(error) if error.is_refused() => {
                 self.say_trouble(chain(&error), now);
                 Ok(())
             }
@@ -177,6 +179,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                         self.plan_due_at = Some(now);
                         self.wake(self.plan_due_at);
                     }
+                    // Then the pods are told later, or kube-scheduler chooses.
+                    Err(error) if error.is_refused() => self.say_trouble(chain(&error), now),
                     result => unless_gone(result)?,
                 }
             }
@@ -184,24 +188,28 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         Ok(())
     }
 
-    /// Says on NodeClaims that they drifted, before a plan is made that goes by since when. `true` when something was written.
+    /// Says on NodeClaims that they drifted, before a plan is made that goes by since when. `true` when something was written. What is
+    /// refused of one keeps nobody from planning for the others.
     pub(in crate::controller) async fn mark_drift(
-        &self,
+        &mut self,
         snapshot: &Snapshot,
         now: Timestamp,
     ) -> Result<bool, PortError> {
         let claims = self.with_inputs(snapshot, false, now, drift::to_mark).unwrap_or_default();
+        let mut refused = Vec::new();
         for together in claims.chunks(CLAIMS_TOGETHER) {
             let marked = together.iter().map(|claim| self.ports.cluster.update_node_claim(claim));
             for result in join_all(marked).await {
                 match result {
                     // Somebody changed or removed it meanwhile: the next look sees how it is now.
                     Err(error) if matches!(error.kind, PortErrorKind::Conflict | PortErrorKind::NotFound) => {}
+                    Err(error) if error.is_refused() => refused.push(error),
                     result => result?,
                 }
             }
         }
-        Ok(!claims.is_empty())
+        self.try_again(&refused, now);
+        Ok(refused.len() < claims.len())
     }
 
     /// Tells kube-scheduler where pods should land, several at a time.
@@ -304,7 +312,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         self.records.masks = masks;
         let gate = self.gate_of(snapshot);
         let (cluster, transitions) = (&self.ports.cluster, self.options.lease_transitions);
-        self.records.post(cluster, plan, &text, snapshot, (transitions, gate), now).await?;
+        let forbidden = self.records.post(cluster, plan, &text, snapshot, (transitions, gate), now).await?;
+        forbidden.iter().for_each(|error| self.say_trouble(chain(error), now));
         let masks = &self.records.masks;
         self.ports.forge.post_plan(plan, || masks.text(&render::plan::markdown(plan))).await?;
         self.shown.shown(plan, snapshot);
@@ -325,17 +334,18 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         Ok(())
     }
 
-    /// Brings the definitions of the revision in force into the cluster, once, and removes those that left Git.
+    /// Brings the definitions of the revision in force into the cluster, once, and removes those that left Git. Gives the first that
+    /// somebody forbids to remove.
     async fn use_definitions(
         &mut self,
         snapshot: &Snapshot,
         is_new_revision: bool,
         now: Timestamp,
-    ) -> Result<(), PortError> {
-        let Some(in_force) = &mut self.revisions.in_force else { return Ok(()) };
+    ) -> Result<Option<PortError>, PortError> {
+        let Some(in_force) = &mut self.revisions.in_force else { return Ok(None) };
         if self.options.mode == Mode::Observe || !self.options.applies_definitions {
             in_force.applied = true;
-            return Ok(());
+            return Ok(None);
         }
         let (cluster, journal) = (&self.ports.cluster, &mut self.journal);
         if is_new_revision {
@@ -380,8 +390,9 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         }
     }
 
-    /// Begins the moves in order, those that only create a few dozen at a time. The first that is refused ends the plan: it is
-    /// superseded by the next one. Whether nothing was left because of a request to stop.
+    /// Begins the moves in order, those that only create a few dozen at a time. The first whose preconditions are not met ends the plan: it
+    /// is superseded by the next one. One that somebody forbids is left, and the plan fails when the others were begun. Whether nothing was
+    /// left because of a request to stop.
     pub(in crate::controller) async fn carry_out(
         &mut self,
         plan: &Plan,
@@ -394,15 +405,15 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             .copied()
             .filter(|number| !apply::steps_of(plan, *number).into_iter().any(apply::is_held))
             .collect();
-        let mut done = 0;
+        let (mut begun, mut forbidden) = (Vec::new(), None);
         for together in apply::in_groups(plan, &moves) {
             // Lets a request to stop be heard between two groups.
             tokio::task::yield_now().await;
             if self.shutdown.is_requested() {
-                self.say_stopped(plan, &moves, done, now);
+                self.say_stopped(plan, &moves, &begun, now);
                 return Ok(false);
             }
-            if done == 0 {
+            if begun.is_empty() {
                 self.records.enter(&self.ports.cluster, &plan.id, NodePlanPhase::Applying, "", now).await?;
             }
             match apply::begin(
@@ -415,11 +426,18 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             )
             .await
             {
-                Ok(()) => self.begun(plan, together, now),
+                Ok(()) => {
+                    self.begun(plan, together, now);
+                    begun.extend_from_slice(together);
+                }
+                Err(ApplyError::Port(error)) if error.is_refused() => {
+                    self.say_trouble(chain(&error), now);
+                    forbidden.get_or_insert(error);
+                }
                 Err(ApplyError::Port(error)) => return Err(error),
                 Err(ApplyError::Refused { move_number, refusal }) => {
                     let message = format!("move {move_number}: {refusal}");
-                    let phase = if done == 0 { NodePlanPhase::Superseded } else { NodePlanPhase::Applied };
+                    let phase = if begun.is_empty() { NodePlanPhase::Superseded } else { NodePlanPhase::Applied };
                     self.records.enter(&self.ports.cluster, &plan.id, phase, &message, now).await?;
                     if let Some(event) = apply::rejected(plan, move_number, &refusal) {
                         self.journal.say(now, &event);
@@ -432,9 +450,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                     return Ok(true);
                 }
             }
-            done += together.len();
         }
-        Ok(true)
+        forbidden.map_or(Ok(true), Err)
     }
 
     fn begun(&mut self, plan: &Plan, moves: &[u32], now: Timestamp) {
@@ -446,13 +463,13 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         }
     }
 
-    fn say_stopped(&mut self, plan: &Plan, moves: &[u32], done: usize, now: Timestamp) {
-        let names = |moves: &[u32]| {
-            let steps = moves.iter().flat_map(|number| apply::steps_of(plan, *number));
+    fn say_stopped(&mut self, plan: &Plan, moves: &[u32], begun: &[u32], now: Timestamp) {
+        let names = |are_begun: bool| {
+            let moves = moves.iter().filter(|number| begun.contains(number) == are_begun);
+            let steps = moves.flat_map(|number| apply::steps_of(plan, *number));
             steps.map(|step| format!("{:?} {}", step.kind, step.node_claim).to_lowercase()).collect()
         };
-        let (done, not_done) = moves.split_at(done);
-        let event = Event::Stopped { plan_id: plan.id.clone(), done: names(done), not_done: names(not_done) };
+        let event = Event::Stopped { plan_id: plan.id.clone(), done: names(true), not_done: names(false) };
         self.journal.say(now, &event);
     }
 }

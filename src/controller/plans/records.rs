@@ -24,6 +24,8 @@ const PLAN_BYTES_MAX: usize = 768 * 1024;
 const TEXT_BYTES_MAX: usize = 192 * 1024;
 /// Characters of a plan's identity that name its object.
 const NAME_CHARACTERS: usize = 12;
+/// Calls that somebody forbids before no more are made.
+const FORBIDDEN_MAX: usize = 4;
 
 /// Plans of this process that something may still be done of. Lost with it: a plan is not carried on by another process, its
 /// nodes are.
@@ -50,7 +52,8 @@ pub struct Gate {
 }
 
 impl Records {
-    /// Writes the object of a plan that is shown now, gives up those that it takes the place of, and forgets the oldest.
+    /// Writes the object of a plan that is shown now, gives up those that it takes the place of, and forgets the oldest. Gives what somebody
+    /// forbids of the latter: the plan is shown all the same.
     pub async fn post<K: Cluster>(
         &mut self,
         cluster: &K,
@@ -59,7 +62,8 @@ impl Records {
         snapshot: &Snapshot,
         (lease_transitions, gate): (Option<i64>, Gate),
         now: Timestamp,
-    ) -> Result<(), PortError> {
+    ) -> Result<Vec<PortError>, PortError> {
+        let mut forbidden = Vec::new();
         let name = name_of(&plan.id);
         let message = format!("plan {name} took its place");
         for older in &snapshot.node_plans {
@@ -70,16 +74,21 @@ impl Records {
                 let begun = older.status.as_ref().is_some_and(|status| !status.moves_begun.is_empty());
                 let phase = if begun { NodePlanPhase::Applied } else { NodePlanPhase::Superseded };
                 enter(&mut older, phase, if begun { "" } else { &message }, now);
-                cluster.record_plan(&older).await?;
+                unless_forbidden(cluster.record_plan(&older).await, &mut forbidden)?;
             }
         }
         self.open.clear();
         let forgotten = history_to_forget(snapshot);
         for page in history::pages_with(snapshot, &forgotten) {
-            cluster.record_plan(&page).await?;
+            unless_forbidden(cluster.record_plan(&page).await, &mut forbidden)?;
         }
         for plan in forgotten {
-            cluster.forget_plan(plan.metadata.name.as_deref().unwrap_or_default()).await?;
+            // There are more of them each time.
+            if forbidden.len() >= FORBIDDEN_MAX {
+                break;
+            }
+            let name = plan.metadata.name.as_deref().unwrap_or_default();
+            unless_forbidden(cluster.forget_plan(name).await, &mut forbidden)?;
         }
         let mut object = object_of(plan, lease_transitions, gate);
         object.spec.plan.iter_mut().for_each(|plan| self.masks.value(plan));
@@ -87,7 +96,7 @@ impl Records {
         enter(&mut object, NodePlanPhase::Posted, "", now);
         cluster.record_plan(&object).await?;
         self.open.insert(name.to_owned(), object);
-        Ok(())
+        Ok(forbidden)
     }
 
     /// Notes how far a plan came. One that was not posted by this process, or is final, stays as it is.
@@ -143,6 +152,17 @@ impl Records {
             *open = object;
         }
         Ok(())
+    }
+}
+
+/// A policy may keep what was posted, for those who audit.
+fn unless_forbidden(outcome: Result<(), PortError>, forbidden: &mut Vec<PortError>) -> Result<(), PortError> {
+    match outcome {
+        Err(error) if error.is_refused() => {
+            forbidden.push(error);
+            Ok(())
+        }
+        outcome => outcome,
     }
 }
 

@@ -113,6 +113,14 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             self.refuse_approval(plan_id, by, "its object was changed after it was posted: status.text", now);
             return None;
         }
+        let hidden = hidden_variables(&waiting.plan);
+        if !hidden.is_empty() {
+            let names = hidden.into_iter().collect::<Vec<_>>().join(", ");
+            let because =
+                format!("this process may have other values than the one before it, of what is shown nowhere: {names}");
+            self.refuse_approval(plan_id, by, &because, now);
+            return None;
+        }
         if let Some(why) = waiting.refusal(&by, &object.spec.not_approved_by) {
             self.refuse_approval(plan_id, by, why, now);
             return None;
@@ -261,4 +269,10 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         }
         Ok(())
     }
+}
+
+/// The variables of classes that the plan launches whose values only the process knows that planned it.
+fn hidden_variables(plan: &Plan) -> BTreeSet<&str> {
+    let launches = plan.steps.iter().filter_map(|step| step.launch.as_ref());
+    launches.flat_map(|launch| &launch.node_class_variables).map(String::as_str).collect()
 }

@@ -143,11 +143,12 @@ pub fn planned(proposal: &Proposal<'_>, subject: Subject, on: &Surroundings<'_>)
     if let Some(base) = &base {
         plan = compare(plan, base);
     }
-    let identity = figures::identity(&plan);
     let Some((plan, base)) = without_secrets(plan, base, &on.hidden) else {
         let why = "what is hidden can not be kept out of it".to_owned();
         return Previewed { target: failed(why, &subject.cluster, &subject.environment), plan: None };
     };
+    // Of what is shown, as that of a posted plan is: what is hidden could be guessed by a hash of it.
+    let identity = figures::identity(&plan);
     let mut next_24_hours = subject.next_24_hours;
     if !next_24_hours.is_empty() && base.as_ref().is_some_and(|base| !base.steps.is_empty()) {
         next_24_hours.push(WITH_ANYWAY.to_owned());
@@ -160,7 +161,8 @@ pub fn planned(proposal: &Proposal<'_>, subject: Subject, on: &Surroundings<'_>)
         _ => PreviewVerdict::Changes,
     };
     let mut headline = render::headline(&plan, base.as_ref());
-    if let Some(sentence) = unplanned::sentence(&changed, &plan) {
+    let settled = proposal.merged.definitions.beside(on.snapshot).open;
+    if let Some(sentence) = unplanned::sentence(&changed, &plan, &settled, &on.hidden) {
         headline = format!("{sentence}; {headline}");
     }
     if base.is_none() {

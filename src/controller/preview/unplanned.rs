@@ -2,6 +2,7 @@
 
 use crate::core::plan::{Note, NoteCode, Plan};
 use crate::definitions::changes::{Change, ChangeKind};
+use crate::definitions::{Masks, OpenDefinition};
 
 /// Codes of notes that say so of the object that they are about.
 const LEFT_OUT: [NoteCode; 6] = [
@@ -13,11 +14,18 @@ const LEFT_OUT: [NoteCode; 6] = [
     NoteCode::FeatureGateOff,
 ];
 
-/// `NodePool default is left out: there is no value for cpu_limit in spec.limits.cpu`
-pub fn sentence(changes: &[Change], plan: &Plan) -> Option<String> {
-    let mut notes = changes.iter().filter_map(|change| note_of(change, plan));
-    let first = notes.next()?.text.clone();
-    Some(match notes.count() {
+/// `NodePool default is left out: there is no value for cpu_limit in spec.limits.cpu`. `open`: definitions with variables, as they were
+/// settled beside the cluster.
+pub fn sentence(changes: &[Change], plan: &Plan, open: &[OpenDefinition], hidden: &Masks) -> Option<String> {
+    let of_variables = |change: &Change| {
+        let settled = open.iter().find(|open| open.kind == change.kind && open.name == change.name)?;
+        settled.unplanned.as_deref().map(|text| hidden.text(text))
+    };
+    let mut texts = changes
+        .iter()
+        .filter_map(|change| note_of(change, plan).map(|note| note.text.clone()).or_else(|| of_variables(change)));
+    let first = texts.next()?;
+    Some(match texts.count() {
         0 => first,
         more => format!("{first}, and {more} more"),
     })
@@ -30,15 +38,8 @@ pub fn is_out_of_sight(change: &Change, plan: &Plan) -> bool {
 
 fn note_of<'p>(change: &Change, plan: &'p Plan) -> Option<&'p Note> {
     let Change { kind, name, .. } = change;
-    let says_so = |note: &&Note| match note.code {
-        // They are about values, and say only in words what becomes of the object.
-        NoteCode::Variables => ["is left out", "is planned for as in the cluster"]
-            .iter()
-            .any(|what| note.text.starts_with(&format!("{kind} {name} {what}"))),
-        code => {
-            let is_about_it = note.about.as_ref().is_some_and(|about| about.kind == *kind && about.name == *name);
-            is_about_it && LEFT_OUT.contains(&code)
-        }
-    };
-    plan.notes.iter().find(says_so)
+    plan.notes.iter().find(|note| {
+        let is_about_it = note.about.as_ref().is_some_and(|about| about.kind == *kind && about.name == *name);
+        is_about_it && LEFT_OUT.contains(&note.code)
+    })
 }

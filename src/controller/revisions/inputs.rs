@@ -11,7 +11,7 @@ use crate::api::node_pool::NodePool;
 use crate::core::catalog::Catalog;
 use crate::core::inputs::{Inputs, LockedImages, Policy};
 use crate::core::model::static_hash::whole_hash;
-use crate::core::plan::{DefinitionPlace, DefinitionPlaces, IMAGE_LOCK, Note, NoteCode, Revision};
+use crate::core::plan::{ClassAsWritten, DefinitionPlace, DefinitionPlaces, IMAGE_LOCK, Note, NoteCode, Revision};
 use crate::core::prepare::classes_of_cluster::add_classes_of_cluster;
 use crate::core::snapshot::Snapshot;
 use crate::definitions::{Definition, Definitions};
@@ -113,7 +113,11 @@ fn places(definitions: &Definitions, prefix: &str) -> DefinitionPlaces {
     for class in &definitions.node_classes {
         let hash = || serde_json::to_value(&class.value.spec).map(|spec| whole_hash(&spec)).unwrap_or_default();
         let name = class.value.metadata.name.as_deref().unwrap_or_default();
-        places.add_class_hash(name, class.hash_as_written.clone().unwrap_or_else(hash));
+        let of_class = ClassAsWritten {
+            hash: class.hash_as_written.clone().unwrap_or_else(hash),
+            hidden_variables: class.hidden_variables.iter().cloned().collect(),
+        };
+        places.add_class(name, of_class);
     }
     if let Some(lock) = &definitions.image_lock {
         places.add(IMAGE_LOCK, "", from_root_all(prefix, &lock.places));

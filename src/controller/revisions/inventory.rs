@@ -109,7 +109,7 @@ fn specs(snapshot: &Snapshot) -> Result<BTreeMap<(&'static str, String), Value>,
 }
 
 /// Removes what was applied before and is not among the definitions any more. A pool waits for its nodes to be gone, a
-/// class for the claims that name it: they go by plan, not by surprise. Gives how many wait.
+/// class for the claims that name it: they go by plan, not by surprise. Gives the first that somebody forbids to remove: the others go.
 pub async fn prune<K: Cluster>(
     cluster: &K,
     definitions: &Definitions,
@@ -117,7 +117,46 @@ pub async fn prune<K: Cluster>(
     said: &mut Vec<(&'static str, String)>,
     now: Timestamp,
     journal: &mut Journal,
-) -> Result<(), PortError> {
+) -> Result<Option<PortError>, PortError> {
+    let mut left = left_over(definitions, snapshot);
+    // Not everything that counts its nodes may be seen.
+    if !snapshot.doubts.is_empty() {
+        return Ok(None);
+    }
+    // The end of a pool would be the end of its claims: they are counted once more where there seem to be none.
+    let ends_others = left.iter().any(|(kind, _, nodes)| *nodes == 0 && [NODE_POOL, NODE_CLASS].contains(kind));
+    if ends_others {
+        let claims = cluster.node_claims_now().await?;
+        for (kind, name, nodes) in left.iter_mut().filter(|(.., nodes)| *nodes == 0) {
+            let is_its = |claim: &&NodeClaim| match *kind {
+                NODE_POOL => label(claim, keys::NODE_POOL) == name.as_str(),
+                NODE_CLASS => claim.spec.node_class_ref.name == *name,
+                _ => false,
+            };
+            *nodes = claims.iter().filter(is_its).count();
+        }
+    }
+    let mut forbidden = None;
+    said.retain(|(kind, name)| left.iter().any(|(other, left, _)| (other, left) == (kind, name)));
+    for (kind, name, nodes) in left {
+        if nodes > 0 {
+            if !said.contains(&(kind, name.clone())) {
+                said.push((kind, name.clone()));
+                journal.say(now, &Event::PruneWaits { kind, name, nodes });
+            }
+            continue;
+        }
+        match cluster.prune(kind, &name).await {
+            Ok(()) => journal.say(now, &Event::DefinitionPruned { kind, name }),
+            Err(error) if error.is_refused() => drop(forbidden.get_or_insert(error)),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(forbidden)
+}
+
+/// What was applied before and is not among the definitions any more, with how many nodes there are of it.
+fn left_over(definitions: &Definitions, snapshot: &Snapshot) -> Vec<(&'static str, String, usize)> {
     let pools = definitions.node_pools.iter().map(|it| name_of(&it.value.metadata)).collect::<Vec<_>>();
     let classes = definitions.node_classes.iter().map(|it| name_of(&it.value.metadata)).collect::<Vec<_>>();
     let budgets = definitions.disruption_budgets.iter().map(|it| name_of(&it.value.metadata)).collect::<Vec<_>>();
@@ -163,36 +202,7 @@ pub async fn prune<K: Cluster>(
     for budget in managed(others).filter(|name| !budgets.contains(name)) {
         left.push((DISRUPTION_BUDGET, budget, 0));
     }
-    // Not everything that counts its nodes may be seen.
-    if !snapshot.doubts.is_empty() {
-        return Ok(());
-    }
-    // The end of a pool would be the end of its claims: they are counted once more where there seem to be none.
-    let ends_others = left.iter().any(|(kind, _, nodes)| *nodes == 0 && [NODE_POOL, NODE_CLASS].contains(kind));
-    if ends_others {
-        let claims = cluster.node_claims_now().await?;
-        for (kind, name, nodes) in left.iter_mut().filter(|(.., nodes)| *nodes == 0) {
-            let is_its = |claim: &&NodeClaim| match *kind {
-                NODE_POOL => label(claim, keys::NODE_POOL) == name.as_str(),
-                NODE_CLASS => claim.spec.node_class_ref.name == *name,
-                _ => false,
-            };
-            *nodes = claims.iter().filter(is_its).count();
-        }
-    }
-    said.retain(|(kind, name)| left.iter().any(|(other, left, _)| (other, left) == (kind, name)));
-    for (kind, name, nodes) in left {
-        if nodes > 0 {
-            if !said.contains(&(kind, name.clone())) {
-                said.push((kind, name.clone()));
-                journal.say(now, &Event::PruneWaits { kind, name, nodes });
-            }
-            continue;
-        }
-        cluster.prune(kind, &name).await?;
-        journal.say(now, &Event::DefinitionPruned { kind, name });
-    }
-    Ok(())
+    left
 }
 
 /// Names of the pools that Cutlist applied.

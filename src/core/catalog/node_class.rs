@@ -4,6 +4,8 @@
 
 use std::collections::BTreeMap;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+
 use crate::api::ec2_node_class::{
     Ami, AmiFamily, BlockDeviceMapping, EC2NodeClassSpec, InstanceStorePolicy, NetworkInterface,
 };
@@ -36,10 +38,22 @@ pub fn problems(node_class: &EC2NodeClassSpec) -> Vec<NodeClassProblem> {
     NodeClassSettings::read(node_class).1
 }
 
-/// How the condition `AMIsReady` says that an image could not be found out.
-pub const IMAGE_UNKNOWN: &str = "is unknown";
-/// In the message of a condition of a class whose answer is an earlier one, before why there is no newer.
-pub const NOT_ANSWERED_SINCE: &str = "since then ";
+/// The reason of the condition `AMIsReady` where images are found, and some could not be found out.
+pub const SOME_AMIS_UNKNOWN: &str = "SomeAMIsUnknown";
+/// The reason of a condition of a class that is true by an earlier answer: EC2 gave none since.
+pub const ANSWERED_EARLIER: &str = "AnsweredEarlier";
+/// Both.
+pub const SOME_AMIS_UNKNOWN_ANSWERED_EARLIER: &str = "SomeAMIsUnknownAnsweredEarlier";
+
+/// Whether a condition of a class says that some of its images could not be found out. Who plans reads the reason, never the message.
+pub fn says_images_unknown(condition: &Condition) -> bool {
+    [SOME_AMIS_UNKNOWN, SOME_AMIS_UNKNOWN_ANSWERED_EARLIER].contains(&condition.reason.as_str())
+}
+
+/// Whether a condition of a class says that it rests on an earlier answer.
+pub fn says_answered_earlier(condition: &Condition) -> bool {
+    [ANSWERED_EARLIER, SOME_AMIS_UNKNOWN_ANSWERED_EARLIER].contains(&condition.reason.as_str())
+}
 
 /// The image that a node of this type and with these labels gets: the first whose requirements accept it.
 /// Source: reference, section 6.2.

@@ -133,10 +133,7 @@ impl Limit<'_> {
     /// since it never initialized.
     fn forced<'s>(&'s self, plan: &'s Plan, known: &'s Known<'_>) -> impl Iterator<Item = &'s Step> {
         steps(plan, StepKind::Remove).filter(|step| {
-            let nobody_chose = matches!(
-                step.reason.code,
-                ReasonCode::Expired | ReasonCode::Interrupted | ReasonCode::Unhealthy | ReasonCode::StaticCapacity
-            );
+            let nobody_chose = step.reason.code.budget().is_none();
             let existing = known.nodes.get(removed_node(step));
             let is_new = existing.is_some_and(|existing| existing.initialized && !is_disrupted(existing));
             nobody_chose && is_new && self.pools.contains(step.node_pool.as_str())
@@ -145,13 +142,7 @@ impl Limit<'_> {
 
     /// Removals that nobody chose, such as expiry, ask no budget.
     fn applies_to(&self, code: ReasonCode) -> bool {
-        let reason = match code {
-            ReasonCode::Empty => DisruptionReason::Empty,
-            ReasonCode::Drifted | ReasonCode::NodePoolRemoved => DisruptionReason::Drifted,
-            ReasonCode::Underutilized => DisruptionReason::Underutilized,
-            _ => return false,
-        };
-        self.reasons.is_none_or(|reasons| reasons.contains(&reason))
+        code.budget().is_some_and(|reason| self.reasons.is_none_or(|reasons| reasons.contains(&reason)))
     }
 }
 

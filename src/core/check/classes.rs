@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::api::ec2_node_class::{Ami, EC2NodeClass};
 use crate::api::node_pool::NodePool;
 use crate::core::catalog::InstanceType;
-use crate::core::catalog::node_class::{IMAGE_UNKNOWN, image_for};
+use crate::core::catalog::node_class::{image_for, says_images_unknown};
 use crate::core::plan::Step;
 
 use super::known::Known;
@@ -39,7 +39,7 @@ pub(super) fn may_have_image(pool: &NodePool, instance_type: &InstanceType, know
         return true;
     }
     let Some(status) = applied.status_now() else { return true };
-    let some_unknown = status.conditions.iter().any(|it| it.message.contains(IMAGE_UNKNOWN));
+    let some_unknown = status.conditions.iter().any(says_images_unknown);
     some_unknown || status.amis.is_empty() || has_one(&status.amis)
 }
 

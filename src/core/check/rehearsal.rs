@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::Node;
 
-use crate::core::kube_scheduler::{Filter, FilterContext, FilterRefusal};
+use crate::core::kube_scheduler::{Filter, FilterContext, FilterRefusal, void_nominations};
 use crate::core::plan::{Plan, StepKind};
 use crate::core::snapshot::{Pod, Snapshot};
 
@@ -64,10 +64,16 @@ impl<'p> Scene<'p> {
         let leaves =
             |pod: &Pod| pod.spec.node_name.as_ref().is_some_and(going) && !destinations.contains_key(&pod.key());
         // kube-scheduler holds the room of pods that it evicts others for.
+        let void = void_nominations(known.inputs.snapshot, known.inputs.now);
+        let void: BTreeSet<String> =
+            void.into_iter().map(|position| known.inputs.snapshot.pods[position].key()).collect();
         let holds_room = |pod: &Pod| {
             let stays = |name: &String| known.nodes.get(name).is_some_and(|existing| !existing.going);
             let held = pod.status.nominated_node_name.as_ref().filter(|name| stays(name));
-            held.filter(|_| !pod.is_terminating() && !destinations.contains_key(&pod.key())).cloned()
+            held.filter(|_| {
+                !pod.is_terminating() && !destinations.contains_key(&pod.key()) && !void.contains(&pod.key())
+            })
+            .cloned()
         };
         // What moves is a new pod where it comes, also when the old one was on its way out.
         let comes_anew = |pod: &Pod| pod.is_terminating() && destinations.contains_key(&pod.key());

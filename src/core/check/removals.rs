@@ -32,7 +32,7 @@ pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
             // The end of its life comes whoever is on it.
             ReasonCode::Expired => expired(step, known, existing, findings),
             ReasonCode::Unhealthy => repairs::check(step, known, existing, findings),
-            ReasonCode::Interrupted => interrupted(step, existing, findings),
+            ReasonCode::Interrupted => interrupted(step, known, existing, findings),
             ReasonCode::Empty => {
                 graceful(step, known, existing, findings);
                 empty(step, known, findings);
@@ -172,11 +172,24 @@ fn stays_till_the_end(pod: &Pod) -> bool {
     })
 }
 
-fn interrupted(step: &Step, existing: &Existing<'_>, findings: &mut Findings) {
+fn interrupted(step: &Step, known: &Known<'_>, existing: &Existing<'_>, findings: &mut Findings) {
     let condition = existing.claim.and_then(|claim| claim.condition("Interrupted"));
-    if condition.is_none_or(|condition| condition.status != "True") {
+    let is_noted = condition.is_some_and(|condition| condition.status == "True");
+    if !is_noted && !is_in_ending_block(existing, known) {
         findings.add(ViolationCode::NotRemovable, place(step), "EC2 does not take its instance away");
     }
+}
+
+/// Whether the node runs in a capacity block that ends within 40 minutes.
+fn is_in_ending_block(existing: &Existing<'_>, known: &Known<'_>) -> bool {
+    let labels = existing.claim.and_then(|claim| claim.metadata.labels.as_ref());
+    let Some(id) = labels.and_then(|labels| labels.get(keys::CAPACITY_RESERVATION_ID)) else { return false };
+    let statuses = known.inputs.snapshot.node_classes.iter().filter_map(|class| class.status.as_ref());
+    let mut blocks = statuses.flat_map(|status| &status.capacity_reservations).filter(|block| block.id == *id);
+    blocks.any(|block| {
+        let left = block.end_time.as_ref().map(|end| end.0.duration_since(known.inputs.now).as_secs());
+        block.state.as_deref() == Some("expiring") || left.is_some_and(|left| left <= 40 * 60)
+    })
 }
 
 fn expired(step: &Step, known: &Known<'_>, existing: &Existing<'_>, findings: &mut Findings) {

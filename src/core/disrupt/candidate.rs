@@ -12,7 +12,7 @@ use crate::api::node_pool::{ConsolidationPolicy, Disruption, NodePool};
 use crate::core::inputs::Inputs;
 use crate::core::lifecycle::conditions::transition;
 use crate::core::lifecycle::consolidatable::quiet_since;
-use crate::core::lifecycle::do_not_disrupt::{Protection, is_protected, protection};
+use crate::core::lifecycle::do_not_disrupt::{Protection, is_protected, protection, stays_for_long};
 use crate::core::lifecycle::drain::is_evicted;
 use crate::core::lifecycle::waits_for;
 use crate::core::model::HourlyPrice;
@@ -49,8 +49,11 @@ pub struct Candidate {
     pub pods: Vec<usize>,
     /// Those of them that can run nowhere else, because one of their volumes is a disk of this node.
     pub held_by_disk: BTreeSet<usize>,
+    /// Those of them that stay for long on a node that expired: nothing is bought for them yet.
+    pub staying: BTreeSet<usize>,
     /// Positions of the pods of CapacityBuffers whose room is here.
     pub buffer_pods: Vec<usize>,
+    /// The reference's number (`cost::of_pods`): 1 for the node, and for each pod 0 to 10.
     pub disruption_cost: f64,
     /// Billionths of a dollar that moving its pods is taken to cost.
     pub move_nanodollars: i64,
@@ -89,7 +92,7 @@ impl Candidate {
 
     /// Everything that needs another place when it goes, and can have one.
     pub fn displaced(&self) -> impl DoubleEndedIterator<Item = usize> {
-        let movable = self.pods.iter().filter(|pod| !self.held_by_disk.contains(pod));
+        let movable = self.pods.iter().filter(|pod| !self.held_by_disk.contains(pod) && !self.staying.contains(pod));
         movable.chain(&self.buffer_pods).copied()
     }
 
@@ -292,6 +295,7 @@ fn candidate(
         payback_seconds: payback_seconds(inputs, pool),
         held_by_disk: pods.iter().filter(|pod| is_held_by_disk(engine.problem, **pod)).copied().collect(),
         pods,
+        staying: BTreeSet::new(),
         buffer_pods: Vec::new(),
         drifted_since: claim.and_then(|claim| transition(claim, "Drifted")).map(|time| time.to_string()),
         removal_cause,
@@ -302,6 +306,10 @@ fn candidate(
         obstacle: None,
         waived: None,
     };
+    if candidate.is_expired() && !candidate.is_static {
+        let stays = |pod: &&usize| stays_for_long(&snapshot.pods[**pod], claim, inputs.now);
+        candidate.staying = candidate.pods.iter().filter(stays).copied().collect();
+    }
     candidate.obstacle = obstacle(inputs, machine, pool, &candidate, is_nominated);
     if candidate.obstacle.is_none() && !candidate.is_expired() {
         let of_pods = obstacle_of_pods(inputs, budgets, &engine.problem.nodes[host].pods);
@@ -394,5 +402,8 @@ fn obstacle_of_pods(
         return Some(HoldingPod::DoNotDisrupt { pod: pod.key(), until });
     }
     // Of a DaemonSet too: a drain evicts whatever does not tolerate it.
-    running.filter(|pod| is_evicted(pod)).find_map(|pod| budgets.obstacle(pod)).map(HoldingPod::Eviction)
+    let evicted = running.filter(|pod| is_evicted(pod));
+    let obstacles = evicted.filter_map(|pod| Some((budgets.lets_go_anyway(pod), budgets.obstacle(pod)?)));
+    // The reference holds the node for pods that the eviction API would let go, too; but what holds in truth is named first.
+    obstacles.min_by_key(|(lets_go, _)| *lets_go).map(|(_, obstacle)| HoldingPod::Eviction(obstacle))
 }

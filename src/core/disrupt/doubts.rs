@@ -5,9 +5,9 @@ use crate::core::plan::{Note, NoteCode};
 use crate::core::scheduler::Engine;
 use crate::core::snapshot::doubts::{Doubt, Subject};
 
-use super::Pass;
 use super::candidate::Candidate;
 use super::obstacle::NodeObstacle;
+use super::pass::Pass;
 
 /// What of the cluster this plan does not rely on.
 pub fn notes(inputs: &Inputs<'_>) -> Vec<Note> {
@@ -27,21 +27,19 @@ pub fn notes(inputs: &Inputs<'_>) -> Vec<Note> {
     inputs.snapshot.doubts.sentences().map(note).collect()
 }
 
-impl Pass<'_, '_> {
-    /// Before anything that removes because somebody here wants it. What EC2 takes away goes in any case.
-    pub(super) fn hold_doubtful(&mut self, engine: &Engine<'_, '_>, candidates: &[Candidate]) {
-        let snapshot = self.inputs.snapshot;
-        if snapshot.doubts.is_empty() {
-            return;
-        }
-        for candidate in self.open(candidates) {
-            let machine = &engine.problem.machines[candidate.host];
-            let node = machine.node.and_then(|node| node.metadata.name.as_deref());
-            let node_class = machine.claim.map_or("", |claim| claim.spec.node_class_ref.name.as_str());
-            let subject = Subject { node, node_pool: &candidate.pool, node_class };
-            if let Some(doubt) = snapshot.doubts.about(&subject, snapshot) {
-                self.hold_back(candidate.host, NodeObstacle::InDoubt(doubt));
-            }
+/// Holds nodes back that an object speaks for which nobody could read.
+pub(super) fn look(pass: &mut Pass<'_, '_>, engine: &mut Engine<'_, '_>, candidates: &[Candidate]) {
+    let snapshot = pass.inputs.snapshot;
+    if snapshot.doubts.is_empty() {
+        return;
+    }
+    for candidate in pass.open(candidates) {
+        let machine = &engine.problem.machines[candidate.host];
+        let node = machine.node.and_then(|node| node.metadata.name.as_deref());
+        let node_class = machine.claim.map_or("", |claim| claim.spec.node_class_ref.name.as_str());
+        let subject = Subject { node, node_pool: &candidate.pool, node_class };
+        if let Some(doubt) = snapshot.doubts.about(&subject, snapshot) {
+            pass.hold_back(candidate.host, NodeObstacle::InDoubt(doubt));
         }
     }
 }

@@ -1,23 +1,38 @@
 //! Nodes that are older than `expireAfter`. Expiry does not wait for budgets, but what takes the place of a node is there before it goes.
 //! Source: reference, sections 3.2 and 4.8: the pods of all nodes that expired are one batch for the provisioner.
 
+use crate::core::lifecycle::expiry::expired_for_seconds;
 use crate::core::model::HourlyPrice;
 use crate::core::plan::{Reason, ReasonCode};
 use crate::core::provision::cheapest::improve;
-use crate::core::scheduler::Engine;
+use crate::core::scheduler::{Engine, HostIndex};
 
 use super::candidate::Candidate;
+use super::obstacle::NodeObstacle;
+use super::refused::Refused;
 use super::{Pass, rehome};
+
+/// A node that expired waits for the room of others for a day at most, however many are on their way by then.
+const WAITS_SECONDS_MAX: i64 = 24 * 60 * 60;
 
 /// So many nodes at most stand or fall together.
 const TOGETHER_MAX: usize = 16;
 
+pub(super) fn look(pass: &mut Pass<'_, '_>, engine: &mut Engine<'_, '_>, candidates: &[Candidate]) {
+    pass.replace_expired(engine, candidates);
+}
+
 impl Pass<'_, '_> {
-    pub(super) fn replace_expired(&mut self, engine: &mut Engine<'_, '_>, candidates: &[Candidate]) {
+    fn replace_expired(&mut self, engine: &mut Engine<'_, '_>, candidates: &[Candidate]) {
         for (cause, alike) in self.expired_alike(candidates) {
             for together in alike.chunks(TOGETHER_MAX) {
-                if !self.replace_together(engine, together, &cause) {
-                    together.iter().for_each(|candidate| self.renew(engine, candidate, cause.clone(), None));
+                if self.wait_together(engine, together, &cause) || self.replace_together(engine, together, &cause) {
+                    continue;
+                }
+                for candidate in together {
+                    if together.len() == 1 || !self.wait_together(engine, &[candidate], &cause) {
+                        self.renew(engine, candidate, cause.clone(), None);
+                    }
                 }
             }
         }
@@ -39,6 +54,35 @@ impl Pass<'_, '_> {
             }
         }
         groups
+    }
+
+    /// Whether the nodes wait for others that are on their way, or bought by this plan, and have room for all of their pods: nothing is to
+    /// be bought for these then, and they move once.
+    fn wait_together(&mut self, engine: &mut Engine<'_, '_>, together: &[&Candidate], cause: &Reason) -> bool {
+        let may_wait = |candidate: &&&Candidate| {
+            let claim = engine.problem.machines[candidate.host].claim;
+            let since = claim.and_then(|claim| expired_for_seconds(claim, self.inputs.now));
+            !candidate.is_static && since.is_some_and(|seconds| seconds <= WAITS_SECONDS_MAX)
+        };
+        if together.iter().filter(may_wait).count() < together.len() {
+            return false;
+        }
+        let mark = engine.mark();
+        let targets = &self.targets;
+        let mut demand = rehome::move_to_existing(engine, together, &|host| targets[host].is_open());
+        let problem = engine.problem;
+        let is_coming = |host: HostIndex| {
+            let machine = &problem.machines[host];
+            machine.is_managed() && !machine.is_initialized() && !machine.is_being_removed()
+        };
+        let waits = !demand.is_empty() && rehome::fits_on_its_way(engine, &mut demand, &is_coming);
+        engine.revert(mark);
+        if waits {
+            for candidate in together {
+                self.hold_back(candidate.host, Refused::from(NodeObstacle::RoomOnItsWay).although(cause));
+            }
+        }
+        waits
     }
 
     /// Replaces the nodes as one move, if the new nodes then cost less than if each had its own; whether it did.

@@ -8,12 +8,17 @@ use crate::core::scheduler::Engine;
 use super::Pass;
 use super::candidate::Candidate;
 
+pub(super) fn look(pass: &mut Pass<'_, '_>, engine: &mut Engine<'_, '_>, candidates: &[Candidate]) {
+    pass.replace_interrupted(engine, candidates);
+}
+
 impl Pass<'_, '_> {
     /// Before anything else is looked at.
-    pub(super) fn replace_interrupted(&mut self, engine: &mut Engine<'_, '_>, candidates: &[Candidate]) {
+    fn replace_interrupted(&mut self, engine: &mut Engine<'_, '_>, candidates: &[Candidate]) {
         let announced = |candidate: &Candidate| {
             let claim = engine.problem.machines[candidate.host].claim?;
-            Some((interruption::cause(claim)?, interruption::of_claim(claim)?.reason.clone()))
+            let (reason, message) = interruption::announced(claim, self.inputs)?;
+            Some((interruption::cause(&reason, &message), reason))
         };
         let interrupted: Vec<(&Candidate, (Reason, String))> =
             candidates.iter().filter_map(|candidate| Some((candidate, announced(candidate)?))).collect();

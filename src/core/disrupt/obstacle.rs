@@ -49,6 +49,8 @@ pub enum NodeObstacle {
         of: usize,
         nearest: Option<Box<PendingReason>>,
     },
+    /// Nodes that are on their way have room for its pods.
+    RoomOnItsWay,
     Static(StaticObstacle),
     NotConsolidatable(NotConsolidatable),
     NotSaved(NotSaved),
@@ -101,6 +103,7 @@ impl NodeObstacle {
                 Some(ReasonCode::LimitReached) => ReasonCode::LimitReached,
                 _ => ReasonCode::PodsWouldNotFit,
             },
+            Self::RoomOnItsWay => ReasonCode::WaitsForOtherMove,
             Self::Static(of_pool) => of_pool.code(),
             Self::NotConsolidatable(not) => not.code(),
             Self::NotSaved(not) => not.code(),
@@ -149,6 +152,9 @@ impl fmt::Display for NodeObstacle {
             Self::NoPlace { pods, of, nearest } => {
                 write!(out, "{pods} of its {of} pods would find no place")?;
                 nearest.as_ref().map_or(Ok(()), |nearest| write!(out, ": {}", nearest.text))
+            }
+            Self::RoomOnItsWay => {
+                out.write_str("nodes that are on their way have room for its pods: it goes when they are there")
             }
             Self::Static(of_pool) => write!(out, "{of_pool}"),
             Self::NotConsolidatable(not) => write!(out, "{not}"),

@@ -140,6 +140,11 @@ impl<'a> PodDisruptionBudgets<'a> {
         (blocks && !guard.never_allows(pod)).then(|| guard.key())
     }
 
+    /// Whether the eviction API lets the pod go whatever its budget allows.
+    pub fn lets_go_anyway(&self, pod: &Pod) -> bool {
+        matches!(self.covering(pod).as_slice(), [guard] if guard.lets_go_anyway(pod))
+    }
+
     /// Why the pod can not be evicted now: its budget allows none, or two budgets cover it, which the API refuses. A budget
     /// that was not looked at yet allows none.
     pub fn obstacle(&self, pod: &Pod) -> Option<EvictionObstacle> {

@@ -9,10 +9,10 @@ use crate::api::node_claim::NodeClaim;
 use crate::api::settings::Packing;
 use crate::core::inputs::Inputs;
 use crate::core::model::{HourlyPrice, IndexVec};
-use crate::core::provision::cheapest::greedy::Markets;
+use crate::core::provision::cheapest::greedy::{self, Markets};
 use crate::core::provision::cheapest::improve::Pools;
 use crate::core::provision::cheapest::{WorkBudget, improve};
-use crate::core::provision::choice::LaunchLists;
+use crate::core::provision::choice::{Choice, LaunchLists, choose};
 use crate::core::provision::explain::explain;
 use crate::core::provision::{Provisioning, Purchase};
 use crate::core::scheduler::Demand;
@@ -101,6 +101,30 @@ pub fn move_without_preferences(engine: &mut Engine<'_, '_>, demand: &mut Demand
     place_on(engine, demand, &mut Rooms { filling, gives_up: true, ..Rooms::default() });
 }
 
+/// Whether nodes that are on their way, or bought by now, have room for all of the demand as they are: none of those becomes another type,
+/// or goes to another zone. What finds a place is placed.
+pub fn fits_on_its_way(
+    engine: &mut Engine<'_, '_>,
+    demand: &mut Demand,
+    is_coming: &dyn Fn(HostIndex) -> bool,
+) -> bool {
+    move_without_preferences(engine, demand, is_coming);
+    let problem = engine.problem;
+    let chosen = chosen(engine);
+    let levels = demand.keys().map(|class| problem.classes[*class].variants.len()).max().unwrap_or(0);
+    for level in 0..levels {
+        let variant_of = |class: ClassIndex| problem.classes[class].variants.get(level).copied();
+        greedy::use_those_open(engine, problem.nodes.end(), demand, variant_of);
+    }
+    demand.is_empty() && self::chosen(engine) == chosen
+}
+
+/// What the nodes that are bought by now become, in their order.
+fn chosen(engine: &Engine<'_, '_>) -> Vec<Option<Choice>> {
+    let open = engine.open_hosts().filter(|host| !engine.is_closed(*host));
+    open.map(|host| choose(engine, engine.open_node(host)?)).collect()
+}
+
 /// Takes the pods off nodes, which take no pods any more; how many of each class.
 pub fn take_off(engine: &mut Engine<'_, '_>, candidates: &[&Candidate]) -> Demand {
     let mut demand: Demand = BTreeMap::new();
@@ -111,8 +135,10 @@ pub fn take_off(engine: &mut Engine<'_, '_>, candidates: &[&Candidate]) -> Deman
                 engine.remove_pod(class, candidate.host);
             }
         }
-        // They are gone, and come back nowhere.
-        for class in candidate.held_by_disk.iter().filter_map(|pod| engine.problem.class_of_pod[*pod]) {
+        // They are gone with the node, and nothing comes in their place yet, or ever.
+        for class in
+            candidate.held_by_disk.union(&candidate.staying).filter_map(|pod| engine.problem.class_of_pod[*pod])
+        {
             engine.remove_pod(class, candidate.host);
         }
         engine.close(candidate.host);

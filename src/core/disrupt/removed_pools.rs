@@ -12,9 +12,9 @@ use crate::core::plan::{Note, NoteCode, Reason, ReasonCode};
 use crate::core::scheduler::{Engine, HostIndex};
 use crate::core::snapshot::nodes::Machine;
 
-use super::Pass;
 use super::budgets::limit;
 use super::candidate::Candidate;
+use super::pass::Pass;
 
 /// A node that another pool takes over.
 #[derive(Clone, Debug)]
@@ -102,30 +102,27 @@ pub fn notes(inputs: &Inputs<'_>, machines: &[Machine<'_>]) -> Vec<Note> {
     unconfirmed(inputs, machines).into_iter().map(note).collect()
 }
 
-impl Pass<'_, '_> {
-    /// Gives nodes of removed pools to those that would make the same, as far as their limits go. What is left goes as nodes of
-    /// other removed pools do.
-    pub(super) fn adopt(&mut self, engine: &mut Engine<'_, '_>, candidates: &[Candidate]) {
-        let heirs = heirs(self.inputs);
-        if heirs.is_empty() {
-            return;
+/// Gives nodes of removed pools to those that would make the same, as far as their limits go. What is left goes as nodes of
+/// other removed pools do.
+pub(super) fn look(pass: &mut Pass<'_, '_>, engine: &mut Engine<'_, '_>, candidates: &[Candidate]) {
+    let heirs = heirs(pass.inputs);
+    if heirs.is_empty() {
+        return;
+    }
+    for candidate in pass.open(candidates) {
+        let machine = &engine.problem.machines[candidate.host];
+        let Some((pool, heir)) = former_pool(machine).and_then(|pool| heirs.get_key_value(pool)) else { continue };
+        let by = name_of(heir);
+        let Some(template) = engine.problem.templates.position(|template| template.name == by) else {
+            continue;
+        };
+        if !machine.is_initialized() || !engine.take_over(template, &machine.capacity()) {
+            continue;
         }
-        for candidate in self.open(candidates) {
-            let machine = &engine.problem.machines[candidate.host];
-            let Some((pool, heir)) = former_pool(machine).and_then(|pool| heirs.get_key_value(pool)) else { continue };
-            let by = name_of(heir);
-            let Some(template) = engine.problem.templates.position(|template| template.name == by) else {
-                continue;
-            };
-            if !machine.is_initialized() || !engine.take_over(template, &machine.capacity()) {
-                continue;
-            }
-            let text =
-                format!("NodePool {pool} was removed from the definitions, and NodePool {by} has the same template");
-            self.done.insert(candidate.host);
-            let reason = Reason { code: ReasonCode::NodePoolRenamed, text };
-            self.disruption.adoptions.push(Adoption { host: candidate.host, by: by.to_owned(), reason });
-        }
+        let text = format!("NodePool {pool} was removed from the definitions, and NodePool {by} has the same template");
+        pass.done.insert(candidate.host);
+        let reason = Reason { code: ReasonCode::NodePoolRenamed, text };
+        pass.disruption.adoptions.push(Adoption { host: candidate.host, by: by.to_owned(), reason });
     }
 }
 

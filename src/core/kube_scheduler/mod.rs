@@ -8,6 +8,7 @@ mod context;
 mod devices;
 mod host_ports;
 mod node_affinity;
+mod nominations;
 mod pod_affinity;
 mod resources;
 mod selectors;
@@ -25,6 +26,7 @@ use k8s_openapi::api::core::v1::Node;
 use crate::core::snapshot::Pod;
 
 pub use context::FilterContext;
+pub use nominations::void_nominations;
 pub use pod_affinity::repels;
 pub(crate) use selectors::matches as label_selector_matches;
 

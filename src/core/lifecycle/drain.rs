@@ -41,9 +41,7 @@ pub fn next(pods: &[&Pod], deadline: Option<Timestamp>, now: Timestamp) -> Drain
     for pod in waited {
         let (namespace, name) = (pod.metadata.namespace.clone(), pod.metadata.name.clone());
         if let Some(deadline) = deadline {
-            let grace = pod.spec.termination_grace_period_seconds.and_then(|grace| u64::try_from(grace).ok());
-            let grace = i64::try_from(grace.unwrap_or(DEFAULT_GRACE_SECONDS)).unwrap_or(i64::MAX);
-            let delete_at = deadline.saturating_sub(jiff::SignedDuration::from_secs(grace)).unwrap_or(Timestamp::MIN);
+            let delete_at = deleted_at(pod, deadline);
             if now >= delete_at {
                 let left = u64::try_from(deadline.duration_since(now).as_secs()).unwrap_or(0).max(1);
                 if !pod.is_terminating() {
@@ -58,6 +56,13 @@ pub fn next(pods: &[&Pod], deadline: Option<Timestamp>, now: Timestamp) -> Drain
         }
     }
     drain
+}
+
+/// When a pod is deleted that is still there then: it has its own time to end before the deadline.
+pub(super) fn deleted_at(pod: &Pod, deadline: Timestamp) -> Timestamp {
+    let grace = pod.spec.termination_grace_period_seconds.and_then(|grace| u64::try_from(grace).ok());
+    let grace = i64::try_from(grace.unwrap_or(DEFAULT_GRACE_SECONDS)).unwrap_or(i64::MAX);
+    deadline.saturating_sub(jiff::SignedDuration::from_secs(grace)).unwrap_or(Timestamp::MIN)
 }
 
 /// Pods that ask for up to so many times as much as others leave in one go with them.

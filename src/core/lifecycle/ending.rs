@@ -22,7 +22,7 @@ pub fn without_future(inputs: &Inputs<'_>, machines: &[Machine<'_>]) -> BTreeSet
     let is_repaired = health::is_repaired(inputs, machines);
     let goes = |machine: &Machine<'_>| {
         let stays = machine.is_managed() && !machine.is_being_removed();
-        stays && (is_repaired(machine) || expires(machine) || is_interrupted(machine))
+        stays && (is_repaired(machine) || expires(machine) || is_interrupted(machine, inputs))
     };
     machines.iter().enumerate().filter(|(_, machine)| goes(machine)).map(|(host, _)| host).collect()
 }

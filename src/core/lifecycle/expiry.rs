@@ -1,5 +1,7 @@
 //! When a node is too old, or of another make than its pool.
 
+use jiff::Timestamp;
+
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::NodePool;
@@ -12,16 +14,21 @@ use crate::core::snapshot::nodes::Machine;
 /// Whether it is older than its `expireAfter`.
 pub fn expired(inputs: &Inputs<'_>, machine: &Machine<'_>) -> Option<Reason> {
     let claim = machine.claim?;
-    let after = claim.spec.expire_after.as_ref()?.seconds().and_then(|seconds| i64::try_from(seconds).ok())?;
+    expired_for_seconds(claim, inputs.now)?;
     let age = seconds_between(claim.metadata.creation_timestamp.as_ref()?.0, inputs.now);
-    let text = || {
-        format!(
-            "Expired: {} old, expireAfter {}",
-            duration_text(age),
-            claim.spec.expire_after.as_ref().map(ToString::to_string).unwrap_or_default()
-        )
-    };
-    (age >= after).then(|| Reason { code: ReasonCode::Expired, text: text() })
+    let text = format!(
+        "Expired: {} old, expireAfter {}",
+        duration_text(age),
+        claim.spec.expire_after.as_ref().map(ToString::to_string).unwrap_or_default()
+    );
+    Some(Reason { code: ReasonCode::Expired, text })
+}
+
+/// For how long it has been older than its `expireAfter`; `None` where it is not.
+pub fn expired_for_seconds(claim: &NodeClaim, now: Timestamp) -> Option<i64> {
+    let after = i64::try_from(claim.spec.expire_after.as_ref()?.seconds()?).ok()?;
+    let age = seconds_between(claim.metadata.creation_timestamp.as_ref()?.0, now);
+    (age >= after).then_some(age - after)
 }
 
 /// Whether a claim was made from another template than the pool has now.

@@ -5,8 +5,12 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde::Deserialize;
 
+use crate::api::ec2_node_class::{CapacityReservation, EC2NodeClass};
+use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
+use crate::core::inputs::Inputs;
 use crate::core::plan::{Reason, ReasonCode};
+use crate::core::snapshot::Objects;
 use crate::core::snapshot::nodes::Machine;
 
 use super::conditions;
@@ -18,9 +22,22 @@ pub const INTERRUPTED: &str = "Interrupted";
 /// Source: EC2 user guide, "Spot Instance interruption notices".
 const SPOT_NOTICE: SignedDuration = SignedDuration::from_secs(120);
 
+/// Instances of a capacity block are drained so long before its end; EC2 ends them ten minutes later.
+/// Source: reference, section 6.7.
+const BLOCK_NOTICE: SignedDuration = SignedDuration::from_mins(40);
+
 /// Whether EC2 takes the instance of a machine away.
-pub fn is_interrupted(machine: &Machine<'_>) -> bool {
-    machine.claim.is_some_and(|claim| claim.is_true(INTERRUPTED))
+pub fn is_interrupted(machine: &Machine<'_>, inputs: &Inputs<'_>) -> bool {
+    machine.claim.is_some_and(|claim| announced(claim, inputs).is_some())
+}
+
+/// What EC2 announced of the claim's instance: its reason, and the same in words. That a capacity block ends nobody has to note first.
+pub fn announced(claim: &NodeClaim, inputs: &Inputs<'_>) -> Option<(String, String)> {
+    let noted = of_claim(claim).map(|condition| (condition.reason.clone(), condition.message.clone()));
+    noted.or_else(|| {
+        let ending = Interruption::by_end_of_block(claim, &inputs.snapshot.node_classes, inputs.now)?;
+        Some((ending.kind.reason().to_owned(), ending.message()))
+    })
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +48,8 @@ pub enum InterruptionKind {
     Terminating,
     ScheduledChange,
     CapacityReservation,
+    /// Of no event: the class says when it ends.
+    CapacityBlock,
 }
 
 impl InterruptionKind {
@@ -43,6 +62,7 @@ impl InterruptionKind {
             Self::Terminating => "InstanceTerminating",
             Self::ScheduledChange => "InstanceUnhealthy",
             Self::CapacityReservation => "CapacityReservationInstanceInterrupted",
+            Self::CapacityBlock => "CapacityBlockExpiring",
         }
     }
 }
@@ -95,6 +115,19 @@ impl Interruption {
         Some(Self { kind, instance_ids, time })
     }
 
+    /// The capacity block that the claim's instance runs in, where it is about to end.
+    pub fn by_end_of_block(claim: &NodeClaim, classes: &Objects<EC2NodeClass>, now: Timestamp) -> Option<Self> {
+        let label = |key: &str| claim.metadata.labels.as_ref()?.get(key).map(String::as_str);
+        let id = label(keys::CAPACITY_RESERVATION_ID)?;
+        let listed = classes.iter().filter_map(|class| class.status.as_ref()).flat_map(|it| &it.capacity_reservations);
+        let block = listed.filter(|it| it.id == id).find(|it| is_block(it, label(keys::CAPACITY_RESERVATION_TYPE)))?;
+        let time = block.end_time.as_ref().map(|end| end.0);
+        let is_ending =
+            block.state.as_deref() == Some("expiring") || drained_from(block).is_some_and(|from| from <= now);
+        let ending = Self { kind: InterruptionKind::CapacityBlock, instance_ids: Vec::new(), time };
+        is_ending.then_some(ending)
+    }
+
     /// Whether it is about the instance of this provider ID, `aws:///ZONE/INSTANCE`.
     pub fn concerns(&self, provider_id: &str) -> bool {
         let instance = provider_id.rsplit('/').next();
@@ -120,6 +153,10 @@ impl Interruption {
             InterruptionKind::CapacityReservation => {
                 "EC2 takes back the capacity reservation that the instance runs in".to_owned()
             }
+            InterruptionKind::CapacityBlock => self.time.map_or_else(
+                || "the capacity block that the instance runs in is about to end".to_owned(),
+                |end| format!("the capacity block that the instance runs in ends at {end}"),
+            ),
         }
     }
 
@@ -134,15 +171,29 @@ impl Interruption {
     }
 }
 
-pub fn of_claim(claim: &NodeClaim) -> Option<&Condition> {
+/// When the instances of capacity blocks are to be drained.
+pub fn ends_of_blocks(classes: &Objects<EC2NodeClass>) -> impl Iterator<Item = Timestamp> {
+    let listed = classes.iter().filter_map(|class| class.status.as_ref()).flat_map(|it| &it.capacity_reservations);
+    listed.filter(|it| is_block(it, None)).filter_map(drained_from)
+}
+
+fn drained_from(block: &CapacityReservation) -> Option<Timestamp> {
+    let end = block.end_time.as_ref()?.0;
+    Some(end.saturating_sub(BLOCK_NOTICE).unwrap_or(Timestamp::MIN))
+}
+
+/// Whether a reservation is a capacity block, by what the class or, where it does not say, the node says of it.
+fn is_block(reservation: &CapacityReservation, type_of_node: Option<&str>) -> bool {
+    reservation.reservation_type.as_deref().or(type_of_node) == Some("capacity-block")
+}
+
+fn of_claim(claim: &NodeClaim) -> Option<&Condition> {
     claim.condition(INTERRUPTED).filter(|condition| condition.status == "True")
 }
 
-/// Why the node of a claim goes whose instance EC2 takes away.
-pub fn cause(claim: &NodeClaim) -> Option<Reason> {
-    let condition = of_claim(claim)?;
-    let text = format!("{}: {}", condition.reason, condition.message);
-    Some(Reason { code: ReasonCode::Interrupted, text })
+/// Why a node goes whose instance EC2 takes away.
+pub fn cause(reason: &str, message: &str) -> Reason {
+    Reason { code: ReasonCode::Interrupted, text: format!("{reason}: {message}") }
 }
 
 /// Since when it is known that EC2 has too little of what the claim's instance is.
@@ -155,7 +206,10 @@ pub fn short_of_capacity_since(claim: &NodeClaim) -> Option<Timestamp> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+    use crate::core::testing::object;
 
     fn event(source: &str, detail_type: &str, detail: &str) -> Option<Interruption> {
         Interruption::parse(&format!(
@@ -194,6 +248,38 @@ mod tests {
         assert_eq!(health("EC2", "scheduledChange").unwrap().instance_ids, ["i-1", "i-2"]);
         assert_eq!(health("RDS", "scheduledChange"), None);
         assert_eq!(health("EC2", "issue"), None);
+    }
+
+    #[test]
+    fn a_capacity_block_is_drained_before_it_ends() {
+        let claim: NodeClaim = object(json!({
+            "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
+            "metadata": { "name": "a", "labels": { keys::CAPACITY_RESERVATION_ID: "cr-1" } },
+            "spec": {
+                "nodeClassRef": { "group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default" },
+                "requirements": [],
+            },
+        }));
+        let ends = |id: &str, reservation_type: &str, state: &str, end: Option<&str>| {
+            let class: EC2NodeClass = object(json!({
+                "apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass", "metadata": { "name": "default" },
+                "spec": { "amiSelectorTerms": [], "subnetSelectorTerms": [], "securityGroupSelectorTerms": [] },
+                "status": { "capacityReservations": [{
+                    "id": id, "instanceType": "p5.48xlarge", "availabilityZone": "us-east-1a",
+                    "reservationType": reservation_type, "state": state, "endTime": end,
+                }] },
+            }));
+            let now = "2026-11-20T09:00:00Z".parse().unwrap();
+            Interruption::by_end_of_block(&claim, &vec![class].into(), now).map(|it| it.message())
+        };
+        let soon = Some("2026-11-20T09:40:00Z");
+        let text = "the capacity block that the instance runs in ends at 2026-11-20T09:40:00Z";
+        assert_eq!(ends("cr-1", "capacity-block", "active", soon).as_deref(), Some(text));
+        assert!(ends("cr-1", "capacity-block", "expiring", None).is_some());
+        assert_eq!(ends("cr-1", "capacity-block", "active", Some("2026-11-20T09:40:01Z")), None);
+        assert_eq!(ends("cr-1", "capacity-block", "active", None), None);
+        assert_eq!(ends("cr-2", "capacity-block", "expiring", soon), None);
+        assert_eq!(ends("cr-1", "default", "active", soon), None, "its nodes go on as bought on demand");
     }
 
     #[test]

@@ -39,6 +39,13 @@ pub fn deadline(claim: &NodeClaim) -> Option<Timestamp> {
     claim.annotation(TERMINATION_TIMESTAMP)?.parse().ok()
 }
 
+/// The same where it is not written yet, of a claim that is deleted now if it was not before.
+pub(super) fn deadline_if_deleted(claim: &NodeClaim, now: Timestamp) -> Option<Timestamp> {
+    let deleted = claim.metadata.deletion_timestamp.as_ref().map_or(now, |time| time.0);
+    let grace = || claim.spec.termination_grace_period.as_ref()?.seconds();
+    deadline(claim).or_else(|| Some(seconds_after(deleted, grace()?)))
+}
+
 /// The claim with the deadline that its termination grace period gives it, when that is not written yet.
 fn with_deadline(claim: &NodeClaim) -> Option<NodeClaim> {
     let grace = claim.spec.termination_grace_period.as_ref()?.seconds()?;

@@ -2,7 +2,7 @@
 
 use crate::api::ec2_node_class::{AmiSelectorTerm, EC2NodeClass};
 use crate::api::image_lock::{ImageLock, LockedClass, LockedImage};
-use crate::core::catalog::node_class::IMAGE_UNKNOWN;
+use crate::core::catalog::node_class::says_images_unknown;
 use crate::core::inputs::Inputs;
 
 /// Why nobody knows which images a class selects.
@@ -69,8 +69,7 @@ fn images(inputs: &Inputs<'_>, class: &EC2NodeClass, name: &str) -> Result<Vec<L
     }
     let status = applied.status_now().ok_or_else(|| ImagesNotKnown::NoneFound(owned()))?;
     let mut conditions = status.conditions.iter();
-    let unknown =
-        conditions.find(|it| it.type_ == "AMIsReady" && (it.status != "True" || it.message.contains(IMAGE_UNKNOWN)));
+    let unknown = conditions.find(|it| it.type_ == "AMIsReady" && (it.status != "True" || says_images_unknown(it)));
     if let Some(condition) = unknown {
         let why = format!("AMIsReady is {} ({}): {}", condition.status, condition.reason, condition.message);
         return Err(ImagesNotKnown::Unknown { class: owned(), why });

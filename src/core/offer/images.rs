@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api::ec2_node_class::{Ami, EC2NodeClass};
 use crate::core::catalog::InstanceType;
-use crate::core::catalog::node_class::{IMAGE_UNKNOWN, accepts};
+use crate::core::catalog::node_class::{accepts, says_images_unknown};
 use crate::core::inputs::Inputs;
 use crate::core::model::Requirements;
 
@@ -36,8 +36,7 @@ impl<'i> Images<'i> {
         let Some(status) = applied.and_then(EC2NodeClass::status_now).filter(|status| !status.amis.is_empty()) else {
             return Self::Unknown;
         };
-        let mut conditions = status.conditions.iter();
-        let is_unknown = conditions.any(|it| it.type_ == "AMIsReady" && it.message.contains(IMAGE_UNKNOWN));
+        let is_unknown = status.conditions.iter().any(says_images_unknown);
         Self::Found { images: &status.amis, all: !is_unknown }
     }
 

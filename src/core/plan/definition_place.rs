@@ -41,14 +41,23 @@ pub const IMAGE_LOCK: &str = "ImageLock";
 pub struct DefinitionPlaces {
     /// By kind and name; of each by JSON pointer, where the document itself has the empty one.
     of: BTreeMap<(String, String), BTreeMap<String, DefinitionPlace>>,
-    /// By name of an EC2NodeClass: SHA-256 of what is written of it.
-    class_hashes: BTreeMap<String, String>,
+    /// By name of an EC2NodeClass.
+    classes: BTreeMap<String, ClassAsWritten>,
+}
+
+/// What definitions say of an EC2NodeClass, without values that are shown nowhere.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClassAsWritten {
+    /// SHA-256 in hexadecimal.
+    pub hash: String,
+    /// The variables of such values.
+    pub hidden_variables: Vec<String>,
 }
 
 impl DefinitionPlaces {
     /// Where nothing comes from a file.
     pub fn none() -> &'static Self {
-        static NONE: DefinitionPlaces = DefinitionPlaces { of: BTreeMap::new(), class_hashes: BTreeMap::new() };
+        static NONE: DefinitionPlaces = DefinitionPlaces { of: BTreeMap::new(), classes: BTreeMap::new() };
         &NONE
     }
 
@@ -56,13 +65,13 @@ impl DefinitionPlaces {
         self.of.insert((kind.to_owned(), name.to_owned()), fields);
     }
 
-    pub fn add_class_hash(&mut self, class: &str, hash: String) {
-        self.class_hashes.insert(class.to_owned(), hash);
+    pub fn add_class(&mut self, name: &str, class: ClassAsWritten) {
+        self.classes.insert(name.to_owned(), class);
     }
 
-    /// SHA-256 of what the definitions say of a class; nothing of one that is in the cluster alone, which no change of definitions changes.
-    pub fn class_hash(&self, class: &str) -> Option<&str> {
-        self.class_hashes.get(class).map(String::as_str)
+    /// Nothing of one that is in the cluster alone, which no change of definitions changes.
+    pub fn class(&self, name: &str) -> Option<&ClassAsWritten> {
+        self.classes.get(name)
     }
 
     /// The place of a field; of one that nobody wrote, or that is not kept, that of its document.

@@ -30,7 +30,7 @@ pub use against::compare;
 pub use change::Change;
 pub use cloud_fact::{CloudFact, CloudFactCode};
 pub use counts::NodeCounts;
-pub use definition_place::{DefinitionPlace, DefinitionPlaces, IMAGE_LOCK, field_of, with_place};
+pub use definition_place::{ClassAsWritten, DefinitionPlace, DefinitionPlaces, IMAGE_LOCK, field_of, with_place};
 pub use ended::{EndCause, EndedInstances};
 pub use note::{Note, NoteCode, NoteSubject};
 pub use reason::{Reason, ReasonCode};
@@ -275,9 +275,13 @@ impl Balance {
 pub struct Launch {
     pub node_claim: serde_json::Value,
     /// SHA-256 over what is written of the EC2NodeClass, which the NodeClaim only names: role, user data, and all else that the node is
-    /// launched with. Absent where the class is in the cluster alone, and in plans of older versions.
+    /// launched with. Absent where the class is in the cluster alone, and in plans of older versions. Of a variable whose value is shown
+    /// nowhere it covers the name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_class_hash: Option<String>,
+    /// The variables of the EC2NodeClass whose values are shown nowhere, and are those of the process that launches.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub node_class_variables: Vec<String>,
     /// Instance type and zone, in the order of preference; the first is the one the plan shows.
     #[schemars(with = "Vec<Alternative>")]
     pub alternatives: Shared<Vec<Alternative>>,

@@ -1,7 +1,11 @@
 //! Why something is done, and why something is not.
 
 use schemars::JsonSchema;
+use serde::de::IntoDeserializer;
+use serde::de::value::{Error as ValueError, StrDeserializer};
 use serde::{Deserialize, Serialize};
+
+use crate::api::node_pool::DisruptionReason;
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Reason {
@@ -129,4 +133,67 @@ pub enum ReasonCode {
     SnapshotIncomplete,
     /// Held back: an object that speaks for the node can not be read.
     ObjectUnreadable,
+}
+
+impl ReasonCode {
+    /// For which reason a node that goes for this one asks the budgets; `None`: it asks none, since nobody chose that it goes.
+    pub fn budget(self) -> Option<DisruptionReason> {
+        match self {
+            Self::Empty => Some(DisruptionReason::Empty),
+            Self::Underutilized => Some(DisruptionReason::Underutilized),
+            Self::Drifted | Self::NodePoolRemoved => Some(DisruptionReason::Drifted),
+            _ => None,
+        }
+    }
+
+    /// Whether a node that goes for this reason goes to save money, and for nothing else.
+    pub fn saves_money(self) -> bool {
+        matches!(self, Self::Empty | Self::Underutilized)
+    }
+
+    /// Whether what is said of a step with this code begins with the word.
+    pub fn begins_its_text(self) -> bool {
+        matches!(self, Self::Empty | Self::Underutilized | Self::Expired | Self::Unhealthy)
+    }
+
+    /// The word of the code, as it stands in conditions and annotations.
+    pub fn word(self) -> String {
+        format!("{self:?}")
+    }
+
+    /// The code of a word; `None`: there is none.
+    pub fn of_word(word: &str) -> Option<Self> {
+        let word: StrDeserializer<'_, ValueError> = word.into_deserializer();
+        Self::deserialize(word).ok()
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test reads files")]
+mod tests {
+    use super::*;
+    use crate::core::plan::{Plan, StepKind};
+
+    #[test]
+    fn a_code_is_found_by_its_word() {
+        assert_eq!(ReasonCode::of_word(&ReasonCode::Drifted.word()), Some(ReasonCode::Drifted));
+        assert_eq!(ReasonCode::of_word("drifted"), None);
+    }
+
+    /// Nobody looks at the sentence to find out, so each plan of the cases is asked whether it is so.
+    #[test]
+    fn texts_begin_with_the_words_of_the_codes_that_say_so() {
+        let cases = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/plan")).unwrap();
+        let plans = cases.filter_map(|case| std::fs::read_to_string(case.unwrap().path().join("expected.json")).ok());
+        let mut seen = 0;
+        for plan in plans {
+            let Ok(plan) = serde_json::from_str::<Plan>(&plan) else { continue };
+            for step in plan.steps.iter().filter(|step| step.kind == StepKind::Remove) {
+                let Reason { code, text } = &step.reason;
+                assert_eq!(text.starts_with(&code.word()), code.begins_its_text(), "{text}");
+                seen += 1;
+            }
+        }
+        assert!(seen > 5, "{seen}");
+    }
 }

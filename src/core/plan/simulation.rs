@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::leaving::Leaving;
-use super::{HeldBack, Note, Pending, Revision, Summary};
+use super::{CostsPerHour, HeldBack, Note, Pending, Revision, Summary};
 use crate::core::model::HourlyPrice;
 
 /// The version of the form that this program writes.
@@ -49,6 +49,9 @@ pub struct SimulationSummary {
     /// No fleet for the same pods can cost less; absent when it was not computed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lower_bound_price_per_hour_end: Option<HourlyPrice>,
+    /// What the nodes cost at the end with all that they cost beside their instances; absent where only instances count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub costs_per_hour_end: Option<CostsPerHour>,
     pub nodes_start: usize,
     pub nodes_end: usize,
     pub nodes_at_most: usize,

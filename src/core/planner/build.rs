@@ -77,7 +77,9 @@ impl<'b, 'a> Builder<'b, 'a> {
         let pool = &self.inputs.node_pools[template.pool];
         let name = self.names.node_claim(&template.name, &pods);
         let claim = node_claim(&name, pool, purchase, template.reservation.as_deref());
-        let node_class_hash = self.inputs.places.class_hash(&claim.spec.node_class_ref.name).map(str::to_owned);
+        let class = self.inputs.places.class(&claim.spec.node_class_ref.name);
+        let node_class_hash = class.map(|class| class.hash.clone());
+        let node_class_variables = class.map(|class| class.hidden_variables.clone()).unwrap_or_default();
         // A claim is plain data; it always has a JSON form.
         let node_claim = serde_json::to_value(&claim).unwrap_or_default();
         self.steps.push(Step {
@@ -98,7 +100,12 @@ impl<'b, 'a> Builder<'b, 'a> {
                 hash: node_pool_hash(pool),
             }],
             mode: RemovalMode::Graceful,
-            launch: Some(Launch { node_claim, node_class_hash, alternatives: purchase.alternatives.clone() }),
+            launch: Some(Launch {
+                node_claim,
+                node_class_hash,
+                node_class_variables,
+                alternatives: purchase.alternatives.clone(),
+            }),
             allocatable: purchase.allocatable.clone(),
             requested: purchase.requested.clone(),
             also_in_base: None,

@@ -91,14 +91,7 @@ pub fn assemble(
         placements.extend(removal.placements.iter().copied());
     }
     disruption.holds.iter().for_each(|(host, reason)| hold(&mut builder, *host, reason));
-    let mut placements: Vec<Placement> = placements
-        .into_iter()
-        .map(|(pod, host)| Placement {
-            pod: inputs.snapshot.pods[pod].key(),
-            node: problem.machines[host].name.to_owned(),
-        })
-        .collect();
-    placements.sort();
+    let placements = published(inputs, problem, &placements);
     let mut summary = report::summary(inputs, problem, provisioning, &disruption, &builder.steps);
     summary.penalties_per_hour = penalties::per_hour(inputs, problem, &builder.steps, &placements);
     summary.fewer_nodes = provisioning.fewer_nodes;
@@ -153,6 +146,17 @@ pub fn assemble(
     };
     plan.id = plan.content_hash();
     plan
+}
+
+/// Placements as a plan has them, by names.
+fn published(inputs: &Inputs<'_>, problem: &Problem<'_>, placements: &BTreeMap<usize, HostIndex>) -> Vec<Placement> {
+    let by_name = |(pod, host): (&usize, &HostIndex)| Placement {
+        pod: inputs.snapshot.pods[*pod].key(),
+        node: problem.machines[*host].name.to_owned(),
+    };
+    let mut placements: Vec<Placement> = placements.iter().map(by_name).collect();
+    placements.sort();
+    placements
 }
 
 /// What nodes cost after the steps, and what they cost at least.

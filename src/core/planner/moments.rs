@@ -14,6 +14,7 @@ use crate::core::disrupt::budgets::allowed_at;
 use crate::core::disrupt::windows::Period;
 use crate::core::lifecycle::consolidatable::quiet_since;
 use crate::core::lifecycle::do_not_disrupt::{Protection, protection};
+use crate::core::lifecycle::interruption::ends_of_blocks;
 use crate::core::lifecycle::termination::TERMINATION_TIMESTAMP;
 use crate::core::lifecycle::{conditions, drain};
 use crate::core::snapshot::nodes::{Machine, machines};
@@ -53,7 +54,8 @@ pub fn next_moment(
     let latest = drains.into_iter().fold(later(now, AHEAD_MAX), Timestamp::min);
     let of_claims = snapshot.node_claims.iter().flat_map(|claim| of_claim(claim, pools));
     let of_pods = snapshot.pods.iter().filter_map(|pod| protection_ends(pod, now));
-    let soonest = of_claims.chain(of_pods).filter(|moment| *moment > now).fold(latest, Timestamp::min);
+    let of_blocks = ends_of_blocks(&snapshot.node_classes);
+    let soonest = of_claims.chain(of_pods).chain(of_blocks).filter(|moment| *moment > now).fold(latest, Timestamp::min);
     Some(edge(pools, budgets, snapshot, now, soonest))
 }
 

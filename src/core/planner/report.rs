@@ -3,8 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+use jiff::Timestamp;
+
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
+use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::{DisruptionReason, NodePool};
 use crate::api::settings::Packing;
 use crate::core::disrupt::budgets::{Allowance, Ledger};
@@ -20,7 +23,7 @@ use crate::core::plan::{
     NodeCounts, Note, NoteCode, Pending, PendingReason, Reason, ReasonCode, Step, StepKind, Summary, Unlimited, change,
 };
 use crate::core::provision::advice::Adviser;
-use crate::core::provision::bound::{Open, lower_bound};
+use crate::core::provision::bound::{OpenNode, lower_bound};
 use crate::core::provision::cheapest::market::Counted;
 use crate::core::provision::explain::{amount, explain, why_not_existing};
 use crate::core::provision::passing::passes;
@@ -187,7 +190,7 @@ pub fn bounds(
     disruption: &Disruption,
 ) -> Option<Bounds> {
     let removed: BTreeSet<HostIndex> = going(disruption).map(|going| going.host).collect();
-    let open: Vec<Open> = disruption.open.iter().filter(|open| !removed.contains(&open.host)).cloned().collect();
+    let open: Vec<OpenNode> = disruption.open.iter().filter(|open| !removed.contains(&open.host)).cloned().collect();
     let open_or_removed: BTreeSet<HostIndex> =
         removed.iter().copied().chain(open.iter().map(|open| open.host)).collect();
     let stays =
@@ -232,7 +235,7 @@ pub fn bounds(
 }
 
 /// What a node that is bought or kept for its price costs beside its instance at least.
-fn beside_at_least(problem: &Problem<'_>, open: &[Open]) -> Option<HourlyPrice> {
+fn beside_at_least(problem: &Problem<'_>, open: &[OpenNode]) -> Option<HourlyPrice> {
     let of_new = problem.templates.iter().map(|template| template.cost_beside);
     of_new.chain(open.iter().map(|open| problem.nodes[open.host].cost_beside)).min()
 }
@@ -241,12 +244,9 @@ fn beside_at_least(problem: &Problem<'_>, open: &[Open]) -> Option<HourlyPrice> 
 pub fn unlimited(steps: &[Step], budgets: &Ledger) -> Vec<Unlimited> {
     let going = steps.iter().filter(|step| step.kind == StepKind::Remove && !step.mode.waits_for_nothing());
     let unlimited = going.filter_map(|step| {
-        let reason = match step.reason.code {
-            ReasonCode::Empty => DisruptionReason::Empty,
-            ReasonCode::Underutilized => DisruptionReason::Underutilized,
-            ReasonCode::Drifted => DisruptionReason::Drifted,
-            _ => return None,
-        };
+        // A pool that left the definitions has no budgets to think of any more.
+        let reason: DisruptionReason =
+            step.reason.code.budget().filter(|_| step.reason.code != ReasonCode::NodePoolRemoved)?;
         let is_unlimited = budgets.allowance(&step.node_pool, reason) == Allowance::default();
         is_unlimited.then(|| Unlimited { node_pool: step.node_pool.clone(), reason: format!("{reason:?}") })
     });
@@ -557,18 +557,33 @@ fn unknown_room(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Option<String> {
 /// Clocks of two machines may differ by so much.
 const CLOCKS_APART_SECONDS: i64 = 60;
 
-/// Nodes whose pods came or went later than now.
+/// Nodes that were made, or whose pods came or went, later than now.
 fn events_to_come(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Option<String> {
-    let ahead = |machine: &Machine<'_>| {
-        let last = machine.claim?.last_pod_event()?;
-        Some(seconds_between(inputs.now, last)).filter(|ahead| *ahead > CLOCKS_APART_SECONDS)
+    let seconds_ahead = |moment: Option<Timestamp>| {
+        Some(seconds_between(inputs.now, moment?)).filter(|ahead| *ahead > CLOCKS_APART_SECONDS)
     };
-    let ahead = problem.machines.iter().filter_map(|machine| Some((machine.name, ahead(machine)?)));
-    let ahead: Vec<(&str, i64)> = ahead.collect();
+    let of_pods = |machine: &Machine<'_>| machine.claim.and_then(NodeClaim::last_pod_event);
+    let made = |machine: &Machine<'_>| {
+        let of_claim = machine.claim.and_then(|claim| claim.metadata.creation_timestamp.as_ref());
+        let of_node = machine.node.and_then(|node| node.metadata.creation_timestamp.as_ref());
+        of_claim.into_iter().chain(of_node).map(|time| time.0).max()
+    };
+    let ahead_by = |moment: &dyn Fn(&Machine<'_>) -> Option<Timestamp>| -> Vec<(&str, i64)> {
+        let machines = problem.machines.iter();
+        machines.filter_map(|machine| Some((machine.name, seconds_ahead(moment(machine))?))).collect()
+    };
+    let (noted, created) = (ahead_by(&of_pods), ahead_by(&made));
+    let (ahead, [one, several]) = match noted.as_slice() {
+        [] => (created, ["was made", "were made"]),
+        _ => (noted, ["noted a pod", "noted a pod"]),
+    };
     let (node, seconds) = ahead.iter().max_by_key(|(node, seconds)| (*seconds, std::cmp::Reverse(*node)))?;
-    let nodes = if ahead.len() == 1 { format!("node {node}") } else { format!("{} nodes, {node} first,", ahead.len()) };
+    let nodes = match ahead.len() {
+        1 => format!("node {node} {one}"),
+        count => format!("{count} nodes, {node} first, {several}"),
+    };
     Some(format!(
-        "{nodes} noted a pod {} later than the moment planned for, {}: the clock is behind, or was ahead; it counts as now",
+        "{nodes} {} later than the moment planned for, {}: the clock is behind, or was ahead; it counts as now",
         duration_text(*seconds),
         inputs.now
     ))

@@ -8,12 +8,13 @@ use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::core::disrupt::pod_disruption_budgets::Never;
 use crate::core::disrupt::waves::{PodCounts, waves};
-use crate::core::lifecycle::do_not_disrupt::{Protection, is_protected, protection};
+use crate::core::lifecycle::do_not_disrupt::{Protection, is_protected, protection, stays_for_long};
 use crate::core::lifecycle::drain::is_evicted;
 use crate::core::lifecycle::termination::TERMINATION_TIMESTAMP;
 use crate::core::model::time::duration_text;
 use crate::core::model::words::pods_text;
 use crate::core::plan::{Note, NoteCode, Risk, RiskCode, Step, StepKind};
+use crate::core::provision::backlog::is_reschedulable;
 use crate::core::scheduler::Problem;
 use crate::core::scheduler::volumes::{Disk, is_reached_only_from};
 use crate::core::snapshot::Pod;
@@ -124,13 +125,19 @@ fn of_drains(steps: &[Step], problem: &Problem<'_>, now: Timestamp) -> Vec<Risk>
     };
     let going = problem.machines.iter().filter(goes);
     let going: BTreeMap<&str, &NodeClaim> = going.filter_map(|machine| Some((machine.name, machine.claim?))).collect();
+    let created = steps.iter().filter(|step| step.kind == StepKind::Create);
+    let bought_for: BTreeSet<&str> = created.flat_map(|step| &step.pods).map(String::as_str).collect();
     let risk = |pod: &Pod| {
         let node = pod.spec.node_name.as_deref()?;
-        let claim = going.get(node)?;
+        let claim = *going.get(node)?;
         if pod.is_terminal() || pod.is_terminating() || !is_evicted(pod) || !is_protected(pod, now) {
             return None;
         }
         let (annotation, subject) = (keys::DO_NOT_DISRUPT, pod.key());
+        // What an earlier plan did for the pods of its nodes is not known here.
+        let is_of_this_plan = drained.contains(node) && is_reschedulable(pod);
+        let waits = is_of_this_plan && stays_for_long(pod, Some(claim), now) && !bought_for.contains(subject.as_str());
+        let so = if waits { "; nothing is bought for it before" } else { "" };
         let until = match protection(pod) {
             Protection::Until(end) => Some(end),
             _ => None,
@@ -138,7 +145,7 @@ fn of_drains(steps: &[Step], problem: &Problem<'_>, now: Timestamp) -> Vec<Risk>
         let Some(deadline) = Deadline::of(claim, now) else {
             let until = until.map_or_else(|| "somebody takes it off".to_owned(), |end| end.to_string());
             let text = format!(
-                "node {node} goes and has no terminationGracePeriod: its drain waits for the annotation {annotation} until {until}"
+                "node {node} goes and has no terminationGracePeriod: its drain waits for the annotation {annotation} until {until}{so}"
             );
             return Some(Risk { code: RiskCode::DrainBlocked, subject, text });
         };
@@ -147,7 +154,7 @@ fn of_drains(steps: &[Step], problem: &Problem<'_>, now: Timestamp) -> Vec<Risk>
         let deleted = deadline.at.saturating_sub(SignedDuration::from_secs(grace)).unwrap_or(Timestamp::MIN);
         let ends = deadline.text;
         let text = format!(
-            "node {node} goes: its drain waits for the annotation {annotation} until {ends} ends, and then the pod is deleted"
+            "node {node} goes: its drain waits for the annotation {annotation} until {ends} ends, and then the pod is deleted{so}"
         );
         until.is_none_or(|end| end > deleted).then_some(Risk { code: RiskCode::DeletedAtDeadline, subject, text })
     };

@@ -12,7 +12,7 @@ use crate::core::plan::{NodeCounts, NoteCode, Plan, Step, StepKind};
 use crate::core::snapshot::Snapshot;
 
 pub use apart::{Apart, held_back, pending, risks};
-pub use digest::{digest, hash_of_texts};
+pub use digest::{DIGEST_DIGITS, digest, hash_of_texts};
 
 /// Notes that say what the prices are worth.
 const ASSUMPTIONS: [NoteCode; 6] = [

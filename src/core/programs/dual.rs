@@ -22,6 +22,7 @@ use super::parts::{Part, parts};
 /// Prices per pod that no bin beats, by position of the item, and the bound on the fleet's cost that they prove.
 #[derive(Clone, Debug)]
 pub struct Prices {
+    /// In the unit of the bins' prices, as the bound.
     pub per_pod: Vec<f64>,
     pub bound: f64,
     /// The other side of the program: what the bins would hold.

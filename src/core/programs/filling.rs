@@ -6,7 +6,7 @@
 //! and what pods are worth beyond the room that they take: it bounds the worth of the node whatever rounding does to the basis.
 
 use super::number;
-use super::whole_pods::{Choice, Found, search};
+use super::whole_pods::{BestFilling, Choice, search};
 
 /// A class: how many pods, and what one of them asks for.
 #[derive(Clone, Debug)]
@@ -41,7 +41,7 @@ const ZERO: f64 = 1e-9;
 
 /// Where a variable of the program stands: at one of its bounds, or in a row of the basis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standing {
+enum VariableState {
     Out,
     Full,
     Basic,
@@ -55,7 +55,7 @@ pub struct Filling {
     /// By resource that some item asks for, and then by what may go in: the part of the room that one pod takes.
     parts: Vec<Vec<f64>>,
     /// By what may go in, then by resource, whose free room is a variable, too.
-    standings: Vec<Standing>,
+    standings: Vec<VariableState>,
     /// By row: position of the variable.
     basis: Vec<usize>,
     /// By row: how much of it is taken.
@@ -148,7 +148,7 @@ impl Filling {
 
     /// Positions of what may go in, and how much of each.
     fn in_parts(&self) -> Vec<(usize, f64)> {
-        let full = (0..self.items.len()).filter(|position| self.standings[*position] == Standing::Full);
+        let full = (0..self.items.len()).filter(|position| self.standings[*position] == VariableState::Full);
         let full = full.map(|position| (position, self.items[position].1));
         let basic = self.basis.iter().copied().zip(self.amounts.iter().copied());
         full.chain(basic.filter(|(variable, amount)| *variable < self.items.len() && *amount > ZERO)).collect()
@@ -226,11 +226,11 @@ impl Filling {
         (self.items_of(&found), found.steps)
     }
 
-    fn items_of(&self, found: &Found) -> Vec<(usize, f64)> {
+    fn items_of(&self, found: &BestFilling) -> Vec<(usize, f64)> {
         found.taken.iter().map(|(position, count)| (self.items[*position].0, *count)).collect()
     }
 
-    fn searched(&self, prices: &[f64], least: f64, steps: usize) -> Found {
+    fn searched(&self, prices: &[f64], least: f64, steps: usize) -> BestFilling {
         let all = self.items.iter().zip(&self.advantages).enumerate();
         let choices = all.map(|(position, ((item, most), advantage))| Choice {
             position,
@@ -248,8 +248,8 @@ impl Filling {
         self.content = Content::Unknown;
         self.pivots = 0;
         self.advantages = vec![0.0; items];
-        self.standings = vec![Standing::Out; items];
-        self.standings.resize(items + rows, Standing::Basic);
+        self.standings = vec![VariableState::Out; items];
+        self.standings.resize(items + rows, VariableState::Basic);
         self.basis = (items..items + rows).collect();
         self.amounts = vec![1.0; rows];
         self.inverse = (0..rows).map(unit).collect();
@@ -268,7 +268,7 @@ impl Filling {
         for (_, position) in order {
             let most = self.items[position].1;
             if self.parts.iter().zip(&self.amounts).all(|(parts, free)| parts[position] * most <= *free) {
-                self.standings[position] = Standing::Full;
+                self.standings[position] = VariableState::Full;
                 self.amounts.iter_mut().zip(&self.parts).for_each(|(free, parts)| *free -= parts[position] * most);
             }
         }
@@ -302,9 +302,9 @@ impl Filling {
         let mut best = (0.0, None);
         for (position, (advantage, (_, most))) in self.advantages.iter().zip(&self.items).enumerate() {
             let (gain, is_more) = match self.standings[position] {
-                Standing::Out => (*advantage, true),
-                Standing::Full => (-advantage, false),
-                Standing::Basic => continue,
+                VariableState::Out => (*advantage, true),
+                VariableState::Full => (-advantage, false),
+                VariableState::Basic => continue,
             };
             if gain > zero && gain * most > best.0 {
                 best = (gain * most, Some((position, is_more)));
@@ -312,7 +312,7 @@ impl Filling {
         }
         for (resource, value) in self.values.iter().enumerate() {
             let variable = self.items.len() + resource;
-            if self.standings[variable] == Standing::Out && -value > zero.max(best.0) {
+            if self.standings[variable] == VariableState::Out && -value > zero.max(best.0) {
                 best = (-value, Some((variable, true)));
             }
         }
@@ -330,13 +330,13 @@ impl Filling {
         self.pivots += 1;
         let direction = self.direction(entering);
         let sign = if is_more { 1.0 } else { -1.0 };
-        let mut leaving: Option<(usize, Standing)> = None;
+        let mut leaving: Option<(usize, VariableState)> = None;
         let mut step = self.most(entering);
         for (row, part) in direction.iter().enumerate().filter(|(_, part)| part.abs() > ZERO) {
             let (room, standing) = if sign * part > 0.0 {
-                (self.amounts[row], Standing::Out)
+                (self.amounts[row], VariableState::Out)
             } else {
-                (self.most(self.basis[row]) - self.amounts[row], Standing::Full)
+                (self.most(self.basis[row]) - self.amounts[row], VariableState::Full)
             };
             let ratio = room.max(0.0) / part.abs();
             if ratio < step {
@@ -348,10 +348,10 @@ impl Filling {
         }
         self.amounts.iter_mut().zip(&direction).for_each(|(amount, part)| *amount -= sign * step * part);
         match leaving {
-            None => self.standings[entering] = if is_more { Standing::Full } else { Standing::Out },
+            None => self.standings[entering] = if is_more { VariableState::Full } else { VariableState::Out },
             Some((row, standing)) => {
                 self.standings[self.basis[row]] = standing;
-                self.standings[entering] = Standing::Basic;
+                self.standings[entering] = VariableState::Basic;
                 self.basis[row] = entering;
                 self.amounts[row] = if is_more { step } else { self.most(entering) - step };
                 self.replace(row, &direction);

@@ -11,12 +11,13 @@ pub struct Choice {
     pub price: f64,
     /// What one pod is worth beyond the room that it takes.
     pub advantage: f64,
+    /// How many of it there may be at most.
     pub most: f64,
 }
 
 /// What a search has come to.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct BestFilling {
     /// Of the best filling that was seen, and what it holds: positions, and how many pods. Where none was worth enough, it holds
     /// nothing and is worth what was asked for.
     pub worth: f64,
@@ -67,7 +68,7 @@ struct Search {
 
 /// Seeks fillings that are worth more than `least` in so many steps. `parts` is by resource and position; `room` is what all the
 /// room is worth. O(steps x choices x resources).
-pub fn search(mut choices: Vec<Choice>, parts: &[Vec<f64>], room: f64, least: f64, steps: usize) -> Found {
+pub fn search(mut choices: Vec<Choice>, parts: &[Vec<f64>], room: f64, least: f64, steps: usize) -> BestFilling {
     choices.iter_mut().for_each(|choice| choice.most = whole(choice.most + ROUNDING));
     let at_most = room + choices.iter().map(|choice| choice.most * choice.advantage.max(0.0)).sum::<f64>();
     choices.retain(|choice| choice.most >= 1.0 && at_most + choice.advantage.min(0.0) > least);
@@ -90,7 +91,7 @@ pub fn search(mut choices: Vec<Choice>, parts: &[Vec<f64>], room: f64, least: f6
     };
     search.go_on(0, 0.0, at_most);
     let position = |(choice, count): &(usize, f64)| (search.choices[*choice].position, *count);
-    Found {
+    BestFilling {
         worth: search.best,
         taken: search.best_taken.iter().map(position).collect(),
         at_most: search.best.max(search.left_alone),

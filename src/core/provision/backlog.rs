@@ -4,7 +4,10 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
+
 use crate::api::keys;
+use crate::core::lifecycle::do_not_disrupt::stays_for_long;
 use crate::core::model::IndexVec;
 use crate::core::scheduler::vectors::{CPU_DIMENSION, MEMORY_DIMENSION};
 use crate::core::scheduler::{ClassIndex, Problem};
@@ -32,7 +35,7 @@ pub struct Backlog {
 
 impl Backlog {
     /// O(pods log pods).
-    pub fn new(problem: &Problem<'_>) -> Self {
+    pub fn new(problem: &Problem<'_>, now: Timestamp) -> Self {
         let mut backlog = Self::default();
         let nominated: BTreeMap<usize, &Machine<'_>> = problem
             .nodes
@@ -64,12 +67,18 @@ impl Backlog {
                 waiting.push(position);
             }
         }
+        let has_place = pods_with_place(problem);
         for node in problem.nodes.iter().filter(|node| node.being_removed) {
+            let claim = problem.machines[node.machine].claim;
             for (pod, _) in node.pods.iter().filter(|(pod, _)| is_reschedulable(&problem.snapshot.pods[*pod])) {
                 if let Some(disk) = problem.disks.get(pod).filter(|disk| disk.holds_pod) {
                     let node = problem.machines[node.machine].name.to_owned();
                     let obstacle = PodObstacle::DiskOfRemovedNode { volume: disk.volume.clone(), node };
                     backlog.not_schedulable.push((*pod, obstacle));
+                    continue;
+                }
+                let running = &problem.snapshot.pods[*pod];
+                if stays_for_long(running, claim, now) && !has_place.contains(running.key().as_str()) {
                     continue;
                 }
                 waiting.push(*pod);
@@ -175,6 +184,16 @@ impl Backlog {
         let runs = pods.chunk_by(|one, two| one.2 == two.2);
         runs.filter_map(|run| Some((run.first()?.2, run.len()))).collect()
     }
+}
+
+/// Pods that a node was created for, or that the plan which removes theirs has a place for.
+fn pods_with_place<'a>(problem: &Problem<'a>) -> BTreeSet<&'a str> {
+    let claims = problem.machines.iter().filter_map(|machine| Some((machine.is_being_removed(), machine.claim?)));
+    let pods = claims.flat_map(|(goes, claim)| {
+        let bought_for = claim.listed(keys::PODS).filter(move |_| !goes);
+        bought_for.chain(claim.listed(keys::DESTINATIONS).filter_map(|entry| Some(entry.split_once('=')?.0)))
+    });
+    pods.collect()
 }
 
 /// CPU, then memory.

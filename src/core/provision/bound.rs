@@ -32,7 +32,7 @@ const DEARER_MIN: f64 = 0.003;
 
 /// A node that may go, or stay for its price.
 #[derive(Clone, Debug)]
-pub struct Open {
+pub struct OpenNode {
     pub host: HostIndex,
     /// Of its instance.
     pub price: HourlyPrice,
@@ -48,7 +48,7 @@ pub fn lower_bound(
     problem: &Problem<'_>,
     demand: &BTreeMap<ClassIndex, usize>,
     removed: &BTreeSet<HostIndex>,
-    open: &[Open],
+    open: &[OpenNode],
     spreads_hold: bool,
     counted: Counted,
 ) -> Option<HourlyPrice> {
@@ -87,7 +87,7 @@ pub fn lower_bound(
 }
 
 /// New nodes, and any number like those that are open.
-fn all_offers(problem: &Problem<'_>, kinds: &[SizeClass], open: &[Open], counted: Counted) -> Vec<Offer> {
+fn all_offers(problem: &Problem<'_>, kinds: &[SizeClass], open: &[OpenNode], counted: Counted) -> Vec<Offer> {
     let new = offers(problem, kinds, None, counted, Purpose::Pricing);
     unlimited(kinds, &new).cloned().chain(like_those_open(problem, kinds, open, counted)).collect()
 }
@@ -97,7 +97,7 @@ struct Program<'p> {
     problem: &'p Problem<'p>,
     /// Exclusive places.
     places: usize,
-    open: &'p [Open],
+    open: &'p [OpenNode],
     free: &'p [&'p Vector],
     counted: Counted,
 }
@@ -135,9 +135,9 @@ impl Program<'_> {
 }
 
 /// One offer for all open nodes that are alike.
-fn like_those_open(problem: &Problem<'_>, kinds: &[SizeClass], open: &[Open], counted: Counted) -> Vec<Offer> {
+fn like_those_open(problem: &Problem<'_>, kinds: &[SizeClass], open: &[OpenNode], counted: Counted) -> Vec<Offer> {
     let mut alike: BTreeMap<(HourlyPrice, usize, Vector), HostIndex> = BTreeMap::new();
-    for Open { host, price, pods } in open {
+    for OpenNode { host, price, pods } in open {
         let price = *price + counted.beside_node(problem, *host);
         let mut room = problem.nodes[*host].free.clone();
         for class in pods.iter().filter_map(|pod| problem.class_of_pod[*pod]) {

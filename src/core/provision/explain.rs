@@ -141,12 +141,25 @@ fn definition(
 /// Why the nodes that exist do not take one more pod of the class: the reason that most of them give.
 pub fn why_not_existing(engine: &Engine<'_, '_>, class: ClassIndex) -> String {
     let Some(variant) = engine.problem.classes[class].variants.first().copied() else { return String::new() };
+    if let Some(key) = spread_that_kept_away(engine, class, variant) {
+        return format!("nodes with room would have been against the topology spread over {key}");
+    }
     let mut counts: BTreeMap<Refusal, usize> = BTreeMap::new();
     for (_, refusal) in refusals_of_existing(engine, class, variant) {
         *counts.entry(refusal.kind()).or_default() += 1;
     }
     let texts = counts.iter().map(|(kind, count)| (*count, std::cmp::Reverse(in_short(kind))));
     texts.max().map_or_else(|| "there is no node".to_owned(), |(_, std::cmp::Reverse(text))| text)
+}
+
+/// The label of a spread of the class, where nodes that exist would take one more of it by now: they had room before, too, and only with
+/// the nodes that are bought the spread lets it in there.
+fn spread_that_kept_away<'p>(engine: &Engine<'p, '_>, class: ClassIndex, variant: VariantIndex) -> Option<&'p str> {
+    let problem = engine.problem;
+    let mut spreads = problem.classes[class].spreads.iter();
+    let key = spreads.next().map(|group| problem.domains.name(problem.groups[*group].key))?;
+    let takes = |host: &HostIndex| !engine.is_closed(*host) && engine.fits_existing(class, variant, *host);
+    engine.existing_hosts().any(|host| takes(&host)).then_some(key)
 }
 
 fn refusals_of_existing<'e>(
@@ -310,7 +323,10 @@ fn describe_requirement(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, 
     let (problem, asked) = (engine.problem, values(sides.asked));
     match sides.offered {
         _ if key == NODE_NAME => format!("the pod asks for a node by its name: {asked}"),
-        _ if key == keys::NODE_POOL => {
+        _ if opts_out(&sides, key) => {
+            format!("the pod wants no node of any NodePool ({key} DoesNotExist): none is bought for it")
+        }
+        _ if key == keys::NODE_POOL && sides.asked.values().is_some() => {
             let pools = problem.templates.iter().map(|template| template.name.as_str());
             let meant = suggest::nearest(&asked, pools).filter(|pool| *pool != asked);
             let hint = meant.map(|pool| format!(" (did you mean {pool}?)")).unwrap_or_default();
@@ -341,6 +357,12 @@ fn describe_requirement(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, 
             None => format!("the pod wants {key} {asked}, which the catalog does not have{}", near(&sides, key)),
         },
     }
+}
+
+/// Whether the pod says that it is for nodes of others: those of managed node groups have none of these labels.
+pub fn opts_out(sides: &Sides<'_>, key: &str) -> bool {
+    let is_of_every_node = matches!(key, keys::NODE_POOL | keys::REGISTERED | keys::INITIALIZED);
+    is_of_every_node && sides.asked.allows_nothing() && sides.asked.allows_absence()
 }
 
 fn class_of<'p>(sides: &Sides<'p>) -> &'p str {

@@ -75,7 +75,7 @@ pub struct Provisioning {
 pub fn provision(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, packing: Packing) -> Provisioning {
     let problem = engine.problem;
     let refused_nodes = RefusedNodes::new(inputs, &problem.machines, &problem.class_of_pod);
-    let mut backlog = Backlog::new(problem);
+    let mut backlog = Backlog::new(problem, inputs.now);
     refused_nodes.hold_back(&mut backlog);
     let mut order = backlog.by_size(problem);
     if packing == Packing::Cheapest {

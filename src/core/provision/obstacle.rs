@@ -77,6 +77,7 @@ pub enum DaemonObstacle {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shortage {
     pub resource: String,
+    /// Amounts as of [`Resources`](crate::core::model::Resources): `cpu` in thousandths of a core.
     pub free: i64,
     pub requested: i64,
 }

@@ -13,7 +13,7 @@ use fixedbitset::FixedBitSet;
 use crate::api::keys;
 use crate::core::catalog::InstanceType;
 use crate::core::model::requirements::{is_well_known, normalized};
-use crate::core::model::resources::NODES;
+use crate::core::model::resources::{CPU, NODES};
 use crate::core::model::shared::Shared;
 use crate::core::model::{HourlyPrice, Requirement, Requirements, Resources};
 
@@ -154,7 +154,9 @@ impl Offerings {
         slots.truncate(SLOTS_MAX);
         let mut types: Vec<TypeEntry> =
             instance_types.iter().map(|instance_type| entry(instance_type, &slots, dimensions)).collect();
-        types.sort_by(|one, two| (one.cheapest_price, &one.name).cmp(&(two.cheapest_price, &two.name)));
+        // Of types of one price, as an overlay may give them, the one that takes least of the limits.
+        let order = |it: &TypeEntry| (it.cheapest_price, it.capacity.get(CPU));
+        types.sort_by(|one, two| order(one).cmp(&order(two)).then_with(|| one.name.cmp(&two.name)));
         let labels = labels(&types);
         let mut offerings = Self { types, slots, region: region.to_owned(), labels, available: Vec::new() };
         offerings.index_slots();

@@ -175,6 +175,17 @@ impl PodTable {
             }
             class_of_pod[position] = Some(class);
         }
+        self.count_in_groups(&mut builder, &mut classes, daemons);
+        (classes, class_of_pod, builder)
+    }
+
+    /// Which groups of topology count the pods of each class and of each DaemonSet, when all groups are known.
+    fn count_in_groups(
+        &self,
+        builder: &mut ClassBuilder,
+        classes: &mut IndexVec<ClassIndex, PodClass>,
+        daemons: &mut [Daemon],
+    ) {
         for daemon in daemons.iter_mut() {
             daemon.anti_affinity = builder.anti_affinity_groups(&daemon.pod);
         }
@@ -183,11 +194,10 @@ impl PodTable {
             let labels = &daemon.pod.metadata.labels;
             daemon.counted_in = selectors.groups_that_select(&builder.groups, &daemon.namespace, labels);
         }
-        for class in &mut classes {
+        for class in classes {
             class.request = self.dimensions.vector(&class.requests);
             class.counted_in = selectors.groups_that_select(&builder.groups, &class.namespace, &class.labels);
         }
-        (classes, class_of_pod, builder)
     }
 }
 

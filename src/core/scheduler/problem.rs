@@ -7,6 +7,7 @@ use crate::api::keys;
 use crate::api::settings::DEFAULT_SEARCH_WORK;
 use crate::core::devices::Device;
 use crate::core::inputs::Inputs;
+use crate::core::kube_scheduler::void_nominations;
 use crate::core::model::requirements::normalized;
 use crate::core::model::{HourlyPrice, IndexVec, Requirement, Requirements, Resources};
 use crate::core::offer::{NothingOffered, Offer, Types};
@@ -203,13 +204,15 @@ impl<'a> Problem<'a> {
         let mut pods_by_machine: IndexVec<HostIndex, Vec<(usize, ClassIndex)>> =
             IndexVec::repeat(Vec::new(), self.machines.len());
         let mut nominated_by_machine: BTreeMap<HostIndex, Vec<(usize, ClassIndex)>> = BTreeMap::new();
+        let void = void_nominations(self.snapshot, inputs.now);
         for (pod_position, pod) in self.snapshot.pods.iter().enumerate() {
             let node = pod.spec.node_name.as_deref().filter(|_| !pod.is_terminal());
             let machine = node.and_then(|name| position_by_name.get(name));
             if let (Some(machine), Some(class)) = (machine, self.class_of_pod[pod_position]) {
                 pods_by_machine[*machine].push((pod_position, class));
             }
-            let nominated = pod.preempting_on().and_then(|name| position_by_name.get(name));
+            let nominated = pod.preempting_on().filter(|_| !void.contains(&pod_position));
+            let nominated = nominated.and_then(|name| position_by_name.get(name));
             if let (Some(machine), Some(class)) = (nominated, self.class_of_pod[pod_position]) {
                 nominated_by_machine.entry(*machine).or_default().push((pod_position, class));
             }

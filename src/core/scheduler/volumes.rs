@@ -87,8 +87,8 @@ pub enum VolumeError {
         "the volumes allow more than {ALTERNATIVES_MAX} combinations of topology, which is the most that is planned for"
     )]
     TooManyAlternatives,
-    #[error("the volumes can not be reached from any one node")]
-    Contradiction,
+    #[error("the volumes can not be reached from any one node: some want {key} {some}, another {other}")]
+    Contradiction { key: String, some: String, other: String },
 }
 
 /// Claims, volumes and classes by name, for lookups.
@@ -413,7 +413,18 @@ pub(super) fn combine(one: Vec<Requirements>, two: Vec<Requirements>) -> Result<
             within_limit(combined.len())?;
         }
     }
-    if combined.is_empty() { Err(VolumeError::Contradiction) } else { Ok(combined) }
+    if combined.is_empty() { Err(contradiction(&one, &two)) } else { Ok(combined) }
+}
+
+/// What volumes that exclude each other want.
+fn contradiction(one: &[Requirements], two: &[Requirements]) -> VolumeError {
+    let key = one.first().zip(two.first()).and_then(|(one, two)| one.conflict(two)).unwrap_or_default();
+    let wanted = |alternatives: &[Requirements]| {
+        let values = alternatives.iter().filter_map(|alternative| alternative.get(key)?.values()).flatten();
+        let values: BTreeSet<&str> = values.map(String::as_str).collect();
+        values.into_iter().collect::<Vec<_>>().join(", ")
+    };
+    VolumeError::Contradiction { key: key.to_owned(), some: wanted(one), other: wanted(two) }
 }
 
 /// Each alternative is read, and tried, for each pod that uses the volume: so they are counted before.

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::json::without_position;
-use super::kinds::{KINDS, Keep, Kind, Makers, Merged};
+use super::kinds::{KINDS, Keep, Kind, Makers, Merged, NAME_BYTES_MAX};
 use super::objects::Snapshot;
 use super::read::{ReadError, ReadReport};
 
@@ -180,7 +180,8 @@ fn describe(kind: &str, object: &Object<'_>) -> String {
         Object::Json(text) => serde_json::from_str(text).unwrap_or_default(),
         Object::Value(value) => Named::deserialize(value).unwrap_or_default(),
     };
-    match (named.metadata.namespace, named.metadata.name) {
+    let cut = |text: String| text.chars().take(NAME_BYTES_MAX).collect::<String>();
+    match (named.metadata.namespace.map(cut), named.metadata.name.map(cut)) {
         (_, None) => format!("{kind} without a name"),
         (None, Some(name)) => format!("{kind} {name}"),
         (Some(namespace), Some(name)) => format!("{kind} {namespace}/{name}"),

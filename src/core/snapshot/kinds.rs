@@ -126,10 +126,19 @@ impl Makers {
     }
 }
 
+/// Of a name and of a namespace: what an API server keeps of one. All that is shown is aligned by names.
+pub const NAME_BYTES_MAX: usize = 253;
+
 fn read<T: Stored>(object: &Object<'_>) -> Result<Keep, String> {
     let mut value: T = parse(object)?;
     if value.key().1.is_empty() {
         return Err("metadata.name: missing".to_owned());
+    }
+    let (namespace, name, _) = value.key();
+    for (field, text) in [("name", name), ("namespace", namespace)] {
+        if text.len() > NAME_BYTES_MAX {
+            return Err(format!("metadata.{field}: it has {} bytes, and the most is {NAME_BYTES_MAX}", text.len()));
+        }
     }
     value.complete();
     value.trim();

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Node, Taint};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde_json::Value;
 
 use crate::api::keys;
@@ -83,6 +85,13 @@ impl<'a> Machine<'a> {
                 claim.is_true("Initialized") || labelled.is_some_and(|value| value == "true")
             }
         }
+    }
+
+    /// Whether it has taken pods for so long; of one that does not say since when, whether it does.
+    pub fn has_been_open_for(&self, duration: SignedDuration, now: Timestamp) -> bool {
+        let opened = self.claim.and_then(|claim| claim.condition("Initialized")).filter(|it| it.status == "True");
+        let is_long_ago = |opened: &Condition| now.duration_since(opened.last_transition_time.0) >= duration;
+        self.is_initialized() && opened.is_none_or(is_long_ago)
     }
 
     /// Whether it is on its way out: deleted, or tainted for disruption.

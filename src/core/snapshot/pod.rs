@@ -61,8 +61,8 @@ pub struct PodMetadata {
     pub namespace: String,
     #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "String::is_empty")]
     pub uid: String,
-    /// Of the API server's; not kept in a snapshot.
-    #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "String::is_empty")]
+    /// Of the API server's, while the pod has no node; not written to a snapshot.
+    #[serde(default, deserialize_with = "null_is_absent", skip_serializing)]
     pub resource_version: String,
     #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: Shared<BTreeMap<String, String>>,
@@ -75,6 +75,14 @@ pub struct PodMetadata {
     pub creation_timestamp: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deletion_timestamp: Option<String>,
+}
+
+impl PodMetadata {
+    /// Versions of one kind grow; comparing them as numbers is allowed since Kubernetes 1.35, and has worked since etcd 3. Zero where
+    /// there is none.
+    pub fn version(&self) -> u64 {
+        self.resource_version.parse().unwrap_or(0)
+    }
 }
 
 fn default_namespace() -> String {

@@ -48,6 +48,19 @@ fn pod(name: &str, uid: &str) -> Value {
     json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": name, "namespace": "shop", "uid": uid }, "spec": { "containers": [] } })
 }
 
+/// What is shown is aligned by names.
+#[test]
+fn a_name_is_no_longer_than_an_api_server_keeps_one() {
+    let (snapshot, _) = snapshot_of(pod(&"x".repeat(253), "1").to_string().as_bytes());
+    assert_eq!(snapshot.pods.len(), 1);
+    let error = error_of(&pod(&"x".repeat(1_000_000), "1").to_string());
+    assert!(error.contains("metadata.name: it has 1000000 bytes, and the most is 253"), "{}", &error[..300]);
+    assert!(error.len() < 1_000, "it is not said whole");
+    let mut elsewhere = pod("a", "1");
+    elsewhere["metadata"]["namespace"] = json!("y".repeat(254));
+    assert!(error_of(&elsewhere.to_string()).contains("metadata.namespace: it has 254 bytes"));
+}
+
 #[test]
 fn every_form_gives_the_same_snapshot() {
     let objects = objects();

@@ -51,7 +51,10 @@ pub(super) fn metadata(metadata: &mut ObjectMeta) {
 }
 
 pub(super) fn pod(pod: &mut Pod) {
-    pod.metadata.resource_version = String::new();
+    // It says when kube-scheduler refused a pod that waits.
+    if pod.spec.node_name.is_some() {
+        pod.metadata.resource_version = String::new();
+    }
     if !pod.metadata.annotations.keys().all(|key| matters(key)) {
         pod.metadata.annotations.retain(|key, _| matters(key));
     }

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::core::inputs::Inputs;
+use crate::core::lifecycle::waits_for;
 use crate::core::model::resources::{CPU, MEMORY};
 use crate::core::model::{HourlyPrice, Resources};
 use crate::core::plan::{Alternative, Change, PendingReason, Plan, Step, StepKind, change};
@@ -18,6 +19,7 @@ use crate::core::provision::passing::passes;
 use crate::core::provision::{self, Provisioning, provision};
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
 use crate::core::snapshot::Pod;
+use crate::core::snapshot::nodes::Machine;
 
 use super::{Fate, NodeDetails, considered, fate, node_of_machine, node_of_step, planned};
 
@@ -43,7 +45,7 @@ pub enum Answer {
         /// Nearest pool first.
         reasons: Vec<PendingReason>,
         existing_nodes: Vec<ExistingNodes>,
-        /// The fewest changes that let it in; tried. Empty: none was found.
+        /// The fewest changes that let it, or one that is alike, in; tried. Empty: none was found.
         changes: Vec<Change>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         smallest_change: Option<String>,
@@ -60,7 +62,12 @@ pub enum Answer {
         considered: Vec<Alternative>,
     },
     /// It waits, and there is room for it.
-    PlacedOnExistingNode { node: NodeDetails },
+    PlacedOnExistingNode {
+        node: NodeDetails,
+        /// Why the node has not initialized yet, where it has not: till then the pod waits.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        waits_for: Option<String>,
+    },
     /// It runs.
     Running {
         node: NodeDetails,
@@ -100,7 +107,7 @@ fn answer(
     let (problem, pod) = (engine.problem, &inputs.snapshot.pods[position]);
     let unplaced = provisioning.unplaced.iter().find(|(_, pods)| pods.contains(&position));
     if let Some((class, pods)) = unplaced {
-        return pending(engine, inputs, provisioning, *class, pods.len(), position);
+        return pending(engine, inputs, provisioning, *class, pods);
     }
     if let Some((_, obstacle)) = provisioning.backlog.not_schedulable.iter().find(|(pod, ..)| *pod == position) {
         let reasons = vec![PendingReason::new("", obstacle.code(), obstacle.to_string())];
@@ -139,16 +146,15 @@ fn pending(
     inputs: &Inputs<'_>,
     provisioning: &Provisioning,
     class: ClassIndex,
-    alike: usize,
-    position: usize,
+    alike: &[usize],
 ) -> Answer {
     let waiting = provisioning.backlog.waiting.values().map(Vec::len).sum();
     // What passes by itself needs no change.
     let mut adviser = (!passes(engine, class)).then(|| Adviser::for_one_pod(engine, inputs, waiting));
-    let advised = adviser.as_mut().and_then(|adviser| adviser.advise(engine, class, &[position]));
+    let advised = adviser.as_mut().and_then(|adviser| adviser.advise(engine, class, alike));
     let changes = advised.unwrap_or_default();
     Answer::Pending {
-        alike,
+        alike: alike.len(),
         reasons: explain(engine, class, inputs.places),
         existing_nodes: existing_nodes(engine, class),
         smallest_change: (!changes.is_empty()).then(|| change::text(&changes)),
@@ -179,9 +185,18 @@ fn placed(inputs: &Inputs<'_>, problem: &Problem<'_>, plan: &Plan, pod: &str, re
     }
     let node = plan.placements.iter().find(|placement| placement.pod == pod).map(|placement| &placement.node);
     match node.and_then(|node| problem.machines.position(|machine| machine.name == node)) {
-        Some(host) => Answer::PlacedOnExistingNode { node: node_of_machine(inputs, problem, host) },
+        Some(host) => Answer::PlacedOnExistingNode {
+            node: node_of_machine(inputs, problem, host),
+            waits_for: waited_for(&problem.machines[host]),
+        },
         None => Answer::NotPlanned { because: "nothing is planned for it".to_owned() },
     }
+}
+
+/// Why a node has not initialized yet, as the plan says it of nodes that stay.
+fn waited_for(machine: &Machine<'_>) -> Option<String> {
+    let claim = machine.claim.filter(|_| !machine.is_initialized())?;
+    waits_for(claim, machine.node)
 }
 
 fn running(inputs: &Inputs<'_>, problem: &Problem<'_>, plan: &Plan, host: HostIndex, pod: &str) -> Answer {

@@ -10,7 +10,7 @@ mod summary;
 use serde_json::{Value, json};
 
 use crate::api::preview::{Preview, PreviewSection, PreviewTarget, PreviewVerdict};
-use crate::core::preview::hash_of_texts;
+use crate::core::preview::{DIGEST_DIGITS, hash_of_texts};
 
 use super::plan::markdown::escape::{code, comment as hidden, prose};
 use super::plan::short;
@@ -138,7 +138,7 @@ fn footer(preview: &Preview, target: &PreviewTarget, manner: Manner<'_>) -> Stri
     const DIGITS: usize = 7;
     let mut words = Vec::new();
     if let Some(plan) = &target.plan {
-        words.push(format!("plan {}", code(&short(&plan.digest, DIGITS))));
+        words.push(format!("plan {}", code(&short(&plan.digest, DIGEST_DIGITS))));
     }
     let planned = match &preview.merge {
         Some(_) => {

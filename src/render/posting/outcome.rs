@@ -8,7 +8,7 @@ use super::answers::ApprovedPlans;
 use super::status::cut;
 use crate::api::node_plan::{Fidelity, NodePlan, NodePlanPhase, NodePlanStatus};
 use crate::core::plan::Plan;
-use crate::core::preview::digest;
+use crate::core::preview::{DIGEST_DIGITS, digest};
 use crate::render::plan::markdown::escape::{code, prose};
 use crate::render::plan::{count, short};
 use crate::render::terminal::clean;
@@ -128,7 +128,7 @@ fn became(plan_id: &str, status: &NodePlanStatus) -> String {
         NodePlanPhase::WaitsForApproval => {
             format!(
                 "**waits for an approval**: {}",
-                code(&format!("cutlist approve {}", short(&clean(plan_id), DIGITS)))
+                code(&format!("cutlist approve {}", short(&clean(plan_id), DIGEST_DIGITS)))
             )
         }
         NodePlanPhase::Applying => "**under way**".to_owned(),
@@ -228,7 +228,7 @@ mod tests {
     fn an_outcome_takes_the_place_of_the_one_before() {
         let waits = plan("6e4f22aa", "0123456789", json!({ "phase": "WaitsForApproval", "message": "move 1 waits" }));
         let once = shown(&[waits], BODY);
-        assert!(once.contains("<code>cutlist approve 6e4f22a</code>") && once.ends_with("three\n"), "{once}");
+        assert!(once.contains("<code>cutlist approve 6e4f22aa</code>") && once.ends_with("three\n"), "{once}");
         assert_eq!(previewed(&once).as_deref(), Some("aa"));
         let fidelity = json!({ "podsPlanned": 12, "podsAsPlanned": 11, "nodesPlanned": 2, "nodesAsPlanned": 2,
                                "pricePlanned": "$0.1/h", "priceLaunched": "$0.2/h" });

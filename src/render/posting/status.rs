@@ -1,6 +1,7 @@
 //! The line of a commit status.
 
 use crate::api::preview::{PreviewTarget, PreviewVerdict};
+use crate::core::preview::DIGEST_DIGITS;
 use crate::render::plan::short;
 use crate::render::terminal::clean;
 
@@ -26,7 +27,6 @@ pub fn context(target: &PreviewTarget, name: &str, characters: usize) -> String 
 
 /// The headline, what the reader of a line must know about the snapshot before it, and the plan's digest behind it.
 pub fn description(target: &PreviewTarget, characters: usize) -> String {
-    const DIGITS: usize = 7;
     let before = match age(target) {
         Some(seconds) if seconds >= 2 * STALE_SECONDS => format!("snapshot {} d old: ", seconds / STALE_SECONDS),
         // In whole hours, so that it stands for a while.
@@ -38,7 +38,7 @@ pub fn description(target: &PreviewTarget, characters: usize) -> String {
         .plan
         .as_ref()
         .filter(|_| shows_plan)
-        .map_or_else(String::new, |plan| format!(" · plan {}", short(&clean(&plan.digest), DIGITS)));
+        .map_or_else(String::new, |plan| format!(" · plan {}", short(&clean(&plan.digest), DIGEST_DIGITS)));
     let room = characters.saturating_sub(before.chars().count() + behind.chars().count());
     cut(&format!("{before}{}{behind}", cut(&clean(&target.headline), room)), characters)
 }

@@ -6,7 +6,7 @@ use crate::api::preview::{
     PreviewCause, PreviewCount, PreviewMarkdown, PreviewSection, PreviewSeverity, PreviewTarget,
 };
 use crate::core::plan::{Note, NoteCode, Pending, Plan, Step, StepKind};
-use crate::core::preview::{caused_steps, held_back, pending, risks, steps_anyway, steps_taken_away};
+use crate::core::preview::{DIGEST_DIGITS, caused_steps, held_back, pending, risks, steps_anyway, steps_taken_away};
 use crate::render::plan::markdown::details::{self, Detail};
 use crate::render::plan::markdown::escape::{code, prose};
 use crate::render::plan::markdown::facts;
@@ -20,8 +20,6 @@ const SUMMARY_CHARACTERS_MAX: usize = 4_000;
 /// Of one sentence in it: names may be long, and there are other things to say.
 const SENTENCE_CHARACTERS_MAX: usize = 400;
 const CAUSES_MAX: usize = 6;
-/// Of a digest, as statuses and answers show it.
-const DIGEST_DIGITS: usize = 7;
 const BUDGETS_MAX: usize = 4;
 
 /// Lines that fit.

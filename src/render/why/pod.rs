@@ -33,8 +33,11 @@ pub fn text(why: &WhyPod, style: Style) -> String {
             );
             page.considered(node, considered);
         }
-        Answer::PlacedOnExistingNode { node } => {
+        Answer::PlacedOnExistingNode { node, waits_for } => {
             page.node(node);
+            if let Some(text) = waits_for {
+                page.row("waits", &format!("the node has not initialized yet: {text}"));
+            }
             page.row("costs", "nothing more: the node is there, and has room");
         }
         Answer::Running { node, fate, moves_to } => {

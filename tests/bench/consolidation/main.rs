@@ -12,6 +12,7 @@
 mod against;
 #[path = "../../carried_out/mod.rs"]
 mod carried_out;
+mod frontier;
 #[path = "../machine.rs"]
 mod machine;
 #[expect(dead_code, reason = "the other benchmark uses the rest")]

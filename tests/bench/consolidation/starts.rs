@@ -10,7 +10,6 @@ use cutlist::api::keys;
 use cutlist::api::node_pool::NodePool;
 use cutlist::api::settings::Packing;
 use cutlist::core::catalog::Catalog;
-use cutlist::core::disrupt::consolidate::frontier::Frontier;
 use cutlist::core::inputs::{Inputs, Policy};
 use cutlist::core::plan::Revision;
 use cutlist::core::planner::decide;
@@ -19,6 +18,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::carried_out::carry_out;
+use crate::frontier::Frontier;
 use crate::objects::{self, requirement};
 use crate::workloads;
 

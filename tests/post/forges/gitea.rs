@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::server::{
-    Answer, Comment, Request, Status, World, commits, listed, newest, pull_request, pull_requests,
+    Answer, Comment, Request, Status, World, commits, listed, newest, page, pull_request, pull_requests,
 };
 use super::{GITEA, account, change, found, may_write};
 
@@ -35,7 +35,10 @@ pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
         ("GET", ["issues", "7", "timeline"]) => {
             let pushes = world.pushers.iter().map(|name| json!({ "type": "pull_push", "user": { "login": name } }));
             let said = json!({ "type": "comment", "user": { "login": "writer" } });
-            Some(listed(pushes.chain([said]).collect(), request, "limit", 50))
+            let items = vec![said; 60].into_iter().chain(pushes).collect();
+            // Whole where no page is asked for; and a page does not say whether another follows.
+            let shown = if request.query.contains_key("page") { page(items, request, "limit", 50).0 } else { items };
+            Some(Answer::of(200, Value::Array(shown)))
         }
         ("GET", ["collaborators", user, "permission"]) => {
             Some(Answer::of(200, json!({ "permission": if may_write(user) { "write" } else { "read" } })))

@@ -29,6 +29,10 @@ pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
             Answer::of(201, body)
         });
     }
+    // What is pushed to a fork is the fork's.
+    if request.method == "GET" && ["/repos/acme/nodes/activity", "/repos/author/fork/activity"].contains(&path) {
+        return Some(activity(world, request));
+    }
     let Some(path) = path.strip_prefix("/repos/acme/nodes/") else { return of_team(world, path) };
     if path == "installation" {
         return is_app.then(|| Answer::of(200, json!({ "id": 42, "app_id": 1 })));
@@ -41,11 +45,6 @@ pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
         ("GET", ["pulls"]) => Some(pull_requests(world, request)),
         ("GET", ["pulls", "7"]) => pull_request(world),
         ("GET", ["pulls", "7", "commits"]) => Some(listed(commits(world), request, "per_page", 100)),
-        ("GET", ["activity"]) => {
-            let item = |kind: &str, name: &str| json!({ "activity_type": kind, "actor": { "login": name } });
-            let pushes = world.pushers.iter().map(|name| item("push", name));
-            Some(Answer::of(200, pushes.chain([item("branch_deletion", "writer")]).collect()))
-        }
         ("GET", ["collaborators", user, "permission"]) => {
             Some(Answer::of(200, json!({ "permission": if may_write(user) { "write" } else { "read" } })))
         }
@@ -75,6 +74,14 @@ pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
         ("POST", ["statuses", commit]) => set_status(world, request, commit, &account),
         _ => checks(world, request, &parts),
     }
+}
+
+/// A push by a deploy key is nobody's.
+fn activity(world: &World, request: &Request) -> Answer {
+    let actor = |name: &str| if name.is_empty() { Value::Null } else { json!({ "login": name }) };
+    let item = |kind: &str, name: &str| json!({ "activity_type": kind, "actor": actor(name) });
+    let pushes = world.pushers.iter().map(|name| item("push", name));
+    listed(pushes.chain([item("branch_deletion", "writer")]).collect(), request, "per_page", 100)
 }
 
 fn checks(world: &mut World, request: &Request, parts: &[&str]) -> Option<Answer> {

@@ -9,7 +9,7 @@ use crate::adapters::aws::addresses::Addresses;
 use crate::adapters::aws::api::launch::RunRequest;
 use crate::adapters::aws::api::{ApiError, Ec2Api};
 use crate::adapters::aws::failures::FailureClass;
-use crate::adapters::aws::fleet::{Order, Part, Surroundings, requests};
+use crate::adapters::aws::fleet::{LaunchPart, Order, Surroundings, requests};
 use crate::adapters::aws::launch_templates::{self, Resolved, Wish, group, tags};
 use crate::adapters::aws::resolution::cluster::{Identity, service_cidr};
 use crate::adapters::aws::resolution::status::status;
@@ -161,7 +161,7 @@ impl Classes {
         let tags = tags::of_launch(&class.spec.tags, owner).ok()?;
         let groups = group(&resolved, &wish, std::slice::from_ref(chosen)).ok()?.groups;
         let template: &launch_templates::Group = groups.first()?;
-        let part = Part { launch_id: TRIED_FOR, wish, claims: Vec::new() };
+        let part = LaunchPart { launch_id: TRIED_FOR, wish, claims: Vec::new() };
         let surroundings = Surroundings {
             subnets: &of_zone,
             order: Order::Price,

@@ -7,10 +7,12 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::mpsc;
 
-use crate::adapters::aws::api::instances::InstanceState;
+use crate::adapters::aws::api::instances::{InstanceAnswer, InstanceState};
 use crate::adapters::aws::api::{Action, ApiError, Ec2Api};
 use crate::adapters::aws::failures::FailureClass;
 use crate::adapters::aws::instances;
+use crate::adapters::aws::resolution::cluster::Identity;
+use crate::api::keys;
 use crate::ports::Clock;
 
 use super::pace::Pace;
@@ -40,8 +42,8 @@ impl Ends {
         young.extend(ids.into_iter().map(|id| (id.to_owned(), now)));
     }
 
-    /// Ends an instance. `NotFound`: it has ended.
-    pub async fn end<C: Clock>(&self, api: &impl Ec2Api, pace: &Pace<C>, id: &str) -> Answer {
+    /// Ends an instance of ours. `NotFound`: it has ended.
+    pub async fn end<C: Clock>(&self, api: &impl Ec2Api, pace: &Pace<C>, identity: &Identity, id: &str) -> Answer {
         let (answer, mut answered) = mpsc::channel(1);
         let is_first = {
             let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
@@ -52,7 +54,7 @@ impl Ends {
             tokio::time::sleep(WINDOW).await;
             let waiting = std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
             let ids: BTreeSet<String> = waiting.iter().map(|(id, _)| id.clone()).collect();
-            let mut answers = self.end_all(api, pace, &ids).await;
+            let mut answers = self.end_all(api, pace, identity, &ids).await;
             for (id, answer) in waiting {
                 let of_id = answers.get_mut(&id).cloned().unwrap_or_else(|| Err(lost()));
                 // Who does not wait any more asks again.
@@ -66,6 +68,7 @@ impl Ends {
         &self,
         api: &impl Ec2Api,
         pace: &Pace<C>,
+        identity: &Identity,
         ids: &BTreeSet<String>,
     ) -> BTreeMap<String, Answer> {
         let found = match instances::by_ids(api, ids).await {
@@ -73,6 +76,8 @@ impl Ends {
             Err(error) => return ids.iter().map(|id| (id.clone(), Err(error.clone()))).collect(),
         };
         let states: BTreeMap<&str, InstanceState> = found.iter().map(|it| (it.id.as_str(), it.state)).collect();
+        let of_others: BTreeMap<&str, String> =
+            found.iter().filter_map(|it| Some((it.id.as_str(), whose(it, identity)?))).collect();
         let mut answers = BTreeMap::new();
         let mut running = Vec::new();
         for id in ids {
@@ -81,7 +86,10 @@ impl Ends {
                 Some(InstanceState::ShuttingDown) => drop(answers.insert(id.clone(), Ok(()))),
                 None if self.is_young(id, pace.now()) => drop(answers.insert(id.clone(), Err(not_shown(id)))),
                 None => drop(answers.insert(id.clone(), Err(gone(id)))),
-                Some(_) => running.push(id.clone()),
+                Some(_) => match of_others.get(id.as_str()) {
+                    Some(whose) => drop(answers.insert(id.clone(), Err(not_ours(id, whose)))),
+                    None => running.push(id.clone()),
+                },
             }
         }
         for together in running.chunks(TOGETHER_MAX) {
@@ -110,6 +118,20 @@ async fn terminate<C: Clock>(api: &impl Ec2Api, pace: &Pace<C>, ids: &[String]) 
     pace.call(Action::TerminateInstances, count, call).await.map(|_| ())
 }
 
+/// Whose an instance is by its tags, where it is not ours: NodeClaims that were copied from another cluster name its instances.
+fn whose(instance: &InstanceAnswer, identity: &Identity) -> Option<String> {
+    let ours = [(keys::CLUSTER_NAME_TAG, &identity.cluster), (keys::INSTALLATION, &identity.installation)];
+    ours.into_iter().find_map(|(tag, own)| {
+        let value = instance.tags.get(tag).filter(|value| !value.is_empty() && *value != own)?;
+        Some(format!("its tag {tag} is {value}"))
+    })
+}
+
+fn not_ours(id: &str, whose: &str) -> ApiError {
+    let message = format!("{id} is an instance of another cluster or installation: {whose}");
+    ApiError { action: Action::TerminateInstances, class: FailureClass::Denied, code: "OfAnother".to_owned(), message }
+}
+
 fn gone(id: &str) -> ApiError {
     ApiError::of(Action::TerminateInstances, "InvalidInstanceID.NotFound", format!("{id} has ended"))
 }
@@ -122,4 +144,32 @@ fn not_shown(id: &str) -> ApiError {
 fn lost() -> ApiError {
     let message = "the call was given up".to_owned();
     ApiError { action: Action::TerminateInstances, class: FailureClass::Server, code: "GivenUp".to_owned(), message }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_instance_of_another_cluster_or_installation_is_not_ours() {
+        let identity = Identity {
+            cluster: "demo".to_owned(),
+            region: "us-east-1".to_owned(),
+            installation: "blue".to_owned(),
+            kubernetes_version: None,
+        };
+        let whose = |tags: serde_json::Value| {
+            let instance = json!({ "id": "i-1", "state": "running", "instanceType": "m5.large", "zone": "us-east-1a",
+                "imageId": "ami-1", "launchedAt": "2026-11-20T09:00:00Z", "tags": tags });
+            whose(&serde_json::from_value(instance).unwrap(), &identity)
+        };
+        let of = |cluster: &str, installation: &str| {
+            whose(json!({ "eks:eks-cluster-name": cluster, "cutlist.dev/installation": installation }))
+        };
+        assert_eq!((of("demo", "blue"), of("demo", ""), whose(json!({}))), (None, None, None));
+        assert_eq!(of("production", "blue").as_deref(), Some("its tag eks:eks-cluster-name is production"));
+        assert_eq!(of("demo", "green").as_deref(), Some("its tag cutlist.dev/installation is green"));
+    }
 }

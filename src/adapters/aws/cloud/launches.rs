@@ -19,7 +19,8 @@ use crate::adapters::aws::api::launch::{FleetAnswer, FleetRequest};
 use crate::adapters::aws::api::{Action, ApiError, Ec2Api};
 use crate::adapters::aws::failures::{FailureClass, Remembered, classify};
 use crate::adapters::aws::fleet::{
-    self, LaunchedInstance, OfferingFailure, Order, Outcome, Part, Surroundings, assign, parts, read, requests,
+    self, FleetOutcome, LaunchPart, LaunchedInstance, OfferingFailure, Order, Surroundings, assign, parts, read,
+    requests,
 };
 use crate::adapters::aws::instances::{self, instance_id};
 use crate::adapters::aws::launch_templates::{Group, Resolved, group, tags};
@@ -126,7 +127,7 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
     async fn launch_part(
         &self,
         request: &LaunchRequest<'_>,
-        part: &Part<'_>,
+        part: &LaunchPart<'_>,
         found: &[InstanceAnswer],
         answers: &mut BTreeMap<String, Result<Instance, LaunchFailure>>,
     ) {
@@ -165,7 +166,7 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
     async fn ask(
         &self,
         request: &LaunchRequest<'_>,
-        part: &Part<'_>,
+        part: &LaunchPart<'_>,
         remembered: &mut Remembrance,
         known: &mut BTreeMap<String, Instance>,
         given: &mut Given,
@@ -199,7 +200,7 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
     async fn prepared(
         &self,
         request: &LaunchRequest<'_>,
-        part: &Part<'_>,
+        part: &LaunchPart<'_>,
         attempts: u32,
         given: &Given,
     ) -> Result<(Vec<Group>, fleet::Requests), Said> {
@@ -248,7 +249,7 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
     fn subnets(
         &self,
         class: &crate::api::ec2_node_class::EC2NodeClass,
-        part: &Part<'_>,
+        part: &LaunchPart<'_>,
         given: &Given,
     ) -> BTreeMap<String, String> {
         let needed = part.claims.iter().filter(|claim| given.lacking.contains(uid(claim))).map(|claim| needed(claim));
@@ -285,7 +286,7 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
         fleet: &FleetRequest,
         groups: &[Group],
         remembered: &mut Remembrance,
-    ) -> Result<Outcome, Said> {
+    ) -> Result<FleetOutcome, Said> {
         remembered.unanswered = Some(fleet.clone());
         let mut answer = self.create_fleet(fleet).await;
         if lacks_template(&answer) {
@@ -334,8 +335,8 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
     fn take(
         &self,
         request: &LaunchRequest<'_>,
-        part: &Part<'_>,
-        outcome: &Outcome,
+        part: &LaunchPart<'_>,
+        outcome: &FleetOutcome,
         remembered: &mut Remembrance,
         known: &mut BTreeMap<String, Instance>,
         given: &mut Given,
@@ -378,7 +379,7 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
 
     /// Why claims got nothing though EC2 answered.
     async fn refused(&self, request: &LaunchRequest<'_>, failures: Vec<OfferingFailure>) -> Said {
-        let outcome = Outcome { instances: Vec::new(), failures };
+        let outcome = FleetOutcome { instances: Vec::new(), failures };
         let class = outcome.class();
         let mut exhausted = outcome.exhausted(request.alternatives);
         let named = outcome.failures.iter().find(|failure| failure.failure.class == class);
@@ -418,7 +419,7 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
     }
 
     /// As the controller knows it, before EC2 shows it.
-    fn instance(&self, request: &LaunchRequest<'_>, part: &Part<'_>, launched: &LaunchedInstance) -> Instance {
+    fn instance(&self, request: &LaunchRequest<'_>, part: &LaunchPart<'_>, launched: &LaunchedInstance) -> Instance {
         Instance {
             provider_id: instances::provider_id(&launched.zone, &launched.id),
             launch_id: request.launch_id.to_owned(),
@@ -449,12 +450,12 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
         self.with_addresses(|addresses| uids.iter().for_each(|uid| addresses.shown(uid, now)));
     }
 
-    fn remembered(&self, part: &Part<'_>) -> Remembrance {
+    fn remembered(&self, part: &LaunchPart<'_>) -> Remembrance {
         let key = (part.launch_id.to_owned(), fleet::number(&part.wish));
         self.with_launches(|launches| launches.get(&key).cloned().unwrap_or_default())
     }
 
-    fn remember(&self, part: &Part<'_>, mut remembrance: Remembrance, failed: Option<&Said>) {
+    fn remember(&self, part: &LaunchPart<'_>, mut remembrance: Remembrance, failed: Option<&Said>) {
         let now = self.pace.now();
         remembrance.used_at = Some(now);
         let lasting = |said: &&Said| matches!(said.kind, PortErrorKind::Permanent | PortErrorKind::Denied);

@@ -51,7 +51,9 @@ impl<C: Clock> Pace<C> {
         let (mut unanswered, mut wait) = (0, FIRST_WAIT);
         loop {
             while let Err(wait) = self.take(action, resources) {
-                if is_late(self.now()) {
+                // A wait alone may be longer: for the tokens of a thousand instances it is ten minutes, in which nothing else would be done.
+                let until = self.now().saturating_add(wait).unwrap_or(Timestamp::MAX);
+                if is_late(until) {
                     let message = "it was not this call's turn in time".to_owned();
                     return Err(ApiError {
                         action,
@@ -84,5 +86,41 @@ impl<C: Clock> Pace<C> {
     fn take(&self, action: Action, resources: u32) -> Result<(), SignedDuration> {
         let now = self.now();
         self.throttle.lock().unwrap_or_else(PoisonError::into_inner).take(action, resources, now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::Instant;
+
+    use super::*;
+
+    /// What tokio takes for the time.
+    struct Passing(Instant);
+
+    impl Clock for Passing {
+        fn now(&self) -> Timestamp {
+            let passed = SignedDuration::try_from(self.0.elapsed()).unwrap();
+            Timestamp::UNIX_EPOCH.saturating_add(passed).unwrap()
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    #[expect(clippy::disallowed_methods, reason = "the test's own time, which it lets pass")]
+    async fn nobody_is_kept_longer_than_the_patience_and_who_asks_again_gets_there() {
+        let began = Instant::now();
+        let pace = Pace::new(Passing(began));
+        let launch = || pace.call(Action::CreateFleet, 1_000, async || Ok(()));
+        launch().await.unwrap();
+        let mut refused = 0_u64;
+        while let Err(error) = launch().await {
+            assert_eq!((error.class, error.code.as_str()), (FailureClass::Throttled, "Waited"));
+            refused += 1;
+            assert!(refused < 100, "it never is its turn");
+            tokio::time::sleep(Duration::from_secs(10)).await;
+        }
+        assert!(refused > 50, "{refused}: a thousand more take ten minutes");
+        let longest = Duration::from_secs(10 * (refused + 1)) + PATIENCE.unsigned_abs();
+        assert!(began.elapsed() <= longest, "each call is answered soon: {:?}", began.elapsed());
     }
 }

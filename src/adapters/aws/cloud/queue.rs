@@ -6,7 +6,7 @@ use tokio::sync::Mutex;
 use crate::adapters::aws::api::account::QueueMessage;
 use crate::adapters::aws::api::{ApiError, Ec2Api};
 use crate::adapters::aws::failures::FailureClass;
-use crate::adapters::aws::resolution::known::Known;
+use crate::adapters::aws::resolution::known::LastAnswer;
 use crate::ports::{Clock, Message};
 
 use super::pace::Pace;
@@ -28,7 +28,7 @@ pub struct Queue {
 struct Inner {
     url: Option<String>,
     /// The last look; what went wrong since.
-    looked: Known<()>,
+    looked: LastAnswer<()>,
 }
 
 impl Queue {
@@ -48,7 +48,7 @@ impl Queue {
             Ok(found) => {
                 // Where there are more, the next look is at once.
                 let more = found.len() >= FULL * CALLS_A_LOOK;
-                inner.looked = if more { Known::default() } else { Known::answered((), now) };
+                inner.looked = if more { LastAnswer::default() } else { LastAnswer::answered((), now) };
                 found.into_iter().map(|message| Message { receipt: message.receipt, body: message.body }).collect()
             }
             Err(error) => {

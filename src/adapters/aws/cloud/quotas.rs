@@ -9,7 +9,7 @@ use tokio::sync::Mutex;
 use crate::adapters::aws::api::{ApiError, Ec2Api};
 use crate::adapters::aws::failures::FailureClass;
 use crate::adapters::aws::instances;
-use crate::adapters::aws::resolution::known::Known;
+use crate::adapters::aws::resolution::known::LastAnswer;
 use crate::api::cloud_facts::VcpuQuotaUse;
 use crate::core::catalog::InstanceType;
 use crate::core::catalog::vcpu_quotas::{VCPU_QUOTAS, code_of};
@@ -46,8 +46,8 @@ struct Launched {
 
 #[derive(Debug, Default)]
 struct Answers {
-    quotas: Known<Vcpus>,
-    used: Known<Vcpus>,
+    quotas: LastAnswer<Vcpus>,
+    used: LastAnswer<Vcpus>,
     /// The instances that the use was counted of.
     counted: BTreeSet<String>,
 }

@@ -25,11 +25,11 @@ const SWEPT_AT_ONCE: usize = 20;
 /// What this process knows of templates.
 #[derive(Debug, Default)]
 pub struct Templates {
-    known: Mutex<Known>,
+    known: Mutex<TemplatesSeen>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct TemplatesSeen {
     /// By name, when a launch last named it.
     used: BTreeMap<String, Timestamp>,
     /// Those that are listed, and when they first were.
@@ -38,7 +38,7 @@ struct Known {
 }
 
 impl Templates {
-    fn with<T>(&self, work: impl FnOnce(&mut Known) -> T) -> T {
+    fn with<T>(&self, work: impl FnOnce(&mut TemplatesSeen) -> T) -> T {
         work(&mut self.known.lock().unwrap_or_else(PoisonError::into_inner))
     }
 

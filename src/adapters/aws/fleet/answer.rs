@@ -28,13 +28,13 @@ pub struct OfferingFailure {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct FleetOutcome {
     /// By id.
     pub instances: Vec<LaunchedInstance>,
     pub failures: Vec<OfferingFailure>,
 }
 
-impl Outcome {
+impl FleetOutcome {
     /// What the claims without an instance are told: the failure that somebody can do most about. Only where all are shortages is it one. An answer
     /// without instances and without errors is a fault of EC2's: nothing was learnt about capacity.
     pub fn class(&self) -> FailureClass {
@@ -61,7 +61,7 @@ fn rank(class: FailureClass) -> u8 {
 }
 
 /// Understands an answer to this request. Where EC2 leaves out a zone or a type, it is known from what was asked.
-pub fn read(request: &FleetRequest, answer: &FleetAnswer) -> Outcome {
+pub fn read(request: &FleetRequest, answer: &FleetAnswer) -> FleetOutcome {
     let capacity_type = request.capacity_type.as_str();
     let overrides = || request.configs.iter().flat_map(|config| &config.overrides);
     // A zone has one subnet in a request.
@@ -110,7 +110,7 @@ pub fn read(request: &FleetRequest, answer: &FleetAnswer) -> Outcome {
             });
         }
     }
-    Outcome { instances, failures }
+    FleetOutcome { instances, failures }
 }
 
 #[cfg(test)]

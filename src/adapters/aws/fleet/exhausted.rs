@@ -6,9 +6,9 @@ use crate::core::catalog::vcpu_quotas::code_of;
 use crate::core::plan::Alternative;
 use crate::ports::Offering;
 
-use super::{OfferingFailure, Outcome};
+use super::{FleetOutcome, OfferingFailure};
 
-impl Outcome {
+impl FleetOutcome {
     /// The alternatives of which there are none for now by what EC2 refused: a quota stands for every type under it, a full placement group for its
     /// zone. A subnet without addresses says nothing of offerings, nor does throttling. In the order of the alternatives, each once.
     pub fn exhausted(&self, alternatives: &[Alternative]) -> Vec<Offering> {
@@ -72,7 +72,7 @@ mod tests {
                 code: code.to_owned(),
                 message: message.to_owned(),
             };
-            let found = Outcome { instances: Vec::new(), failures: vec![failure] }.exhausted(&alternatives);
+            let found = FleetOutcome { instances: Vec::new(), failures: vec![failure] }.exhausted(&alternatives);
             let place = |it: &Offering| alternatives.iter().position(|other| Offering::from(other) == *it).unwrap();
             found.iter().map(place).collect::<Vec<_>>()
         };

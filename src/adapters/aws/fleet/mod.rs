@@ -17,7 +17,7 @@ mod exhausted;
 mod part;
 mod request;
 
-pub use answer::{LaunchedInstance, OfferingFailure, Outcome, read};
+pub use answer::{FleetOutcome, LaunchedInstance, OfferingFailure, read};
 pub use assign::{Assignment, assign};
-pub use part::{Part, client_token, number, parts};
+pub use part::{LaunchPart, client_token, number, parts};
 pub use request::{NotAsked, Order, Requests, Surroundings, requests};

@@ -6,7 +6,7 @@ use crate::ports::LaunchRequest;
 
 /// Claims that one call can ask for.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Part<'r> {
+pub struct LaunchPart<'r> {
     /// Of the launch.
     pub launch_id: &'r str,
     pub wish: Wish,
@@ -16,15 +16,15 @@ pub struct Part<'r> {
 
 /// Divides the claims of a request. A launch's claims have the same labels, taints and offerings, so it is one part unless some of them ask
 /// for devices or a tenancy that others do not. The same claims give the same parts in any order.
-pub fn parts<'r>(request: &LaunchRequest<'r>) -> Vec<Part<'r>> {
+pub fn parts<'r>(request: &LaunchRequest<'r>) -> Vec<LaunchPart<'r>> {
     let mut claims = request.claims.clone();
     claims.sort_by(|one, other| one.metadata.uid.cmp(&other.metadata.uid));
-    let mut parts: Vec<Part<'r>> = Vec::new();
+    let mut parts: Vec<LaunchPart<'r>> = Vec::new();
     for claim in claims {
         let wish = Wish::of(claim, request.alternatives, request.installation);
         match parts.iter_mut().find(|part| part.wish == wish) {
             Some(part) => part.claims.push(claim),
-            None => parts.push(Part { launch_id: request.launch_id, wish, claims: vec![claim] }),
+            None => parts.push(LaunchPart { launch_id: request.launch_id, wish, claims: vec![claim] }),
         }
     }
     parts
@@ -75,7 +75,8 @@ mod tests {
             alternatives: &[],
         };
         let found = parts(&request);
-        let uids = |part: &Part<'_>| part.claims.iter().filter_map(|it| it.metadata.uid.clone()).collect::<Vec<_>>();
+        let uids =
+            |part: &LaunchPart<'_>| part.claims.iter().filter_map(|it| it.metadata.uid.clone()).collect::<Vec<_>>();
         assert_eq!(found.iter().map(uids).collect::<Vec<_>>(), [vec!["1", "3"], vec!["2"]]);
         let turned = LaunchRequest { claims: claims.iter().rev().collect(), ..request };
         assert_eq!(parts(&turned), found);

@@ -10,7 +10,7 @@ use crate::adapters::aws::launch_templates::{Group, Market, ReservationUse};
 use crate::api::keys;
 use crate::ports::Offering;
 
-use super::{Part, client_token, number};
+use super::{LaunchPart, client_token, number};
 
 /// Launch templates of one call.
 const CONFIGS_MAX: usize = 50;
@@ -57,7 +57,7 @@ pub enum NotAsked {
 }
 
 /// The calls for a part whose templates are `groups`. `attempts` calls were made for it before.
-pub fn requests(part: &Part<'_>, groups: &[Group], attempts: u32, surroundings: &Surroundings<'_>) -> Requests {
+pub fn requests(part: &LaunchPart<'_>, groups: &[Group], attempts: u32, surroundings: &Surroundings<'_>) -> Requests {
     let mut order: Vec<(&str, &ReservationUse)> = Vec::new();
     for group in in_order(groups) {
         let key = (group.capacity_type.as_str(), &group.template.reservation);

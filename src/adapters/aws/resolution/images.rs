@@ -9,7 +9,7 @@ use super::super::api::Filter;
 use super::super::api::network::{Image, ImageQuery};
 use super::alias::{Alias, AliasError, kubernetes_architecture, requirement};
 use super::cluster::KubernetesVersion;
-use super::known::{Known, Trouble};
+use super::known::{LastAnswer, Trouble};
 use crate::api::ec2_node_class::{Ami, AmiSelectorTerm, EC2NodeClassSpec};
 use crate::api::keys;
 use crate::api::node_pool::NodeSelectorRequirement;
@@ -114,10 +114,10 @@ pub fn available() -> Filter {
 /// What was looked up so far, for all classes.
 pub struct LookedUp<'a> {
     /// Values of parameters by name; `None` for one that does not exist.
-    pub parameters: &'a BTreeMap<String, Known<Option<String>>>,
-    pub queries: &'a BTreeMap<ImageQuery, Known<Vec<Image>>>,
+    pub parameters: &'a BTreeMap<String, LastAnswer<Option<String>>>,
+    pub queries: &'a BTreeMap<ImageQuery, LastAnswer<Vec<Image>>>,
     /// Images by their ids. `None` for an id that has not been asked for yet.
-    pub by_id: &'a dyn Fn(&str) -> Known<Option<Image>>,
+    pub by_id: &'a dyn Fn(&str) -> LastAnswer<Option<Image>>,
 }
 
 /// The images of a class as far as they are known.
@@ -198,8 +198,8 @@ struct Collected {
 
 impl Collected {
     /// The value of a part, if it is known; else it is noted as unknown.
-    fn take<T>(&mut self, known: Known<T>, what: &str, is_variant: bool) -> Option<T> {
-        let Known { answer, trouble } = known;
+    fn take<T>(&mut self, known: LastAnswer<T>, what: &str, is_variant: bool) -> Option<T> {
+        let LastAnswer { answer, trouble } = known;
         let Some(answer) = answer else {
             self.found.unknown.push(UnknownImages { what: what.to_owned(), is_variant, trouble });
             return None;
@@ -298,9 +298,9 @@ mod tests {
 
     fn of_query(images: Vec<Image>) -> ClassImages {
         let query = ImageQuery::default();
-        let queries = BTreeMap::from([(query.clone(), Known::answered(images, now()))]);
+        let queries = BTreeMap::from([(query.clone(), LastAnswer::answered(images, now()))]);
         let looked_up =
-            LookedUp { parameters: &BTreeMap::new(), queries: &queries, by_id: &|_| Known::answered(None, now()) };
+            LookedUp { parameters: &BTreeMap::new(), queries: &queries, by_id: &|_| LastAnswer::answered(None, now()) };
         collect(&[Source::Query { query, what: "name x".to_owned() }], &looked_up, now())
     }
 
@@ -349,7 +349,7 @@ mod tests {
         catalog.instance_types.into_iter().find(|one| one.name == name).unwrap()
     }
 
-    fn looked_up_with(sources: &[Source], parameter: impl Fn(&str) -> Known<Option<String>>) -> ClassImages {
+    fn looked_up_with(sources: &[Source], parameter: impl Fn(&str) -> LastAnswer<Option<String>>) -> ClassImages {
         let name = |source: &Source| match source {
             Source::Parameter { name, .. } => name.clone(),
             other => panic!("no parameter: {other:?}"),
@@ -357,7 +357,7 @@ mod tests {
         let parameters = sources.iter().map(|source| (name(source), parameter(&name(source)))).collect();
         let by_id = |id: &str| {
             let architecture = if id.contains("arm64") { "arm64" } else { "x86_64" };
-            Known::answered(Some(image(id, id, architecture, "2026-01-01T00:00:00Z", None)), now())
+            LastAnswer::answered(Some(image(id, id, architecture, "2026-01-01T00:00:00Z", None)), now())
         };
         collect(sources, &LookedUp { parameters: &parameters, queries: &BTreeMap::new(), by_id: &by_id }, now())
     }
@@ -370,7 +370,7 @@ mod tests {
     #[test]
     fn each_type_gets_the_variant_for_it() {
         for (family, of_neuron) in [("al2023@latest", Some("neuron")), ("bottlerocket@latest", Some("x86_64-latest"))] {
-            let found = looked_up_with(&alias(family), |name| Known::answered(Some(id_of(name)), now()));
+            let found = looked_up_with(&alias(family), |name| LastAnswer::answered(Some(id_of(name)), now()));
             assert_eq!((found.unknown.len(), found.unmatched.len()), (0, 0));
             let of =
                 |name: &str| image_for(&instance_type(name), &BTreeMap::new(), &found.images).map(|it| it.id.clone());
@@ -392,13 +392,13 @@ mod tests {
         let sources = alias("al2023@v20260812");
         let found = looked_up_with(&sources, |name| {
             let exists = !name.contains("neuron");
-            Known::answered(exists.then(|| id_of(name)), now())
+            LastAnswer::answered(exists.then(|| id_of(name)), now())
         });
         assert_eq!((found.images.len(), found.unknown.len(), found.unmatched.len()), (4, 0, 0));
         let denied = ApiError::of(Action::GetParameters, "AccessDeniedException", "no");
         let found = looked_up_with(&sources, |name| match name.contains("nvidia") {
-            true => Known::failed(denied.clone(), now()),
-            false => Known::answered(Some(id_of(name)), now()),
+            true => LastAnswer::failed(denied.clone(), now()),
+            false => LastAnswer::answered(Some(id_of(name)), now()),
         });
         let unknown: Vec<&str> = found.unknown.iter().map(|part| part.what.as_str()).collect();
         assert_eq!(unknown, ["al2023@v20260812 amd64 nvidia", "al2023@v20260812 arm64 nvidia"]);
@@ -437,10 +437,10 @@ mod tests {
 
     #[test]
     fn an_id_that_is_no_image_is_said() {
-        let nothing = |_: &str| Known::answered(None, now());
+        let nothing = |_: &str| LastAnswer::answered(None, now());
         let parameters = BTreeMap::from([
-            ("/a".to_owned(), Known::answered(Some("golden".to_owned()), now())),
-            ("/b".to_owned(), Known::answered(None, now())),
+            ("/a".to_owned(), LastAnswer::answered(Some("golden".to_owned()), now())),
+            ("/b".to_owned(), LastAnswer::answered(None, now())),
         ]);
         let own = |name: &str| Source::Parameter {
             name: name.to_owned(),

@@ -4,7 +4,6 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::super::api::ApiError;
 use super::super::failures::FailureClass;
-use crate::core::catalog::node_class::NOT_ANSWERED_SINCE;
 
 /// After the first failure it is asked again so much later; each further one doubles that.
 const RETRY_FIRST: SignedDuration = SignedDuration::from_secs(15);
@@ -13,7 +12,7 @@ const RETRY_LAST: SignedDuration = SignedDuration::from_mins(5);
 
 /// The last answer to a question, and the trouble since.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Known<T> {
+pub struct LastAnswer<T> {
     pub answer: Option<Answer<T>>,
     pub trouble: Option<Trouble>,
 }
@@ -37,7 +36,7 @@ pub struct Trouble {
     pub failures: u32,
 }
 
-impl<T> Default for Known<T> {
+impl<T> Default for LastAnswer<T> {
     fn default() -> Self {
         Self { answer: None, trouble: None }
     }
@@ -57,7 +56,7 @@ impl Trouble {
     }
 }
 
-impl<T> Known<T> {
+impl<T> LastAnswer<T> {
     /// An answer of that moment.
     pub fn answered(value: T, at: Timestamp) -> Self {
         Self { answer: Some(Answer { value, at }), trouble: None }
@@ -89,9 +88,9 @@ impl<T> Known<T> {
     }
 
     /// The same of a part of the value.
-    pub fn map<U>(&self, part: impl FnOnce(&T) -> U) -> Known<U> {
+    pub fn map<U>(&self, part: impl FnOnce(&T) -> U) -> LastAnswer<U> {
         let answer = self.answer.as_ref().map(|answer| Answer { value: part(&answer.value), at: answer.at });
-        Known { answer, trouble: self.trouble.clone() }
+        LastAnswer { answer, trouble: self.trouble.clone() }
     }
 
     /// How old the answer is and why there is no newer one, for people; nothing while all is well.
@@ -99,7 +98,7 @@ impl<T> Known<T> {
     pub fn trouble_text(&self) -> Option<String> {
         let error = self.trouble.as_ref()?.error.text();
         Some(match &self.answer {
-            Some(answer) => format!("as of {}; {NOT_ANSWERED_SINCE}{error}", whole_seconds(answer.at)),
+            Some(answer) => format!("as of {}; since then {error}", whole_seconds(answer.at)),
             None => error,
         })
     }
@@ -131,7 +130,7 @@ mod tests {
     #[test]
     fn a_failure_changes_nothing_that_is_known() {
         let lifetime = SignedDuration::from_mins(1);
-        let mut known = Known::default();
+        let mut known = LastAnswer::default();
         assert!(known.is_due(lifetime, at(0)));
         known.record(Ok(7), at(0));
         assert!(!known.is_due(lifetime, at(59)) && known.is_due(lifetime, at(60)));
@@ -152,7 +151,7 @@ mod tests {
 
     #[test]
     fn the_wait_has_an_end() {
-        let mut known = Known::<i32>::default();
+        let mut known = LastAnswer::<i32>::default();
         for _ in 0..100 {
             known.record(Err(throttled()), at(0));
         }

@@ -32,7 +32,7 @@ use crate::api::ec2_node_class::EC2NodeClass;
 use cluster::{Identity, KubernetesVersion};
 use images::{ClassImages, ImagesError, LookedUp, ParameterLifetime, Source};
 use instance_profile::{Made, ManagedProfile, Wanted};
-use known::{Known, Trouble};
+use known::{LastAnswer, Trouble};
 use selection::{FilterNames, Listed, Question};
 
 /// As often as free addresses are needed anew.
@@ -64,16 +64,16 @@ impl ParameterLifetime {
 #[derive(Debug)]
 pub struct Resolver {
     identity: Identity,
-    cluster: Known<ClusterAnswer>,
+    cluster: LastAnswer<ClusterAnswer>,
     subnets: Listed<Subnet>,
     security_groups: Listed<SecurityGroup>,
-    parameters: BTreeMap<String, Known<Option<String>>>,
-    queries: BTreeMap<ImageQuery, Known<Vec<Image>>>,
+    parameters: BTreeMap<String, LastAnswer<Option<String>>>,
+    queries: BTreeMap<ImageQuery, LastAnswer<Vec<Image>>>,
     images: Listed<Image>,
-    reservations: Known<Vec<CapacityReservation>>,
-    placement_groups: Known<Vec<PlacementGroup>>,
+    reservations: LastAnswer<Vec<CapacityReservation>>,
+    placement_groups: LastAnswer<Vec<PlacementGroup>>,
     /// By name, whether it is there.
-    profiles: BTreeMap<String, (Known<bool>, Made)>,
+    profiles: BTreeMap<String, (LastAnswer<bool>, Made)>,
 }
 
 /// What is known of a class.
@@ -82,14 +82,14 @@ pub struct Resolution {
     pub class: String,
     /// Of the class that these are for.
     pub generation: Option<i64>,
-    pub cluster: Known<ClusterAnswer>,
-    pub subnets: Known<Vec<Subnet>>,
-    pub security_groups: Known<Vec<SecurityGroup>>,
+    pub cluster: LastAnswer<ClusterAnswer>,
+    pub subnets: LastAnswer<Vec<Subnet>>,
+    pub security_groups: LastAnswer<Vec<SecurityGroup>>,
     pub images: Result<ClassImages, ImagesError>,
-    pub reservations: Known<Vec<CapacityReservation>>,
+    pub reservations: LastAnswer<Vec<CapacityReservation>>,
     /// An error in words where the class selects one that is not there.
-    pub placement_group: Known<Result<Option<PlacementGroup>, String>>,
-    pub instance_profile: Known<Option<String>>,
+    pub placement_group: LastAnswer<Result<Option<PlacementGroup>, String>>,
+    pub instance_profile: LastAnswer<Option<String>>,
     /// Terms that find nothing.
     pub unmatched: Vec<Unmatched>,
 }
@@ -106,14 +106,14 @@ impl Resolver {
     pub fn new(identity: Identity) -> Self {
         Self {
             identity,
-            cluster: Known::default(),
+            cluster: LastAnswer::default(),
             subnets: Listed::default(),
             security_groups: Listed::default(),
             parameters: BTreeMap::new(),
             queries: BTreeMap::new(),
             images: Listed::default(),
-            reservations: Known::default(),
-            placement_groups: Known::default(),
+            reservations: LastAnswer::default(),
+            placement_groups: LastAnswer::default(),
             profiles: BTreeMap::new(),
         }
     }
@@ -317,12 +317,12 @@ impl Resolver {
         unmatched
             .extend(of_images.map(|why| Unmatched { field: "spec.amiSelectorTerms".to_owned(), why: why.clone() }));
         let reservations = if spec.capacity_reservation_selector_terms.is_empty() {
-            Known::answered(Vec::new(), now)
+            LastAnswer::answered(Vec::new(), now)
         } else {
             self.reservations.map(|all| reservations::select(spec, all))
         };
         let placement_group = if spec.placement_group_selector.is_none() {
-            Known::answered(Ok(None), now)
+            LastAnswer::answered(Ok(None), now)
         } else {
             self.placement_groups.map(|all| reservations::placement_group(spec, all))
         };
@@ -340,15 +340,15 @@ impl Resolver {
         }
     }
 
-    fn instance_profile(&self, class: &EC2NodeClass, now: Timestamp) -> Known<Option<String>> {
+    fn instance_profile(&self, class: &EC2NodeClass, now: Timestamp) -> LastAnswer<Option<String>> {
         match instance_profile::wanted(&self.identity, class) {
-            Wanted::Named(name) => Known::answered(Some(name), now),
-            Wanted::Nothing => Known::answered(None, now),
+            Wanted::Named(name) => LastAnswer::answered(Some(name), now),
+            Wanted::Nothing => LastAnswer::answered(None, now),
             Wanted::Managed(managed) => {
                 let name = managed.profile.name;
                 self.profiles
                     .get(&name)
-                    .map_or_else(Known::default, |(known, _)| known.map(|is_there| is_there.then(|| name.clone())))
+                    .map_or_else(LastAnswer::default, |(known, _)| known.map(|is_there| is_there.then(|| name.clone())))
             }
         }
     }
@@ -399,7 +399,7 @@ async fn each_call<T>(
 fn unmatched<'t, T: selection::Selectable>(
     field: &str,
     terms: impl Iterator<Item = selection::Term<'t>>,
-    found: &Known<Vec<T>>,
+    found: &LastAnswer<Vec<T>>,
     what: &str,
 ) -> Vec<Unmatched> {
     let Some(found) = found.value() else { return Vec::new() };

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 
 use super::super::api::{ApiError, Filter};
-use super::known::{Known, Trouble};
+use super::known::{LastAnswer, Trouble};
 
 /// EC2 takes so many values in one filter.
 const FILTER_VALUES_MAX: usize = 200;
@@ -160,13 +160,13 @@ impl Question {
 /// What EC2 listed last, and for which question.
 #[derive(Clone, Debug)]
 pub struct Listed<T> {
-    known: Known<Vec<T>>,
+    known: LastAnswer<Vec<T>>,
     asked: Question,
 }
 
 impl<T> Default for Listed<T> {
     fn default() -> Self {
-        Self { known: Known::default(), asked: Question::default() }
+        Self { known: LastAnswer::default(), asked: Question::default() }
     }
 }
 
@@ -190,11 +190,11 @@ impl<T> Listed<T> {
     }
 
     /// What is known of a question, picked from the list; nothing where the last answer does not cover it.
-    pub fn pick<U>(&self, question: &Question, pick: impl FnOnce(&[T]) -> U) -> Known<U> {
+    pub fn pick<U>(&self, question: &Question, pick: impl FnOnce(&[T]) -> U) -> LastAnswer<U> {
         if question.is_part_of(&self.asked) {
             return self.known.map(|all| pick(all));
         }
-        Known { answer: None, trouble: self.known.trouble.clone() }
+        LastAnswer { answer: None, trouble: self.known.trouble.clone() }
     }
 
     /// The list, and when it was asked for.

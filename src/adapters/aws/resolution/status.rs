@@ -8,11 +8,11 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
 use super::images::{ClassImages, ImagesError};
-use super::known::Known;
+use super::known::LastAnswer;
 use super::validation::Verdict;
 use super::{Resolution, Unmatched, reservations};
 use crate::api::ec2_node_class::{Ami, EC2NodeClass, EC2NodeClassStatus, SecurityGroup, Subnet};
-use crate::core::catalog::node_class::{IMAGE_UNKNOWN, NOT_ANSWERED_SINCE};
+use crate::core::catalog::node_class::{ANSWERED_EARLIER, SOME_AMIS_UNKNOWN, SOME_AMIS_UNKNOWN_ANSWERED_EARLIER};
 
 pub const SUBNETS_READY: &str = "SubnetsReady";
 pub const SECURITY_GROUPS_READY: &str = "SecurityGroupsReady";
@@ -109,7 +109,9 @@ impl Written {
         };
         let trouble = match &facts.images {
             Err(_) => facts.cluster.map(|_| ()),
-            Ok(images) => Known { answer: None, trouble: images.unknown.iter().find_map(|part| part.trouble.clone()) },
+            Ok(images) => {
+                LastAnswer { answer: None, trouble: images.unknown.iter().find_map(|part| part.trouble.clone()) }
+            }
         };
         self.say(AMIS_READY, said, &trouble);
     }
@@ -120,11 +122,11 @@ impl Written {
         let mut notes: Vec<String> = images.unmatched.clone();
         notes.extend(images.unknown.iter().map(|part| {
             let why = part.trouble.as_ref().map(|trouble| format!(": {}", trouble.error.text())).unwrap_or_default();
-            format!("{} {IMAGE_UNKNOWN}{why}", part.what)
+            format!("{} is unknown{why}", part.what)
         }));
         if let (Some(at), Some(trouble)) = (images.at, &images.trouble) {
             let at = super::known::whole_seconds(at);
-            notes.push(format!("as of {at}; {NOT_ANSWERED_SINCE}{}", trouble.error.text()));
+            notes.push(format!("as of {at}; since then {}", trouble.error.text()));
         }
         let before = if self.is_said_now(AMIS_READY) { self.status.amis.as_slice() } else { &[] };
         let is_unsure = images.unknown.iter().any(|part| !part.is_variant);
@@ -139,9 +141,16 @@ impl Written {
         }
         self.status.amis = found;
         let message = notes.join("; ");
+        let is_earlier = images.at.is_some() && images.trouble.is_some();
+        let reason = match (images.unknown.is_empty(), is_earlier) {
+            (true, false) => AMIS_READY,
+            (true, true) => ANSWERED_EARLIER,
+            (false, false) => SOME_AMIS_UNKNOWN,
+            (false, true) => SOME_AMIS_UNKNOWN_ANSWERED_EARLIER,
+        };
         Some(match self.status.amis.is_empty() {
             true => Said::is_false("AMINotFound", message),
-            false => Said::is_true(AMIS_READY, message),
+            false => Said { reason: reason.to_owned(), ..Said::is_true(AMIS_READY, message) },
         })
     }
 
@@ -210,7 +219,7 @@ impl Written {
                 Said { status: "Unknown", reason: AWAITING.to_owned(), message: why.clone() }
             }
         };
-        self.say(VALIDATION_SUCCEEDED, Some(said), &Known::<()>::default());
+        self.say(VALIDATION_SUCCEEDED, Some(said), &LastAnswer::<()>::default());
     }
 
     /// All of them; the words are those of Karpenter's operator library.
@@ -230,7 +239,7 @@ impl Written {
                 Said { status: "Unknown", reason: "ReconcilingDependents".to_owned(), message: unmet.join(", ") }
             }
         };
-        self.say(READY, Some(said), &Known::<()>::default());
+        self.say(READY, Some(said), &LastAnswer::<()>::default());
     }
 
     /// The state of a condition for this generation; what was seen of an earlier one is not.
@@ -251,15 +260,19 @@ impl Written {
     }
 
     /// Writes a condition. `None`: it is not known, and what was said before stays, for the generation that it was for.
-    fn say<T>(&mut self, type_: &str, said: Option<Said>, known: &Known<T>) {
+    fn say<T>(&mut self, type_: &str, said: Option<Said>, known: &LastAnswer<T>) {
         let position = self.status.conditions.iter().position(|condition| condition.type_ == type_);
         let said = match said {
             Some(mut said) => {
-                if let Some(trouble) = known.trouble_text().filter(|_| known.answer.is_some())
-                    && !said.message.contains(&trouble)
-                {
-                    said.message =
-                        if said.message.is_empty() { trouble } else { format!("{}; {trouble}", said.message) };
+                if let Some(trouble) = known.trouble_text().filter(|_| known.answer.is_some()) {
+                    if said.status == "True" {
+                        ANSWERED_EARLIER.clone_into(&mut said.reason);
+                    }
+                    if said.message.is_empty() {
+                        said.message = trouble;
+                    } else if !said.message.contains(&trouble) {
+                        said.message = format!("{}; {trouble}", said.message);
+                    }
                 }
                 said
             }
@@ -288,7 +301,13 @@ impl Written {
 }
 
 /// Whether terms found anything; `None` where that is not known.
-fn found<T>(type_: &str, reason: &str, field: &str, found: &Known<Vec<T>>, unmatched: &[Unmatched]) -> Option<Said> {
+fn found<T>(
+    type_: &str,
+    reason: &str,
+    field: &str,
+    found: &LastAnswer<Vec<T>>,
+    unmatched: &[Unmatched],
+) -> Option<Said> {
     let of_field: Vec<String> = unmatched
         .iter()
         .filter(|one| one.field.starts_with(&format!("spec.{field}")))

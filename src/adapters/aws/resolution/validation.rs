@@ -10,7 +10,7 @@ use super::super::api::{ApiError, Ec2Api};
 use super::super::failures::FailureClass;
 use super::super::launch_templates::tags;
 use super::super::refusals;
-use super::known::Known;
+use super::known::LastAnswer;
 use super::{Resolution, cluster};
 use crate::api::ec2_node_class::{AmiFamily, EC2NodeClass, EC2NodeClassSpec};
 use crate::core::catalog::node_class::problems;
@@ -155,7 +155,7 @@ pub struct Validator {
 #[derive(Debug)]
 struct Remembered {
     tried: DryRuns,
-    known: Known<Result<(), (Reason, String)>>,
+    known: LastAnswer<Result<(), (Reason, String)>>,
 }
 
 #[derive(Clone, Copy)]
@@ -186,10 +186,10 @@ impl Validator {
             .entry(facts.class.clone())
             .and_modify(|it| {
                 if it.tried != *runs {
-                    *it = Remembered { tried: runs.clone(), known: Known::default() };
+                    *it = Remembered { tried: runs.clone(), known: LastAnswer::default() };
                 }
             })
-            .or_insert_with(|| Remembered { tried: runs.clone(), known: Known::default() });
+            .or_insert_with(|| Remembered { tried: runs.clone(), known: LastAnswer::default() });
         let lifetime = if matches!(remembered.known.value(), Some(Err(_))) { RETRY } else { LIFETIME };
         if remembered.known.is_due(lifetime, now) {
             remembered.known.record(tried(api, runs, now).await, now);

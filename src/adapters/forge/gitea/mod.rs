@@ -71,7 +71,7 @@ impl Dialect for Gitea {
     }
 
     fn read_pull_request(&self, answer: &Value) -> Option<PullRequest> {
-        issues::read_pull_request(answer, answer["head"]["repo_id"] != answer["base"]["repo_id"])
+        issues::read_pull_request(answer)
     }
 
     fn head_reference(&self, number: u64) -> String {
@@ -91,13 +91,18 @@ impl Dialect for Gitea {
         50 * PAGES_MAX as usize
     }
 
+    /// All of it at once. A page of it does not say whether another follows, and may be empty in the middle.
     fn pushes(&self, pull_request: &PullRequest, page: u32) -> Option<Request> {
         let number = pull_request.number;
-        Some(Request::get(format!("{}/issues/{number}/timeline?limit=50&page={page}", self.paths.root())))
+        (page == 1).then(|| Request::get(format!("{}/issues/{number}/timeline", self.paths.root())))
     }
 
     fn read_pusher(&self, item: &Value) -> Option<String> {
         (item["type"] == "pull_push").then(|| text(&item["user"]["login"]))
+    }
+
+    fn makers_need(&self) -> &'static str {
+        "the token must be allowed to read the repository and its issues (read:repository, read:issue), and Gitea be of version 1.17 or newer"
     }
 
     fn comments(&self, number: u64, page: u32) -> Request {

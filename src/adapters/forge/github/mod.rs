@@ -120,7 +120,7 @@ impl Dialect for GitHub {
     }
 
     fn read_pull_request(&self, answer: &Value) -> Option<PullRequest> {
-        issues::read_pull_request(answer, answer["head"]["repo"]["id"] != answer["base"]["repo"]["id"])
+        issues::read_pull_request(answer)
     }
 
     fn head_reference(&self, number: u64) -> String {
@@ -149,16 +149,20 @@ impl Dialect for GitHub {
         250
     }
 
-    /// Of a branch of this repository, the last hundred. What is pushed to a fork is the fork's.
+    /// Of a branch the last hundred. What is pushed to a fork the fork tells.
     fn pushes(&self, pull_request: &PullRequest, page: u32) -> Option<Request> {
-        let branch = segment(&pull_request.head_reference);
-        let is_told = page == 1 && !pull_request.is_fork;
-        is_told.then(|| Request::get(format!("{}/activity?ref={branch}&per_page=100", self.paths.root())))
+        let (owner, name) = pull_request.head_repository.split_once('/').filter(|_| page == 1)?;
+        let (owner, name, branch) = (segment(owner), segment(name), segment(&pull_request.head_reference));
+        Some(Request::get(format!("/repos/{owner}/{name}/activity?ref={branch}&per_page=100")))
     }
 
     fn read_pusher(&self, item: &Value) -> Option<String> {
         let is_push = ["push", "force_push", "branch_creation"].iter().any(|kind| item["activity_type"] == *kind);
         is_push.then(|| text(&item["actor"]["login"]))
+    }
+
+    fn makers_need(&self) -> &'static str {
+        "the token must be allowed to read contents and pull requests, also of a private fork, and GitHub Enterprise must know /repos/OWNER/NAME/activity"
     }
 
     fn comments(&self, number: u64, page: u32) -> Request {

@@ -105,7 +105,7 @@ impl Dialect for GitLab {
             is_open: answer["state"] == "opened",
             head: answer["sha"].as_str()?.to_owned(),
             head_reference: text(&answer["source_branch"]),
-            is_fork: answer["source_project_id"] != answer["target_project_id"],
+            head_repository: String::new(),
             base_reference: text(&answer["target_branch"]),
             merged_as: (answer["state"] == "merged")
                 .then(|| ["merge_commit_sha", "squash_commit_sha", "sha"].iter().find_map(|it| answer[*it].as_str()))
@@ -157,6 +157,10 @@ impl Dialect for GitLab {
     fn read_pusher(&self, item: &Value) -> Option<String> {
         let is_push = item["system"] == true && item["body"].as_str().is_some_and(|body| body.starts_with("added "));
         is_push.then(|| text(&item["author"]["username"]))
+    }
+
+    fn makers_need(&self) -> &'static str {
+        "the token must be of a member of the project, with the scope api or read_api"
     }
 
     fn comments(&self, number: u64, page: u32) -> Request {

@@ -63,7 +63,8 @@ impl Receiving {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}/services/canary", listener.local_addr().unwrap());
         let router = Router::new().route("/services/canary", post(receive)).with_state(receiving.clone());
-        tokio::spawn(crate::adapters::http::serve(listener, router, "test", Duration::from_secs(5)));
+        let what = crate::adapters::http::Incomings { purpose: "test", body_bytes_max: 1 << 20 };
+        tokio::spawn(crate::adapters::http::serve(listener, router, what, Duration::from_secs(5)));
         (receiving, address)
     }
 

@@ -2,7 +2,7 @@
 //! of the search: each is tried alone, after the others.
 
 use crate::api::node_pool::DisruptionReason;
-use crate::core::disrupt::Pass;
+use crate::core::disrupt::pass::Pass;
 use crate::core::scheduler::Engine;
 
 use super::obstacle::{NoRoomFor, NotSaved};

@@ -6,14 +6,14 @@
 //! [`trial`] does without some nodes in the engine, [`rules`] says whether that is worth it.
 //! [`search`] and [`mod@reference`] decide which nodes to try; [`left_over`] are those that drifted and may not go for that.
 
+pub mod bound;
 mod dual_prices;
-pub mod frontier;
+mod first_room;
 mod keeping;
 mod left_over;
 mod nowhere;
 pub mod obstacle;
 mod partners;
-mod reach;
 mod reference;
 pub(super) mod rules;
 mod search;
@@ -22,11 +22,11 @@ mod trial;
 use crate::api::settings::Packing;
 use crate::core::model::{HourlyPrice, IndexVec};
 use crate::core::plan::Outlook;
-use crate::core::provision::bound::Open;
+use crate::core::provision::bound::OpenNode;
 use crate::core::scheduler::{Engine, HostIndex};
 
-use super::Pass;
 use super::candidate::Candidate;
+use super::pass::Pass;
 use super::refused::Refused;
 use obstacle::NotSaved;
 
@@ -45,44 +45,46 @@ impl Source<'_> {
     }
 }
 
-impl Pass<'_, '_> {
-    /// Looks at every candidate that is left.
-    pub(super) fn consolidate(&mut self, engine: &mut Engine<'_, '_>, candidates: &[Candidate]) {
-        let mut sources = Vec::new();
-        for candidate in self.open(candidates) {
-            match self.source(candidate) {
-                Ok(source) => sources.push(source),
-                Err(refused) => self.hold_back(candidate.host, refused),
-            }
+/// Looks at every candidate that is left.
+pub(super) fn look(pass: &mut Pass<'_, '_>, engine: &mut Engine<'_, '_>, candidates: &[Candidate]) {
+    // Money is no reason to be less varied.
+    engine.lower_min_values(false);
+    let mut sources = Vec::new();
+    for candidate in pass.open(candidates) {
+        match pass.source(candidate) {
+            Ok(source) => sources.push(source),
+            Err(refused) => pass.hold_back(candidate.host, refused),
         }
-        if sources.is_empty() {
-            return;
-        }
-        let open = |source: &Source<'_>| Open {
-            host: source.candidate.host,
-            price: source.price,
-            pods: source.candidate.displaced().collect(),
-        };
-        self.disruption.open = sources.iter().filter(|source| self.may_be_bought_for(source)).map(open).collect();
-        let before: HourlyPrice = sources.iter().map(|source| source.price).sum();
-        let first_move = self.disruption.removals.len();
-        let is_cheapest = self.inputs.policy.packing == Packing::Cheapest;
-        if is_cheapest && self.inputs.policy.moves_under_way {
-            self.only_wait(&sources);
-        } else {
-            let (left_over, others) = self.without_left_over(&sources);
-            if is_cheapest {
-                self.search(engine, &others);
-            } else {
-                self.as_reference(engine, &others);
-            }
-            self.try_left_over(engine, left_over);
-        }
-        let saving = self.saving_since(engine, &sources, first_move);
-        self.disruption.consolidation =
-            Some(Outlook { nodes_open: sources.len(), saving_per_hour: saving, price_per_hour_after: before - saving });
     }
+    if sources.is_empty() {
+        return;
+    }
+    let open = |source: &Source<'_>| OpenNode {
+        host: source.candidate.host,
+        price: source.price,
+        pods: source.candidate.displaced().collect(),
+    };
+    pass.disruption.open = sources.iter().filter(|source| pass.may_be_bought_for(source)).map(open).collect();
+    let before: HourlyPrice = sources.iter().map(|source| source.price).sum();
+    let first_move = pass.disruption.removals.len();
+    let is_cheapest = pass.inputs.policy.packing == Packing::Cheapest;
+    if is_cheapest && pass.inputs.policy.moves_under_way {
+        pass.only_wait(&sources);
+    } else {
+        let (left_over, others) = pass.without_left_over(&sources);
+        if is_cheapest {
+            pass.search(engine, &others);
+        } else {
+            pass.as_reference(engine, &others);
+        }
+        pass.try_left_over(engine, left_over);
+    }
+    let saving = pass.saving_since(engine, &sources, first_move);
+    pass.disruption.consolidation =
+        Some(Outlook { nodes_open: sources.len(), saving_per_hour: saving, price_per_hour_after: before - saving });
+}
 
+impl Pass<'_, '_> {
     fn saving_since(&self, engine: &Engine<'_, '_>, sources: &[Source<'_>], first_move: usize) -> HourlyPrice {
         let mut prices = IndexVec::<HostIndex, _>::repeat(HourlyPrice::ZERO, engine.problem.machines.len());
         for source in sources {

@@ -59,6 +59,7 @@ pub struct LimitInTheWay {
     pub scope: Scope,
     pub node_pool: String,
     pub resource: String,
+    /// Amounts as of [`Resources`](crate::core::model::Resources): `cpu` in thousandths of a core.
     pub limit: i64,
     pub used: i64,
     pub needed: i64,

@@ -4,7 +4,7 @@
 use crate::api::keys;
 use crate::api::node_pool::DisruptionReason;
 use crate::api::settings::Packing;
-use crate::core::disrupt::Pass;
+use crate::core::disrupt::pass::Pass;
 use crate::core::disrupt::rehome::Rooms;
 use crate::core::model::HourlyPrice;
 use crate::core::provision::cheapest::improve::Pools;

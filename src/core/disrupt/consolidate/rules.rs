@@ -6,8 +6,9 @@ use crate::api::keys;
 use crate::api::node_pool::DisruptionReason;
 use crate::api::settings::Packing;
 use crate::core::disrupt::candidate::Candidate;
+use crate::core::disrupt::cost;
+use crate::core::disrupt::pass::Pass;
 use crate::core::disrupt::rehome::{self, Rehoming};
-use crate::core::disrupt::{Pass, cost};
 use crate::core::model::HourlyPrice;
 use crate::core::model::words::pods_text;
 use crate::core::plan::{Balance, Reason, ReasonCode};
@@ -34,6 +35,7 @@ pub(in crate::core::disrupt) type Likeness = (String, String, String);
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::core::disrupt) struct PoolTotals {
     pub price: HourlyPrice,
+    /// The reference's number ([`cost::of_pods`]): 1 for each node, and for each pod 0 to 10.
     pub disruption_cost: f64,
 }
 

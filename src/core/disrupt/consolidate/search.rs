@@ -8,7 +8,7 @@
 //! 4. Groups of the worst-used are taken apart and bought for again, until the work is spent.
 //!
 //! Each failure is a certificate: a class that found no room finds none later in this plan, since room only shrinks, so most
-//! nodes of a well-used cluster are refused by a comparison ([`Reach`]).
+//! nodes of a well-used cluster are refused by a comparison ([`FirstRoom`]).
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,9 +19,10 @@ use fixedbitset::FixedBitSet;
 use crate::api::node_pool::DisruptionReason;
 use crate::core::disrupt::candidate::Candidate;
 use crate::core::disrupt::obstacle::NodeObstacle;
+use crate::core::disrupt::pass::Pass;
 use crate::core::disrupt::refused::Cause;
 use crate::core::disrupt::rehome::Rooms;
-use crate::core::disrupt::{Going, Pass, cost};
+use crate::core::disrupt::{Going, cost};
 use crate::core::model::HourlyPrice;
 use crate::core::programs::number;
 use crate::core::provision::cheapest::WorkBudget;
@@ -31,11 +32,11 @@ use crate::core::provision::cheapest::market::EXACT_PRICE_WORK;
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
 
 use super::dual_prices::{DualPrices, demand};
+use super::first_room::FirstRoom;
 use super::keeping::Kept;
 use super::nowhere::Nowhere;
 use super::obstacle::{NoRoomFor, NotSaved};
 use super::partners::{partners, sets};
-use super::reach::Reach;
 use super::reference::no_place;
 use super::rules::{NotKept, moved_nanodollars};
 use super::trial::{Buying, fitting_without_preferences, without};
@@ -307,7 +308,7 @@ struct Search<'s, 'c, 'p, 'a> {
     refused: Vec<Option<ClassIndex>>,
     markets: &'s Markets,
     dual_prices: &'s DualPrices,
-    reach: Reach,
+    first_room: FirstRoom,
     /// By source, as long as no node has gone since it was asked.
     unplaceable_of: BTreeMap<usize, Unplaceable>,
     nowhere: Nowhere,
@@ -324,7 +325,7 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
         dual_prices: &'s DualPrices,
         engine: &Engine<'_, '_>,
     ) -> Self {
-        let reach = Reach::new(engine.problem.classes.len());
+        let first_room = FirstRoom::new(engine.problem.classes.len());
         let Way { sources, goes, rooms, set_nodes_max } = way;
         let classes = sources.iter().map(|source| classes_of(engine, source.candidate)).collect();
         let (refused, partners) = (vec![None; sources.len()], partners(engine, &sources));
@@ -338,7 +339,7 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
             refused,
             markets,
             dual_prices,
-            reach,
+            first_room,
             unplaceable_of: BTreeMap::new(),
             nowhere: Nowhere::default(),
             rooms,
@@ -460,7 +461,7 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
             for source in going.iter().take(going.len().div_ceil(part)) {
                 self.goes[*source] = false;
             }
-            self.reach = Reach::new(engine.problem.classes.len());
+            self.first_room = FirstRoom::new(engine.problem.classes.len());
             self.find_rooms(engine);
             self.empty_nodes(engine, budget);
         }
@@ -469,16 +470,16 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
     /// Classes on a source of which no pod fits on any other node, with how many pods of it there are.
     fn unplaceable(&mut self, engine: &Engine<'_, '_>, source: usize) -> Vec<(ClassIndex, usize)> {
         let host = self.sources[source].candidate.host;
-        let (reach, rooms) = (&mut self.reach, &self.rooms);
+        let (first_room, rooms) = (&mut self.first_room, &self.rooms);
         let classes = self.classes[source].iter().copied();
-        classes.filter(|(class, _)| !reach.any_room(engine, *class, host, rooms)).collect()
+        classes.filter(|(class, _)| !first_room.any_room(engine, *class, host, rooms)).collect()
     }
 
     /// Whether there are such pods. Those that found no room the last time mostly find none now, so that one look is enough.
     fn has_unplaceable(&mut self, engine: &Engine<'_, '_>, source: usize) -> bool {
         let host = self.sources[source].candidate.host;
-        let (reach, rooms) = (&mut self.reach, &self.rooms);
-        let mut is_unplaceable = |class: &ClassIndex| !reach.any_room(engine, *class, host, rooms);
+        let (first_room, rooms) = (&mut self.first_room, &self.rooms);
+        let mut is_unplaceable = |class: &ClassIndex| !first_room.any_room(engine, *class, host, rooms);
         if self.refused[source].as_ref().is_some_and(&mut is_unplaceable) {
             return true;
         }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::api::ec2_node_class::{Ami, EC2NodeClass};
 use crate::api::keys;
 use crate::api::node_pool::{NodeSelectorRequirement, Operator};
-use crate::core::catalog::node_class::{IMAGE_UNKNOWN, image_for};
+use crate::core::catalog::node_class::{image_for, says_images_unknown};
 use crate::core::inputs::Inputs;
 use crate::core::lifecycle::selectors::Selectors;
 use crate::core::plan::{CloudFact, CloudFactCode, IMAGE_LOCK, Step, StepKind};
@@ -21,7 +21,7 @@ const IMAGES_NAMED: usize = 3;
 pub fn facts(inputs: &Inputs<'_>, machines: &[Machine<'_>], steps: &[Step]) -> Vec<CloudFact> {
     let of_class = |class: &EC2NodeClass| {
         let name = class.metadata.name.as_deref().unwrap_or_default();
-        let seen = Seen::of(inputs, name, machines, steps);
+        let seen = NodesOfClass::of(inputs, name, machines, steps);
         if !seen.is_used {
             return Vec::new();
         }
@@ -33,7 +33,7 @@ pub fn facts(inputs: &Inputs<'_>, machines: &[Machine<'_>], steps: &[Step]) -> V
 }
 
 /// The nodes of a class.
-struct Seen<'m, 'a> {
+struct NodesOfClass<'m, 'a> {
     nodes: Vec<(&'m Machine<'a>, &'m str)>,
     /// Types that this plan launches of it, with the labels that images are chosen by.
     launched: BTreeSet<&'m str>,
@@ -41,7 +41,7 @@ struct Seen<'m, 'a> {
     is_used: bool,
 }
 
-impl<'m, 'a> Seen<'m, 'a> {
+impl<'m, 'a> NodesOfClass<'m, 'a> {
     fn of(inputs: &'m Inputs<'_>, class: &str, machines: &'m [Machine<'a>], steps: &'m [Step]) -> Self {
         let pools = inputs.node_pools.iter().filter(|pool| pool.spec.template.spec.node_class_ref.name == class);
         let pools: BTreeSet<&str> = pools.filter_map(|pool| pool.metadata.name.as_deref()).collect();
@@ -62,7 +62,7 @@ impl<'m, 'a> Seen<'m, 'a> {
 }
 
 /// The images of a class as far as they are known, and who says so.
-struct Known<'i> {
+struct ImagesKnown<'i> {
     images: &'i [Ami],
     is_locked: bool,
     /// What the terms find where that is not what counts.
@@ -71,7 +71,7 @@ struct Known<'i> {
     unknown: Option<&'i str>,
 }
 
-impl<'i> Known<'i> {
+impl<'i> ImagesKnown<'i> {
     fn of(inputs: &'i Inputs<'_>, class: &EC2NodeClass, name: &str) -> Self {
         let applied = inputs.snapshot.node_classes.iter().find(|it| it.metadata.name.as_deref() == Some(name));
         let is_same = |applied: &&EC2NodeClass| {
@@ -81,7 +81,7 @@ impl<'i> Known<'i> {
         let found = status.map(|status| status.amis.as_slice()).unwrap_or_default();
         let mut conditions = status.into_iter().flat_map(|status| &status.conditions);
         let unknown = conditions
-            .find(|it| it.type_ == "AMIsReady" && (it.status != "True" || it.message.contains(IMAGE_UNKNOWN)))
+            .find(|it| it.type_ == "AMIsReady" && (it.status != "True" || says_images_unknown(it)))
             .map(|it| if it.message.is_empty() { it.reason.as_str() } else { it.message.as_str() });
         match inputs.policy.images.of_class(name) {
             Some(images) => Self { images, is_locked: true, found, unknown: None },
@@ -90,8 +90,8 @@ impl<'i> Known<'i> {
     }
 }
 
-fn of_images(inputs: &Inputs<'_>, class: &EC2NodeClass, name: &str, seen: &Seen<'_, '_>) -> Vec<CloudFact> {
-    let known = Known::of(inputs, class, name);
+fn of_images(inputs: &Inputs<'_>, class: &EC2NodeClass, name: &str, seen: &NodesOfClass<'_, '_>) -> Vec<CloudFact> {
+    let known = ImagesKnown::of(inputs, class, name);
     let terms = terms_text(Selector::Images, class);
     let field = inputs.places.of("EC2NodeClass", name, "/spec/amiSelectorTerms");
     let mut facts = Vec::new();
@@ -149,7 +149,13 @@ fn is_image_of_type(inputs: &Inputs<'_>, instance_type: &str, images: &[Ami], id
 }
 
 /// The nodes that the image is for, and those of them that run another one.
-fn count_nodes(inputs: &Inputs<'_>, known: &Known<'_>, image: &Ami, seen: &Seen<'_, '_>, fact: &mut CloudFact) {
+fn count_nodes(
+    inputs: &Inputs<'_>,
+    known: &ImagesKnown<'_>,
+    image: &Ami,
+    seen: &NodesOfClass<'_, '_>,
+    fact: &mut CloudFact,
+) {
     let mut before: BTreeSet<&str> = BTreeSet::new();
     for (machine, node_pool) in &seen.nodes {
         let name = machine.label(keys::INSTANCE_TYPE);
@@ -183,7 +189,7 @@ fn drifts_by(selector: Selector, inputs: &Inputs<'_>, machine: &Machine<'_>) -> 
     }
 }
 
-fn text_of_image(image: &Ami, known: &Known<'_>, terms: &str, fact: &CloudFact) -> String {
+fn text_of_image(image: &Ami, known: &ImagesKnown<'_>, terms: &str, fact: &CloudFact) -> String {
     let named = image.name.as_ref().map_or_else(String::new, |name| format!(" ({name})"));
     let by = if known.is_locked { "locked in cutlist.lock" } else { terms };
     if fact.replaces.is_empty() {
@@ -260,7 +266,7 @@ fn short_key(key: &str) -> &str {
 }
 
 /// Nodes that go because their class selects other subnets, security groups or reservations.
-fn of_selections(inputs: &Inputs<'_>, class: &str, seen: &Seen<'_, '_>) -> Vec<CloudFact> {
+fn of_selections(inputs: &Inputs<'_>, class: &str, seen: &NodesOfClass<'_, '_>) -> Vec<CloudFact> {
     let of_selector = |selector: Selector| {
         let mut replaces: BTreeMap<String, usize> = BTreeMap::new();
         let mut first = None;

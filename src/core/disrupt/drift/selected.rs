@@ -13,7 +13,7 @@ use crate::api::ec2_node_class::{Ami, AmiSelectorTerm, EC2NodeClass, EC2NodeClas
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::NodePool;
-use crate::core::catalog::node_class::{NOT_ANSWERED_SINCE, image_for};
+use crate::core::catalog::node_class::{image_for, says_answered_earlier};
 use crate::core::inputs::{Inputs, LiveInstance};
 use crate::core::lifecycle::selectors::Selectors;
 use crate::core::offer::{Images, Subnets};
@@ -217,7 +217,7 @@ impl<'a> Classes<'a> {
                 return None;
             }
             // What was found a while ago may have changed since, and unknown is no reason to remove a node.
-            let is_old = |it: &Condition| it.type_ == selector.condition() && it.message.contains(NOT_ANSWERED_SINCE);
+            let is_old = |it: &Condition| it.type_ == selector.condition() && says_answered_earlier(it);
             let found = selector.found(status, None);
             if !found.is_empty() && !status.conditions.iter().any(is_old) {
                 return Some(found);

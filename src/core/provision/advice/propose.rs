@@ -4,21 +4,29 @@ use std::collections::BTreeSet;
 
 use crate::api::ec2_node_class::{EC2NodeClass, EC2NodeClassSpec, InstanceStorePolicy};
 use crate::api::keys;
+use crate::api::node_pool::Operator;
 use crate::core::catalog::{InstanceType, for_node_class, volume_of_pods};
 use crate::core::inputs::Inputs;
 use crate::core::model::requirements::{is_restricted, is_well_known};
 use crate::core::model::resources::{CPU, EPHEMERAL_STORAGE, MEMORY, PODS, format_amount, is_in_bytes};
 use crate::core::plan::change::Change;
-use crate::core::provision::explain::{amount, restricting, sides, values, zones_of_volumes};
+use crate::core::provision::explain::{Sides, amount, opts_out, restricting, sides, values, zones_of_volumes};
+use crate::core::scheduler::offerings::TypeEntry;
 use crate::core::scheduler::quota::Scope;
 use crate::core::scheduler::topology::GroupKind;
+use crate::core::scheduler::vectors;
 use crate::core::scheduler::volumes::NODE_NAME;
 use crate::core::scheduler::{ClassIndex, Engine, Refusal};
 
+const GIBIBYTE: i64 = 1 << 30;
 /// EC2 makes none larger.
 const VOLUME_BYTES_MAX: i64 = 64 << 40;
 /// Each comes closer by most of what was missing.
 const ENLARGEMENTS_MAX: usize = 12;
+/// Labels by which pods ask for nodes of managed node groups, or for those that somebody else makes.
+const OF_OTHER_NODES: [&str; 2] = ["eks.amazonaws.com/", "alpha.eksctl.io/"];
+/// What pods ask for a device of a DeviceClass by, where that has no other name for it.
+const DEVICE_CLASS_PREFIX: &str = "deviceclass.resource.kubernetes.io/";
 /// Resources of devices that instance types have or have not.
 const OF_INSTANCES: [&str; 5] = ["nvidia.com/", "amd.com/", "aws.amazon.com/", "habana.ai/", "vpc.amazonaws.com/"];
 
@@ -53,6 +61,8 @@ pub fn propose(
             }
         }
         Refusal::Taint(taint) => Some(Change::Tolerate { taint: taint.clone() }),
+        // What a pod must not run on it is not to be talked into.
+        Refusal::Requirement { key } if sides(engine, class, pool, key).is_some_and(|it| opts_out(&it, key)) => None,
         Refusal::Requirement { key } if side == Side::Pod => Some(Change::DropSelector { key: key.clone() }),
         Refusal::Requirement { key } => wider_pool(engine, class, pool, key),
         Refusal::Resource { name, requested, available } => {
@@ -159,24 +169,43 @@ fn larger_disk(engine: &Engine<'_, '_>, pool: &str, short: &Short<'_>, inputs: C
     }
     let first = types.clone().next()?;
     let now = on_a_node(first, &class.spec);
-    let mut size = bytes;
-    for _ in 0..ENLARGEMENTS_MAX {
+    let enlarged = |size: i64| Change::EnlargeVolume {
+        node_class: node_class.clone(),
+        device: device.clone(),
+        from: format_amount(EPHEMERAL_STORAGE, bytes),
+        to: at_least(EPHEMERAL_STORAGE, size),
+    };
+    let missing = |size: i64| {
         let mut larger = class.clone();
-        let change = Change::EnlargeVolume {
-            node_class: node_class.clone(),
-            device: device.clone(),
-            from: format_amount(EPHEMERAL_STORAGE, bytes),
-            to: at_least(EPHEMERAL_STORAGE, size),
-        };
-        change.apply_to_node_class(&mut larger);
-        let missing = short.requested - short.available - (on_a_node(first, &larger.spec) - now);
-        if missing <= 0 {
-            return (size <= VOLUME_BYTES_MAX).then_some(change);
+        enlarged(size).apply_to_node_class(&mut larger);
+        short.requested - short.available - (on_a_node(first, &larger.spec) - now)
+    };
+    let (mut too_small, mut size) = (bytes, bytes);
+    for _ in 0..ENLARGEMENTS_MAX {
+        let left = missing(size);
+        if left <= 0 {
+            let least = least_size(too_small, size, |size| missing(size) <= 0);
+            return (least <= VOLUME_BYTES_MAX).then(|| enlarged(least));
         }
+        too_small = size;
         // A part of it is kept back for the kubelet to notice in time that the disk is full.
-        size = size.saturating_add(missing / 9 * 10).saturating_add(1 << 30);
+        size = size.saturating_add(left / 9 * 10).saturating_add(GIBIBYTE);
     }
     None
+}
+
+/// The least size in whole GiB that is enough, of those above one that is too small, up to one that is enough. O(log of them).
+fn least_size(too_small: i64, enough: i64, is_enough: impl Fn(i64) -> bool) -> i64 {
+    let (mut below, mut least) = (too_small / GIBIBYTE, enough.saturating_add(GIBIBYTE - 1) / GIBIBYTE);
+    while least - below > 1 {
+        let middle = below + (least - below) / 2;
+        if is_enough(middle * GIBIBYTE) {
+            least = middle;
+        } else {
+            below = middle;
+        }
+    }
+    least * GIBIBYTE
 }
 
 /// Of what EC2 sells nothing can be made up: those are resources that an agent on the node offers, and huge pages.
@@ -192,8 +221,18 @@ fn overlay(pool: &str, short: &Short<'_>, inputs: Changed<'_, '_>) -> Option<Cha
     let name = change.overlay()?.metadata.name;
     let is_there = inputs.now.node_overlays.iter().chain(&inputs.now.snapshot.node_overlays);
     let is_there = is_there.into_iter().any(|overlay| overlay.metadata.name == name);
-    let may = inputs.now.policy.feature_gates.node_overlay && !is_sold && !is_there;
+    let may = inputs.now.policy.feature_gates.node_overlay && !is_sold && !is_there && !is_of_driver(resource, inputs);
     (may && short.available == 0).then_some(change)
+}
+
+/// Whether a DeviceClass stands behind the resource: its driver makes devices of it, and no node has an amount of it in its status.
+fn is_of_driver(resource: &str, inputs: Changed<'_, '_>) -> bool {
+    let mut classes = inputs.before.snapshot.device_classes.iter();
+    let by_name = resource.strip_prefix(DEVICE_CLASS_PREFIX);
+    classes.any(|class| {
+        class.spec.extended_resource_name.as_deref() == Some(resource)
+            || by_name.is_some_and(|name| class.metadata.name.as_deref() == Some(name))
+    })
 }
 
 /// Whether a template may set this label: not one that the controller sets or that instance types have.
@@ -202,7 +241,8 @@ fn may_be_label(key: &str, value: &str) -> bool {
     let inner = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
     let is_value =
         value.len() <= 63 && value.chars().all(inner) && edge(value.chars().next()) && edge(value.chars().next_back());
-    is_value && !is_restricted(key) && !is_well_known(key)
+    let is_of_others = OF_OTHER_NODES.iter().any(|prefix| key.starts_with(prefix));
+    is_value && !is_restricted(key) && !is_well_known(key) && !is_of_others
 }
 
 fn wider_pool(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, key: &str) -> Option<Change> {
@@ -223,9 +263,40 @@ fn wider_pool(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, key: &str)
             let (own, requirement) = restricting(&sides, key)?;
             // A pool that says what it is called can not say otherwise.
             let is_own_name = own == keys::NODE_POOL || values(requirement).is_empty();
-            (!is_own_name).then(|| Change::DropRequirement { node_pool, key: own.to_owned() })
+            let own = own.to_owned();
+            (!is_own_name).then(|| match value_to_offer(engine, class, &sides, key, &own) {
+                Some(value) => Change::OfferValues { node_pool, key: own, values: vec![value] },
+                None => Change::DropRequirement { node_pool, key: own },
+            })
         }
     }
+}
+
+/// The value of a label that the pool restricts, with which it would have what is asked for, of the cheapest type that has room: without
+/// any requirement there it would buy for all other pods whatever is cheapest. `None` where the pool has no list of values.
+fn value_to_offer(
+    engine: &Engine<'_, '_>,
+    class: ClassIndex,
+    sides: &Sides<'_>,
+    key: &str,
+    restricted: &str,
+) -> Option<String> {
+    let entries = sides.pool.requirements.get(restricted)?.to_entries(restricted);
+    if !entries.iter().all(|entry| matches!(entry.operator, Operator::In | Operator::NotIn)) {
+        return None;
+    }
+    let offerings = &sides.pool.offerings;
+    let mut set = offerings.all();
+    offerings.restrict(&mut set, key, sides.asked);
+    for (own, requirement) in sides.pool.requirements.iter().filter(|(own, _)| *own != restricted) {
+        if offerings.defines(own) {
+            offerings.restrict(&mut set, own, requirement);
+        }
+    }
+    let request = &engine.problem.classes[class].request;
+    let has_room = |entry: &&TypeEntry| vectors::shortage(request, &entry.allocatable).is_none();
+    let fitting = offerings.offered(&set).map(|(_, entry)| entry).find(has_room)?;
+    fitting.requirements.get(restricted)?.first().cloned()
 }
 
 /// Rounded up to what people write in limits: whole cores, whole GiB.
@@ -261,6 +332,15 @@ fn at_most(resource: &str, available: i64) -> String {
 mod tests {
     use super::*;
     use crate::core::model::Resources;
+
+    #[test]
+    fn no_volume_is_larger_than_it_has_to_be() {
+        for needed in 101..=120 {
+            let least = least_size(100 * GIBIBYTE, 120 * GIBIBYTE, |size| size >= needed * GIBIBYTE);
+            assert_eq!(least, needed * GIBIBYTE);
+        }
+        assert_eq!(least_size(100 * GIBIBYTE, 101 * GIBIBYTE + 1, |_| true), 101 * GIBIBYTE);
+    }
 
     #[test]
     fn what_is_shown_is_never_more_than_there_is_nor_less_than_is_needed() {

@@ -13,7 +13,7 @@
 //! below what could be proven. A buyer that goes by the prices of a program of parts, node by node, ended 5 to 35 % dearer.
 //!
 //! Consolidation asks a program of its own which nodes are worth keeping (`core/disrupt/consolidate/keeping`): where half of all nodes
-//! could go, the prices of new ones mislead. How near that comes to the best can be proven (`core/disrupt/consolidate/frontier.rs`, which the benchmark alone asks): with a price on each move
+//! could go, the prices of new ones mislead. How near that comes to the best can be proven (`core/disrupt/consolidate/bound.rs`, which the benchmark alone asks): with a price on each move
 //! the same program bounds what nodes and moves cost together, so the fewest pods that anybody must move to end at a price. Within 3 %
 //! of the price bound that may be more pods for a dollar than the reference moves: nearness to the bound and few moves are one choice,
 //! which is what `payback` is for.

@@ -15,7 +15,7 @@ use super::kinds::SizeClass;
 /// By kind: dollars per hour for one pod; `None` when nothing can host it.
 /// O(compatibilities x variants x templates x types + kinds x types that no other one beats).
 pub fn weights(problem: &Problem<'_>, kinds: &[SizeClass]) -> Vec<Option<f64>> {
-    let mut rooms: BTreeMap<usize, [Vec<Room<'_>>; 2]> = BTreeMap::new();
+    let mut rooms: BTreeMap<usize, [Vec<PricedRoom<'_>>; 2]> = BTreeMap::new();
     let weight = |kind: &SizeClass| {
         // What is reserved costs next to nothing, but only so much of it is there.
         let rooms = rooms
@@ -27,11 +27,11 @@ pub fn weights(problem: &Problem<'_>, kinds: &[SizeClass]) -> Vec<Option<f64>> {
 }
 
 /// A type that is for sale: what a node of it costs, and what it has room for.
-type Room<'p> = (HourlyPrice, &'p Vector);
+type PricedRoom<'p> = (HourlyPrice, &'p Vector);
 
 /// Cheapest first, without types that a cheaper one has more room than.
-fn rooms_for<'p>(problem: &'p Problem<'_>, kind: &SizeClass, reserved: bool) -> Vec<Room<'p>> {
-    let mut all: Vec<Room<'_>> = Vec::new();
+fn rooms_for<'p>(problem: &'p Problem<'_>, kind: &SizeClass, reserved: bool) -> Vec<PricedRoom<'p>> {
+    let mut all: Vec<PricedRoom<'_>> = Vec::new();
     for variant in &kind.variants {
         let templates = problem.templates.enumerated();
         for (position, template) in templates.filter(|(_, template)| template.is_reserved() == reserved) {
@@ -47,7 +47,7 @@ fn rooms_for<'p>(problem: &'p Problem<'_>, kind: &SizeClass, reserved: bool) -> 
         }
     }
     all.sort_by_key(|(price, _)| *price);
-    let mut kept: Vec<Room<'_>> = Vec::new();
+    let mut kept: Vec<PricedRoom<'_>> = Vec::new();
     for (price, room) in all {
         if !kept.iter().any(|(_, larger)| room.iter().zip(larger.iter()).all(|(room, larger)| room <= larger)) {
             kept.push((price, room));
@@ -56,7 +56,7 @@ fn rooms_for<'p>(problem: &'p Problem<'_>, kind: &SizeClass, reserved: bool) -> 
     kept
 }
 
-fn least_cost(kind: &SizeClass, rooms: &[Room<'_>]) -> Option<f64> {
+fn least_cost(kind: &SizeClass, rooms: &[PricedRoom<'_>]) -> Option<f64> {
     let costs = rooms.iter().map(|(price, room)| (price.dollars(), share(&kind.request, room)));
     costs.filter(|(_, share)| *share <= 1.0).map(|(price, share)| price * share).min_by(f64::total_cmp)
 }

@@ -85,7 +85,7 @@ struct Awaited {
 }
 
 /// A node that was refused: its need, when it was bought, and the attempt that it was.
-struct Refused {
+struct RefusedPurchase {
     bought: Timestamp,
     node_pool: String,
     attempts: Attempts,
@@ -121,7 +121,7 @@ impl RefusedNodes {
         let (refused, awaited) = judge.judge(bought);
         let mut standing: BTreeSet<String> = BTreeSet::new();
         let mut pools: BTreeMap<String, String> = BTreeMap::new();
-        for Refused { bought, node_pool, attempts, should_do } in refused {
+        for RefusedPurchase { bought, node_pool, attempts, should_do } in refused {
             let need = attempts.need.clone();
             if should_do {
                 standing.insert(need.clone());
@@ -510,13 +510,13 @@ impl Lost {
 /// What is to be said of a node and the pods that it was bought for.
 enum Verdict {
     Awaited,
-    Refused(Box<Refused>),
+    Refused(Box<RefusedPurchase>),
     /// They came, or others did.
     Nothing,
 }
 
 impl<'j> Judge<'j, '_> {
-    fn judge(&mut self, bought: Vec<Bought>) -> (Vec<Refused>, Vec<Awaited>) {
+    fn judge(&mut self, bought: Vec<Bought>) -> (Vec<RefusedPurchase>, Vec<Awaited>) {
         let (mut refused, mut awaited) = (Vec::new(), Vec::new());
         let on_nodes = pods_on(self.inputs.snapshot, self.machines, &bought);
         let mut lost = Lost::default();
@@ -626,7 +626,7 @@ impl<'j> Judge<'j, '_> {
         refusal: Option<&FilterRefusal>,
         patience: SignedDuration,
         is_alone: bool,
-    ) -> Option<Refused> {
+    ) -> Option<RefusedPurchase> {
         let (filters, because) = match refusal {
             Some(refusal) => (vec![format!("{:?}", refusal.filter)], refusal.to_string()),
             None => scheduler_says::why(&self.inputs.snapshot.pods[bought.example]),
@@ -641,7 +641,7 @@ impl<'j> Judge<'j, '_> {
             last: bought.opened?.checked_add(patience).ok()?,
         };
         let node_pool = machine.node_pool().unwrap_or_default().to_owned();
-        Some(Refused { bought: bought.created, node_pool, attempts, should_do: refusal.is_none() && is_alone })
+        Some(RefusedPurchase { bought: bought.created, node_pool, attempts, should_do: refusal.is_none() && is_alone })
     }
 }
 

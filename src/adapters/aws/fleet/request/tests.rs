@@ -47,11 +47,11 @@ fn claim() -> NodeClaim {
         .unwrap()
 }
 
-fn part(claims: &[NodeClaim]) -> Part<'_> {
-    Part { launch_id: LAUNCH, wish: Wish::plain(&[]), claims: claims.iter().collect() }
+fn part(claims: &[NodeClaim]) -> LaunchPart<'_> {
+    LaunchPart { launch_id: LAUNCH, wish: Wish::plain(&[]), claims: claims.iter().collect() }
 }
 
-fn made(part: &Part<'_>, groups: &[Group], order: Order) -> Requests {
+fn made(part: &LaunchPart<'_>, groups: &[Group], order: Order) -> Requests {
     let subnets = BTreeMap::from([("a".to_owned(), "subnet-a".to_owned()), ("b".to_owned(), "subnet-b".to_owned())]);
     let tags = BTreeMap::from([("team".to_owned(), "search".to_owned())]);
     requests(part, groups, 0, &Surroundings { subnets: &subnets, order, tags: &tags, context: Some("ctx-1") })

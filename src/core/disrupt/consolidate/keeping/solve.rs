@@ -47,12 +47,12 @@ pub fn solve(items: &[Item], stocks: &[Stock], offers: &[Bin], start: &[f64], mo
         advantages: vec![Vec::new(); stocks.len()],
     };
     let parts = parts_of(items, stocks, offers);
-    let solve = |of: &Part| {
+    let solve = |of: &OwnProgram| {
         let work = of.part.share(work, items.len());
         solve_part(&of.part.own_items, &of.stocks, &of.offers, &of.part.own(start), moving, work)
     };
     let of_parts: Vec<Solved> = parts.par_iter().map(solve).collect();
-    for (Part { part, positions, .. }, of_part) in parts.into_iter().zip(of_parts) {
+    for (OwnProgram { part, positions, .. }, of_part) in parts.into_iter().zip(of_parts) {
         let results = of_part.gains.into_iter().zip(of_part.takes).zip(of_part.advantages);
         for (stock, ((gain, takes), advantages)) in positions.into_iter().zip(results) {
             solved.gains[stock] = gain;
@@ -65,7 +65,7 @@ pub fn solve(items: &[Item], stocks: &[Stock], offers: &[Bin], start: &[f64], mo
 
 /// What the nodes and the moves of their pods cost together at least, in dollars per hour. Arguments as for [`solve`].
 pub fn least_cost(items: &[Item], stocks: &[Stock], offers: &[Bin], start: &[f64], moving: f64, work: u64) -> f64 {
-    let of_part = |of: &Part| {
+    let of_part = |of: &OwnProgram| {
         let pods: f64 = of.stocks.iter().map(Stock::pods).sum();
         let mut fleet = Fleet::new(&of.part.own_items, &of.stocks, &of.offers, moving);
         let is_kept = fleet.hosts.iter().map(|host| host.is_kept).collect::<Vec<_>>();
@@ -81,7 +81,7 @@ pub fn least_cost(items: &[Item], stocks: &[Stock], offers: &[Bin], start: &[f64
 }
 
 /// What shares no node with the rest.
-struct Part {
+struct OwnProgram {
     part: parts::Part,
     /// Of its stocks.
     positions: Vec<usize>,
@@ -89,7 +89,7 @@ struct Part {
     offers: Vec<Bin>,
 }
 
-fn parts_of(items: &[Item], stocks: &[Stock], offers: &[Bin]) -> Vec<Part> {
+fn parts_of(items: &[Item], stocks: &[Stock], offers: &[Bin]) -> Vec<OwnProgram> {
     let bins: Vec<Bin> = stocks.iter().map(Stock::of_all_pods).chain(offers.iter().cloned()).collect();
     let of_part = |part: parts::Part| {
         let (mut positions, mut own_stocks, mut own_offers) = (Vec::new(), Vec::new(), Vec::new());
@@ -103,7 +103,7 @@ fn parts_of(items: &[Item], stocks: &[Stock], offers: &[Bin]) -> Vec<Part> {
                 None => own_offers.push(bin.clone()),
             }
         }
-        Part { part, positions, stocks: own_stocks, offers: own_offers }
+        OwnProgram { part, positions, stocks: own_stocks, offers: own_offers }
     };
     parts::parts(items, &bins).into_iter().map(of_part).collect()
 }

@@ -8,11 +8,11 @@ use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
 
 /// For each class, the first node that has room for one more pod of it. Room only shrinks while nodes are done without, so what was
 /// passed over once needs no second look, unless topology has a say.
-pub(super) struct Reach {
+pub(super) struct FirstRoom {
     first: IndexVec<ClassIndex, HostIndex>,
 }
 
-impl Reach {
+impl FirstRoom {
     pub fn new(classes: usize) -> Self {
         Self { first: IndexVec::repeat(HostIndex::default(), classes) }
     }

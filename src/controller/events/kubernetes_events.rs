@@ -3,12 +3,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::adapters::kubernetes::Notice;
-use crate::controller::events::{Event, Replacement};
+use crate::api::event_reason::EventReason;
+use crate::core::lifecycle::interruption::InterruptionKind;
 use crate::core::model::HourlyPrice;
 use crate::core::plan::{
     Balance, BudgetKind, BudgetState, HeldBack, Plan, ReasonCode, RefusedNode, Step, StepKind, with_place,
 };
+use crate::ports::Notice;
+
+use super::{Event, Replacement};
 
 /// A plan that concerns more pods than this is told on its nodes and pools alone: the API server has better things to do.
 const PODS_MAX: usize = 100;
@@ -24,27 +27,32 @@ pub fn of(event: &Event) -> Vec<Notice> {
         }
         Event::AdoptedNode { node, node_claim, node_pool } => {
             let note = format!("NodePool {node_pool} took it over");
-            vec![on_node(node, false, "Adopted", note.clone()), on_claim(node_claim, false, "Adopted", note)]
+            vec![
+                on_node(node, false, EventReason::Adopted, note.clone()),
+                on_claim(node_claim, false, EventReason::Adopted, note),
+            ]
         }
         Event::InsufficientCapacity { node_claim, error } => {
             let note = format!("NodeClaim {node_claim} event: {error}");
-            vec![on_claim(node_claim, true, "InsufficientCapacityError", note)]
+            vec![on_claim(node_claim, true, EventReason::InsufficientCapacityError, note)]
         }
-        Event::LaunchFailed { node_claim, error } => vec![on_claim(node_claim, true, "LaunchFailed", error.clone())],
+        Event::LaunchFailed { node_claim, error } => {
+            vec![on_claim(node_claim, true, EventReason::LaunchFailed, error.clone())]
+        }
         Event::RegisteredNodeClaim { node_claim, node, .. } => {
-            vec![on_claim(node_claim, false, "Registered", format!("Node {node} registered"))]
+            vec![on_claim(node_claim, false, EventReason::Registered, format!("Node {node} registered"))]
         }
         Event::InitializedNodeClaim { node_claim, node, .. } => {
-            vec![on_claim(node_claim, false, "Initialized", format!("Node {node} initialized"))]
+            vec![on_claim(node_claim, false, EventReason::Initialized, format!("Node {node} initialized"))]
         }
         Event::InconsistentNodeClaim { node_claim, fault } => {
-            vec![on_claim(node_claim, true, "FailedConsistencyCheck", fault.clone())]
+            vec![on_claim(node_claim, true, EventReason::FailedConsistencyCheck, fault.clone())]
         }
         Event::AwaitingDetachment { node_claim, node, volumes } => {
             let note = format!("Awaiting detachment of {}", volumes.join(", "));
             vec![
-                on_node(node, false, "AwaitingVolumeDetachment", note.clone()),
-                on_claim(node_claim, false, "AwaitingVolumeDetachment", note),
+                on_node(node, false, EventReason::AwaitingVolumeDetachment, note.clone()),
+                on_claim(node_claim, false, EventReason::AwaitingVolumeDetachment, note),
             ]
         }
         Event::NodeRefused { refused } => {
@@ -53,25 +61,30 @@ pub fn of(event: &Event) -> Vec<Notice> {
                 "kube-scheduler refuses it the pods it was bought for: {text}; the next not before {next_attempt_at}"
             );
             vec![
-                on_node(node, true, "RefusedByScheduler", note.clone()),
-                on_claim(node_claim, true, "RefusedByScheduler", note),
+                on_node(node, true, EventReason::RefusedByScheduler, note.clone()),
+                on_claim(node_claim, true, EventReason::RefusedByScheduler, note),
             ]
         }
         Event::RevisionUnsigned { revision, unsigned, node_pools, .. } => {
             let id = revision.id.get(..7).unwrap_or(&revision.id);
             let first = unsigned.first().map(ToString::to_string).unwrap_or_default();
             let note = format!("Revision {id} is not used: {first}");
-            node_pools.iter().map(|pool| on_pool(pool, true, "RevisionNotSigned", note.clone())).collect()
+            node_pools.iter().map(|pool| on_pool(pool, true, EventReason::RevisionNotSigned, note.clone())).collect()
         }
         Event::RolloutHalted { node_pool, because } => {
-            vec![on_pool(node_pool, true, "RolloutHalted", format!("No more nodes are replaced: {because}"))]
+            vec![on_pool(node_pool, true, EventReason::RolloutHalted, format!("No more nodes are replaced: {because}"))]
         }
         Event::InstanceEnded { node_claim, provider_id, text, .. } => {
             let note = format!("Instance {provider_id} ended before its node joined: {text}");
-            vec![on_claim(node_claim, true, "InstanceEnded", note)]
+            vec![on_claim(node_claim, true, EventReason::InstanceEnded, note)]
         }
         Event::LaunchesPaused { node_pool, because, until } => {
-            vec![on_pool(node_pool, true, "LaunchesPaused", format!("{because}; none is launched before {until}"))]
+            vec![on_pool(
+                node_pool,
+                true,
+                EventReason::LaunchesPaused,
+                format!("{because}; none is launched before {until}"),
+            )]
         }
         event => of_disruption(event),
     }
@@ -87,12 +100,12 @@ fn of_plan(
     notices.extend(on_balanced(plan, node_claims));
     notices.extend(unreadable_annotations.iter().filter_map(|(pod, fault)| {
         let note = format!("Invalid karpenter.sh/do-not-disrupt annotation: {fault}, ignoring annotation");
-        on_pod(pod, true, "InvalidDoNotDisruptAnnotation", note)
+        on_pod(pod, true, EventReason::InvalidDoNotDisruptAnnotation, note)
     }));
     for step in plan.steps.iter().filter(|step| step.kind == StepKind::Create && step.pods.len() <= PODS_MAX) {
         for pod in &step.pods {
             let note = format!("Pod should schedule on: nodeclaim/{}", step.node_claim);
-            notices.extend(on_pod(pod, false, "Nominated", note));
+            notices.extend(on_pod(pod, false, EventReason::Nominated, note));
         }
     }
     for pending in plan.pending.iter().filter(|pending| pending.pods.len() <= PODS_MAX) {
@@ -100,7 +113,7 @@ fn of_plan(
             pending.reasons.iter().map(|reason| with_place(&reason.text, reason.definition.as_ref())).collect();
         for pod in &pending.pods {
             let note = format!("Failed to schedule pod, {}", reasons.join("; "));
-            notices.extend(on_pod(pod, true, "FailedScheduling", note));
+            notices.extend(on_pod(pod, true, EventReason::FailedScheduling, note));
         }
     }
     for held in &plan.held_back {
@@ -114,18 +127,21 @@ fn of_disruption(event: &Event) -> Vec<Notice> {
     match event {
         Event::DisruptingNodes { reason, replacements, .. } => {
             let note = format!("Launching NodeClaim: {:?}", reason.code);
-            let told = |new: &Replacement| on_claim(&new.node_claim, false, "DisruptionLaunching", note.clone());
+            let told =
+                |new: &Replacement| on_claim(&new.node_claim, false, EventReason::DisruptionLaunching, note.clone());
             replacements.iter().map(told).collect()
         }
         Event::AwaitingReplacement { node_claim } => {
             let note = "Waiting on readiness to continue disruption".to_owned();
-            vec![on_claim(node_claim, false, "DisruptionWaitingReadiness", note)]
+            vec![on_claim(node_claim, false, EventReason::DisruptionWaitingReadiness, note)]
         }
         Event::TerminatingNode { node, node_claim, reason, text } => {
-            // Most sentences begin with the word.
-            let text = if text.starts_with(reason) { text.clone() } else { format!("{reason}: {text}") };
-            let text = text.trim_end_matches(": ");
-            let reason = "DisruptionTerminating";
+            let text = match ReasonCode::of_word(reason) {
+                _ if text.is_empty() => reason.clone(),
+                Some(code) if code.begins_its_text() => text.clone(),
+                _ => format!("{reason}: {text}"),
+            };
+            let reason = EventReason::DisruptionTerminating;
             let of_node = (!node.is_empty()).then(|| on_node(node, false, reason, format!("Disrupting Node: {text}")));
             let of_claim = on_claim(node_claim, false, reason, format!("Disrupting NodeClaim: {text}"));
             of_node.into_iter().chain([of_claim]).collect()
@@ -136,17 +152,17 @@ fn of_disruption(event: &Event) -> Vec<Notice> {
                 let command = command(&node.node, disrupted.len(), *replacements);
                 let note =
                     format!("Consolidation rejected: {command}, reason: {because} (savings: {})", dollars(*savings));
-                on_both(&node.node, Some(&node.node_claim), "ConsolidationRejected", &note)
+                on_both(&node.node, Some(&node.node_claim), EventReason::ConsolidationRejected, &note)
             })
             .collect(),
         Event::AnnotatedNodeClaim { node_claim, node, termination_time } => {
             let note = format!("All pods will be deleted by {termination_time}");
-            let reason = "TerminationGracePeriodExpiring";
+            let reason = EventReason::TerminationGracePeriodExpiring;
             let of_node = (!node.is_empty()).then(|| on_node(node, true, reason, note.clone()));
             of_node.into_iter().chain([on_claim(node_claim, true, reason, note)]).collect()
         }
         Event::EvictedPod { pod, reason } => {
-            on_pod(pod, false, "Evicted", format!("Evicted pod: {reason}")).into_iter().collect()
+            on_pod(pod, false, EventReason::Evicted, format!("Evicted pod: {reason}")).into_iter().collect()
         }
         Event::DeletedPod { pod, termination_time, grace_seconds, own_grace_seconds } => {
             let note = format!(
@@ -154,35 +170,38 @@ fn of_disruption(event: &Event) -> Vec<Notice> {
                  {grace_seconds} seconds of grace-period of its {own_grace_seconds} terminationGracePeriodSeconds. This bypasses \
                  the PDB of the pod and the do-not-disrupt annotation."
             );
-            on_pod(pod, false, "Disrupted", note).into_iter().collect()
+            on_pod(pod, false, EventReason::Disrupted, note).into_iter().collect()
         }
         Event::EvictionBlocked { pod, node, error } => {
-            let mut notices = vec![on_node(node, true, "FailedDraining", format!("Failed to drain node, {error}"))];
-            notices.extend(on_pod(pod, true, "FailedDraining", error.clone()));
+            let mut notices =
+                vec![on_node(node, true, EventReason::FailedDraining, format!("Failed to drain node, {error}"))];
+            notices.extend(on_pod(pod, true, EventReason::FailedDraining, error.clone()));
             notices
         }
-        Event::Interrupted { node_claim, node, reason, message, ends } => {
-            let both = |is_warning, reason: &str, note: &str| {
-                [
-                    on_node(node, is_warning, reason, note.to_owned()),
-                    on_claim(node_claim, is_warning, reason, note.to_owned()),
-                ]
-            };
-            let mut notices = both(true, reason, message).to_vec();
-            if *ends {
-                notices.extend(both(true, "TerminatingOnInterruption", "Interruption triggered termination"));
-            }
-            notices
+        Event::Interrupted { node_claim, node, kind, message, ends } => {
+            of_interruption(node_claim, node, *kind, message, *ends)
         }
         Event::CommandFailed { node, node_claim, missing } => {
             let note = format!("Replacement {} never came; the node stays", missing.join(", "));
             vec![
-                on_node(node, true, "DisruptionBlocked", note.clone()),
-                on_claim(node_claim, true, "DisruptionBlocked", note),
+                on_node(node, true, EventReason::DisruptionBlocked, note.clone()),
+                on_claim(node_claim, true, EventReason::DisruptionBlocked, note),
             ]
         }
         _ => Vec::new(),
     }
+}
+
+/// That EC2 announced something about an instance.
+fn of_interruption(node_claim: &str, node: &str, kind: InterruptionKind, message: &str, ends: bool) -> Vec<Notice> {
+    let both = |is_warning, reason: EventReason, note: &str| {
+        [on_node(node, is_warning, reason, note.to_owned()), on_claim(node_claim, is_warning, reason, note.to_owned())]
+    };
+    let mut notices = both(true, interrupted_as(kind), message).to_vec();
+    if ends {
+        notices.extend(both(true, EventReason::TerminatingOnInterruption, "Interruption triggered termination"));
+    }
+    notices
 }
 
 /// Pools of which nothing may go for a reason, and pools that no instance type is left for.
@@ -199,7 +218,7 @@ fn on_pools(plan: &Plan) -> Vec<Notice> {
     }
     let blocked = blocked.into_iter().map(|(pool, reason)| {
         let note = format!("No allowed disruptions for disruption reason {reason} due to blocking budget");
-        on_pool(pool, false, "DisruptionBlocked", note)
+        on_pool(pool, false, EventReason::DisruptionBlocked, note)
     });
     let of_pods = plan.pending.iter().flat_map(|pending| &pending.reasons);
     let without_types: BTreeSet<&str> = of_pods
@@ -208,7 +227,7 @@ fn on_pools(plan: &Plan) -> Vec<Notice> {
         .collect();
     let without_types = without_types.into_iter().map(|pool| {
         let note = "NodePool requirements filtered out all compatible available instance types".to_owned();
-        on_pool(pool, true, "NoCompatibleInstanceTypes", note)
+        on_pool(pool, true, EventReason::NoCompatibleInstanceTypes, note)
     });
     blocked.chain(without_types).collect()
 }
@@ -223,7 +242,7 @@ fn on_candidates(plan: &Plan, node_claims: &BTreeMap<String, String>) -> Vec<Not
                 entry.1 += 1;
                 entry.2 -= step.price_per_hour;
             }
-            StepKind::Remove if matches!(step.reason.code, ReasonCode::Underutilized | ReasonCode::Empty) => {
+            StepKind::Remove if step.reason.code.saves_money() => {
                 entry.0.extend(step.node.as_deref());
                 entry.2 += step.price_per_hour;
             }
@@ -235,7 +254,7 @@ fn on_candidates(plan: &Plan, node_claims: &BTreeMap<String, String>) -> Vec<Not
         let told = nodes.into_iter().flat_map(move |node| {
             let command = command(node, together, replacements);
             let note = format!("Consolidation candidate: {command} (savings: {})", dollars(savings));
-            on_both(node, node_claims.get(node), "ConsolidationCandidate", &note)
+            on_both(node, node_claims.get(node), EventReason::ConsolidationCandidate, &note)
         });
         told.collect::<Vec<_>>()
     });
@@ -256,8 +275,8 @@ fn on_balanced(plan: &Plan, node_claims: &BTreeMap<String, String>) -> Vec<Notic
             balance.disruption_percent
         );
         match gone.as_slice() {
-            [node] => on_both(node, node_claims.get(*node), "ConsolidationApproved", &note),
-            _ => vec![on_pool(&balance.node_pool, false, "ConsolidationApproved", note)],
+            [node] => on_both(node, node_claims.get(*node), EventReason::ConsolidationApproved, &note),
+            _ => vec![on_pool(&balance.node_pool, false, EventReason::ConsolidationApproved, note)],
         }
     };
     plan.balances.iter().flat_map(told).collect()
@@ -280,7 +299,7 @@ fn dollars(price: HourlyPrice) -> String {
 }
 
 /// On the node, and on its NodeClaim where it has one.
-fn on_both(node: &str, node_claim: Option<&String>, reason: &str, note: &str) -> Vec<Notice> {
+fn on_both(node: &str, node_claim: Option<&String>, reason: EventReason, note: &str) -> Vec<Notice> {
     let mut notices = vec![on_node(node, false, reason, note.to_owned())];
     notices.extend(node_claim.map(|claim| on_claim(claim, false, reason, note.to_owned())));
     notices
@@ -291,21 +310,36 @@ fn on_held_back(held: &HeldBack, node_claim: Option<&String>) -> Vec<Notice> {
     blocked_as(held.code).map(|reason| on_both(&held.node, node_claim, reason, &note)).unwrap_or_default()
 }
 
+/// The reference's reason for an event about what EC2 announced.
+fn interrupted_as(kind: InterruptionKind) -> EventReason {
+    match kind {
+        InterruptionKind::Spot => EventReason::SpotInterrupted,
+        InterruptionKind::Rebalance => EventReason::SpotRebalanceRecommendation,
+        InterruptionKind::Stopping => EventReason::InstanceStopping,
+        InterruptionKind::Terminating => EventReason::InstanceTerminating,
+        InterruptionKind::ScheduledChange => EventReason::InstanceUnhealthy,
+        // A block is a reservation that ends at a moment.
+        InterruptionKind::CapacityReservation | InterruptionKind::CapacityBlock => {
+            EventReason::CapacityReservationInstanceInterrupted
+        }
+    }
+}
+
 /// The reference's reason for an event about a node that stays; `None`: it tells of none, since waiting is the rule.
-fn blocked_as(code: ReasonCode) -> Option<&'static str> {
+fn blocked_as(code: ReasonCode) -> Option<EventReason> {
     match code {
         ReasonCode::ConsolidateAfterNotElapsed => None,
-        ReasonCode::NodeRepairBlocked => Some("NodeRepairBlocked"),
+        ReasonCode::NodeRepairBlocked => Some(EventReason::NodeRepairBlocked),
         ReasonCode::ConsolidationDisabled
         | ReasonCode::NotCheaper
         | ReasonCode::PaybackTooLong
         | ReasonCode::PodsWouldNotFit
-        | ReasonCode::UnknownInstanceType => Some("Unconsolidatable"),
-        _ => Some("DisruptionBlocked"),
+        | ReasonCode::UnknownInstanceType => Some(EventReason::Unconsolidatable),
+        _ => Some(EventReason::DisruptionBlocked),
     }
 }
 
-fn on_pod(pod: &str, is_warning: bool, reason: &str, note: String) -> Option<Notice> {
+fn on_pod(pod: &str, is_warning: bool, reason: EventReason, note: String) -> Option<Notice> {
     // Nobody runs the pods of a buffer.
     if crate::core::plan::buffer_of(pod).is_some() {
         return None;
@@ -318,22 +352,22 @@ fn on_pod(pod: &str, is_warning: bool, reason: &str, note: String) -> Option<Not
         name: name.to_owned(),
         uid: None,
         is_warning,
-        reason: reason.to_owned(),
+        reason,
         note,
     })
 }
 
-fn on_node(node: &str, is_warning: bool, reason: &str, note: String) -> Notice {
+fn on_node(node: &str, is_warning: bool, reason: EventReason, note: String) -> Notice {
     // kubectl describe finds events of a node by its name as UID.
     let uid = Some(node.to_owned());
     cluster_scoped("v1", "Node", node, uid, is_warning, reason, note)
 }
 
-fn on_claim(claim: &str, is_warning: bool, reason: &str, note: String) -> Notice {
+fn on_claim(claim: &str, is_warning: bool, reason: EventReason, note: String) -> Notice {
     cluster_scoped("karpenter.sh/v1", "NodeClaim", claim, None, is_warning, reason, note)
 }
 
-fn on_pool(pool: &str, is_warning: bool, reason: &str, note: String) -> Notice {
+fn on_pool(pool: &str, is_warning: bool, reason: EventReason, note: String) -> Notice {
     cluster_scoped("karpenter.sh/v1", "NodePool", pool, None, is_warning, reason, note)
 }
 
@@ -343,10 +377,10 @@ fn cluster_scoped(
     name: &str,
     uid: Option<String>,
     is_warning: bool,
-    reason: &str,
+    reason: EventReason,
     note: String,
 ) -> Notice {
-    let (name, reason) = (name.to_owned(), reason.to_owned());
+    let name = name.to_owned();
     Notice { api_version, kind, namespace: None, name, uid, is_warning, reason, note }
 }
 

@@ -1,0 +1,31 @@
+//! Nodes that are not as the definitions want them, and nodes of pools that left the definitions.
+
+use crate::api::node_pool::DisruptionReason;
+use crate::core::inputs::Inputs;
+use crate::core::plan::{Reason, ReasonCode};
+use crate::core::scheduler::Engine;
+
+use super::candidate::Candidate;
+use super::pass::Pass;
+
+/// Empty ones first, then the one that drifted first.
+pub(super) fn look(pass: &mut Pass<'_, '_>, engine: &mut Engine<'_, '_>, candidates: &[Candidate]) {
+    let mut drifted: Vec<&Candidate> = pass.open(candidates);
+    drifted.retain(|candidate| candidate.removal_cause.as_ref().is_some_and(|cause| cause.code != ReasonCode::Expired));
+    drifted.sort_by_key(|candidate| (!candidate.is_empty(), candidate.drifted_since.clone(), candidate.name.clone()));
+    for candidate in drifted {
+        let Some(cause) = candidate.removal_cause.clone() else { continue };
+        if cause.code == ReasonCode::NodePoolRemoved && must_be_confirmed(pass.inputs) {
+            pass.done.insert(candidate.host);
+            let text = format!("{}; removing every NodePool needs a confirmation", cause.text);
+            pass.disruption.holds.push((candidate.host, Reason { code: ReasonCode::ConfirmationNeeded, text }));
+            continue;
+        }
+        pass.renew(engine, candidate, cause, Some(DisruptionReason::Drifted));
+    }
+}
+
+/// No pool is left: more likely a mistake than a wish.
+fn must_be_confirmed(inputs: &Inputs<'_>) -> bool {
+    inputs.node_pools.is_empty() && !inputs.policy.removal_confirmed
+}

@@ -1,0 +1,47 @@
+//! Nodes on which nothing runs that would have to move. Source: reference, section 4.3.
+
+use std::cmp::Reverse;
+
+use crate::api::node_pool::DisruptionReason;
+use crate::core::plan::{Reason, ReasonCode};
+use crate::core::scheduler::Engine;
+
+use super::candidate::Candidate;
+use super::pass::Pass;
+use super::refused::Refused;
+use super::rehome::Rehoming;
+
+/// Nodes without pods that would have to move, the dearest first: of budgets that do not do for all, the most is saved.
+/// Nothing has to be placed, so each costs a comparison. Source: reference, section 4.3.
+pub(super) fn look(pass: &mut Pass<'_, '_>, engine: &mut Engine<'_, '_>, candidates: &[Candidate]) {
+    let mut empty: Vec<&Candidate> = pass.open(candidates);
+    empty.retain(|candidate| candidate.is_empty());
+    empty.sort_by_key(|candidate| (Reverse(candidate.price_counted()), &candidate.name));
+    for candidate in empty {
+        match pass.take_empty(candidate) {
+            Ok(()) => {
+                let text = format!("Empty for {}", candidate.quiet_text(pass.inputs.now));
+                pass.remove(engine, &[candidate], Reason { code: ReasonCode::Empty, text }, Rehoming::default());
+            }
+            // What drifted may go for that reason, whatever the policy says of emptiness.
+            Err(_) if candidate.removal_cause.is_some() => {}
+            Err(refused) => pass.hold_back(candidate.host, refused),
+        }
+    }
+}
+
+impl Pass<'_, '_> {
+    /// Takes a node without pods off the budgets, if it may go as one.
+    fn take_empty(&mut self, candidate: &Candidate) -> Result<(), Refused> {
+        self.may_go_as_empty(candidate)?;
+        // Asked just now.
+        let _ = self.disruption.budgets.take(&candidate.pool, DisruptionReason::Empty, candidate.price_counted());
+        Ok(())
+    }
+
+    pub(super) fn may_go_as_empty(&self, candidate: &Candidate) -> Result<(), Refused> {
+        candidate.consolidatable_at(self.inputs.now)?;
+        self.is_not_receiving(candidate)?;
+        self.disruption.budgets.check(&candidate.pool, DisruptionReason::Empty, candidate.price_counted())
+    }
+}
