@@ -4,6 +4,7 @@ mod ami;
 mod completion;
 mod examples;
 mod facts;
+mod forms;
 mod lint;
 mod lsp;
 mod migrate;
@@ -29,11 +30,11 @@ pub use super::cluster::ClusterArguments;
 pub use ami::{AmiAction, AmiArguments, AmiLockArguments};
 pub use completion::CompletionArguments;
 pub use facts::{FactsAction, FactsArguments, FactsPullArguments};
-pub use preview::{NamedPath, PreviewArguments};
+pub use forms::FormOutput;
+pub use preview::{ClusterVariable, NamedPath, PreviewArguments};
 
 pub use lint::{
-    ExplainArguments, ExportArguments, FailOnArgument, LintArguments, LintForm, LintOutput, SchemaAction,
-    SchemaArguments,
+    ExplainArguments, ExportArguments, FailOnArgument, LintArguments, LintForm, SchemaAction, SchemaArguments,
 };
 pub use lsp::LspArguments;
 pub use migrate::MigrateArguments;
@@ -324,6 +325,9 @@ pub struct DefinitionArguments {
     /// not shown: its name stands in its place.
     #[arg(long = "variable-from-environment", value_name = "NAME", value_parser = parse_environment)]
     pub from_environment: Vec<FromEnvironment>,
+    /// Which of several clusters the definitions are read for, as `--cluster` names it.
+    #[arg(skip)]
+    pub cluster: Option<String>,
 }
 
 /// A variable of the environment that the operator named.

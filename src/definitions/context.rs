@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::document::{self, Document};
 use super::files;
 use super::findings::{Finding, Place};
+use super::flux::{self, FluxKustomizations};
 use super::own_baseline;
 use super::rules::kinds as rules;
 use super::substitution::Values;
@@ -19,6 +20,8 @@ use crate::api::{scenario, settings};
 #[derive(Default)]
 pub struct Context {
     pub variables: BTreeMap<String, String>,
+    /// Those of files below a folder that Flux builds, by the folder; in them are the others, which come before what Flux has.
+    pub of_flux: BTreeMap<String, flux::Values>,
     /// Those of them whose values are shown nowhere.
     pub hidden: BTreeSet<String>,
     /// Entries of `spec.paths`.
@@ -66,7 +69,25 @@ impl Context {
         context
     }
 
-    /// What variables stand for.
+    /// The cluster that the settings name.
+    pub fn cluster(&self) -> Option<&str> {
+        self.settings.as_ref()?.str("/spec/clusterName")
+    }
+
+    /// Takes the variables that Flux is told of in the files, beside those that are known.
+    pub fn take_flux(&mut self, kustomizations: &FluxKustomizations) {
+        self.of_flux = kustomizations.values();
+        for values in self.of_flux.values_mut() {
+            values.extend(self.variables.clone());
+        }
+    }
+
+    /// What variables stand for in a file, or in what the kustomization of this path builds.
+    pub fn values_at(&self, path: &str) -> Values<'_> {
+        Values { of: flux::nearest(&self.of_flux, path).unwrap_or(&self.variables), hidden: &self.hidden }
+    }
+
+    /// What variables stand for, wherever Flux has no part in it.
     pub fn values(&self) -> Values<'_> {
         Values { of: &self.variables, hidden: &self.hidden }
     }
@@ -94,7 +115,8 @@ impl Context {
     }
 }
 
-fn scalar(value: &Value) -> Option<String> {
+/// The text of a value that stands for a variable.
+pub fn scalar(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
         Value::Number(number) => Some(number.to_string()),

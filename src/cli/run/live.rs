@@ -100,6 +100,7 @@ async fn control(arguments: &RunArguments, shutdown: &Shutdown, standing: &HeldL
     };
     usage::check(arguments, place.as_ref())?;
     refuse_address_beside_cluster(arguments)?;
+    refuse_two_people_without_authors(controller)?;
     notifications::check(&arguments.notifications)?;
     let connection = connected(&controller.cluster).await?;
     let failed = |error| unreadable(error, &connection.address);
@@ -120,10 +121,12 @@ async fn control(arguments: &RunArguments, shutdown: &Shutdown, standing: &HeldL
         leadership = stand(controller, &connection, &identity).await?;
         *standing.lock().unwrap_or_else(PoisonError::into_inner) = Some(leadership.clone());
         output::say(&format!("{identity} waits to lead"));
+        watched.readiness.waits_to_lead();
         tokio::select! {
             () = shutdown.requested() => return Ok(Outcome::Interrupted),
             () = leadership.becomes(true) => {}
         }
+        watched.readiness.set(false);
         output::say(&format!("{identity} leads"));
     } else if controller.holds_lease() {
         leadership = take(controller, &connection, &identity).await?;
@@ -161,7 +164,12 @@ async fn lead(
         Some(name) => name.clone(),
         None => cluster_identity(&connection.client).await.map_err(|error| unreadable(error, &connection.address))?,
     };
-    let (repository, region) = definitions(arguments, &connection, &installation).await?;
+    let mut lost = leadership.clone();
+    let (repository, region) = tokio::select! {
+        found = definitions(arguments, &connection, &installation, &watched.readiness) => found?,
+        () = shutdown.requested() => return Ok(Outcome::Interrupted),
+        () = lost.becomes(false) => return Err(another_leads()),
+    };
     let region = match region.said_by {
         SaidBy::Settings => region,
         _ => region_of_nodes(&connection).await?.unwrap_or(region),
@@ -262,8 +270,7 @@ impl Drive<'_> {
             () = looks => Ok(outcome(shutdown)),
             () = machines => Ok(outcome(shutdown)),
             failed = Box::pin(reviews::beside(arguments)) => failed.map(|never| match never {}),
-            () = lost.becomes(false) => Err(Failure::failed(anyhow!("another replica leads now"))
-                .with_hint("start it again: it will stand for election")),
+            () = lost.becomes(false) => Err(another_leads()),
         };
         metrics.leads(false);
         readiness.set(false);
@@ -273,6 +280,10 @@ impl Drive<'_> {
         tell_cloud_calls(tally);
         screen.written(ended?)
     }
+}
+
+fn another_leads() -> Failure {
+    Failure::failed(anyhow!("another replica leads now")).with_hint("start it again: it will stand for election")
 }
 
 /// Serves metrics and health, if an address was given.
@@ -388,9 +399,11 @@ async fn definitions(
     arguments: &RunArguments,
     connection: &Connection,
     installation: &str,
+    readiness: &Readiness,
 ) -> Result<(DefinitionsFrom, Region), Failure> {
+    let waits = |why| readiness.waits_for_definitions(why);
     if arguments.controller.source == SourceArgument::Flux {
-        let (followed, region) = source::first_look(flux::follow(arguments, connection)?, arguments).await?;
+        let (followed, region) = source::first_look(flux::follow(arguments, connection)?, arguments, &waits).await?;
         return Ok((Either::One(followed), region));
     }
     if arguments.controller.source == SourceArgument::Repository {
@@ -398,7 +411,7 @@ async fn definitions(
         let earlier = earlier.map_err(|error| unreadable(error, &connection.address))?;
         let earlier = earlier.map(|(id, at)| Earlier { id, committed_seconds: at.as_second() });
         let follow = source::follow(source::place(arguments)?, arguments, earlier)?;
-        let (followed, region) = source::first_look(follow, arguments).await?;
+        let (followed, region) = source::first_look(follow, arguments, &waits).await?;
         return Ok((Either::One(followed), region));
     }
     let settings = match &arguments.repository {
@@ -416,6 +429,20 @@ async fn region_of_nodes(connection: &Connection) -> Result<Option<Region>, Fail
     let labels = node_labels(&connection.client).await.map_err(|error| unreadable(error, &connection.address))?;
     let region = regions::find(None, &labels, &[]);
     Ok((region.said_by == SaidBy::Nodes).then_some(region))
+}
+
+/// Where nobody says who wrote the definitions, nobody can be held to be a second person.
+fn refuse_two_people_without_authors(controller: &ControllerArguments) -> Result<(), Failure> {
+    let what = match controller.source {
+        SourceArgument::Repository => return Ok(()),
+        SourceArgument::Flux => "an artifact of Flux does not say who wrote it",
+        SourceArgument::Cluster => "objects of the cluster do not say who wrote them",
+    };
+    if !controller.approval.iter().any(|rule| rule.0.two_people) {
+        return Ok(());
+    }
+    let error = anyhow!("{what}, so nobody can be held to be a second person");
+    Err(Failure::usage(error).with_hint("leave out twoPeople=true, or follow the Git repository itself"))
 }
 
 /// Settings are a file, which is not fetched.
