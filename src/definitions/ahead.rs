@@ -29,7 +29,9 @@ impl Ahead {
             match classify(&document.value) {
                 Class::Read(kind) if unread::misplaced(kind, document, &source.path).is_none() => {
                     let old = |value: &_| before.and_then(|before| before.find(&source.path, kind, value));
-                    ahead.judged.insert(number, Judged::of(kind, document.clone(), source, context, old));
+                    ahead
+                        .judged
+                        .insert(number, Judged::of(kind, document.clone(), (source, &source.path), context, old));
                 }
                 Class::Foreign => {
                     ahead.foreign.insert(number, of_foreign(document));

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::document::{self, Document};
 use super::files;
 use super::findings::{Finding, Place};
+use super::flux::{self, FluxKustomizations, Values};
 use super::own_baseline;
 use super::rules::kinds as rules;
 use super::versions::{Installed, SaidBy};
@@ -17,7 +18,9 @@ use crate::api::{scenario, settings};
 /// From `cutlist.yaml`, `scenario.yaml` and the names of the files.
 #[derive(Default)]
 pub struct Context {
-    pub variables: BTreeMap<String, String>,
+    pub variables: Values,
+    /// Those of files below a folder that Flux builds, by the folder; in them are the others, which come before what Flux has.
+    pub of_flux: BTreeMap<String, Values>,
     /// Entries of `spec.paths`.
     pub paths: Vec<String>,
     /// The settings document, for the place of its paths and what it says of findings.
@@ -63,6 +66,19 @@ impl Context {
         context
     }
 
+    /// Takes the variables that Flux is told of in the files, beside those that are known.
+    pub fn take_flux(&mut self, kustomizations: &FluxKustomizations) {
+        self.of_flux = kustomizations.values();
+        for values in self.of_flux.values_mut() {
+            values.extend(self.variables.clone());
+        }
+    }
+
+    /// What stands for variables in a file, or in what the kustomization of this path builds.
+    pub fn variables_of(&self, path: &str) -> &Values {
+        flux::nearest(&self.of_flux, path).unwrap_or(&self.variables)
+    }
+
     /// The folder of templates that the file lies in.
     pub fn template_of(&self, path: &str) -> Option<&str> {
         self.templates.iter().map(String::as_str).find(|folder| path.starts_with(folder))
@@ -86,7 +102,8 @@ impl Context {
     }
 }
 
-fn scalar(value: &Value) -> Option<String> {
+/// The text of a value that stands for a variable.
+pub fn scalar(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
         Value::Number(number) => Some(number.to_string()),

@@ -31,18 +31,19 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// `source` is the file that it is in. `old` finds what the document was before, by what it is with its variables.
+    /// `source` is the file that it is in; `place` the path of the kustomization that built it, or else of the file. `old` finds what the
+    /// document was before, by what it is with its variables.
     pub fn of<'o>(
         kind: Kind,
         mut document: Document,
-        source: &SourceFile,
+        (source, place): (&SourceFile, &str),
         context: &Context,
         old: impl FnOnce(&Value) -> Option<&'o Value>,
     ) -> Self {
         let mut misses = Vec::new();
         // Of what a cluster has variables were replaced, and what looks like one is meant as it stands there.
         if kind.is_object() && source.standing != Standing::Applied {
-            misses = substitution::apply(kind, &mut document, &context.variables);
+            misses = substitution::apply(kind, &mut document, context.variables_of(place));
         }
         let mut findings = ambiguous(kind, &document);
         let old = old(&document.value);

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::context::Context;
 use super::document::{Document, Parsed};
+use super::flux::Values;
 use super::judging::Judged;
 use super::versions::Installed;
 use crate::api::kustomization;
@@ -17,6 +18,8 @@ pub struct Memory {
     /// In the order of their paths, which gives each its index.
     files: Vec<Option<Remembered>>,
     built: JudgedOfBuilds,
+    /// What Flux put in the place of variables.
+    of_flux: BTreeMap<String, Values>,
 }
 
 /// What all files are read by. With another one nothing that is known counts.
@@ -90,9 +93,15 @@ impl Memory {
         is_same.then_some((remembered.parsed, remembered.judged))
     }
 
-    /// What is known, to judge by.
-    pub fn judged(&mut self, files: Vec<JudgedOfFile>) -> KnownJudged {
-        KnownJudged { files, built: JudgedOfBuilds::new(), built_before: std::mem::take(&mut self.built) }
+    /// What is known, to judge by: nothing, where Flux now has other values for variables.
+    pub fn judged(&mut self, mut files: Vec<JudgedOfFile>, of_flux: &BTreeMap<String, Values>) -> KnownJudged {
+        let mut built_before = std::mem::take(&mut self.built);
+        if self.of_flux != *of_flux {
+            self.of_flux.clone_from(of_flux);
+            files.iter_mut().for_each(JudgedOfFile::clear);
+            built_before.clear();
+        }
+        KnownJudged { files, built: JudgedOfBuilds::new(), built_before }
     }
 
     /// Takes the place of everything that was known.

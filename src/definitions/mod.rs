@@ -22,6 +22,7 @@ mod files;
 mod findings;
 pub mod fingerprint;
 mod fixes;
+pub mod flux;
 mod given;
 mod judging;
 mod kinds;

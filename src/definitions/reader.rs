@@ -15,6 +15,7 @@ use super::counted::Counted;
 use super::diagnostic::{Diagnostic, Span, Suppressed, SuppressedBy};
 use super::document::{self, Document, Parsed};
 use super::findings::{self, Finding, Place};
+use super::flux::{self, FluxKustomizations};
 use super::given::GivenVariables;
 use super::judging::{self, Judged};
 use super::kinds::{self, Class, Kind, classify};
@@ -63,9 +64,10 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
     let links: Vec<&SourceFile> = sources.iter().filter(|file| matches!(file.standing, Standing::LinkTo(_))).collect();
     let mut sources: Vec<&SourceFile> = sources.iter().filter(is_read).collect();
     sources.sort_by(|one, other| one.path.cmp(&other.path));
-    let (context, own_baseline) = context_of(&sources, given, purpose, options);
+    let (mut context, own_baseline) = context_of(&sources, given, purpose, options);
     let counted = Counted::default();
     let (parsed, known) = known_or_parsed(&sources, &context, memory.as_deref_mut(), &counted);
+    context.take_flux(&FluxKustomizations::of(&sources, &parsed));
     let layout = Layout::of(&sources, &links, &parsed, &context.paths);
     let tops = match layout.of_root().filter(|_| purpose == Purpose::Use) {
         Some(root) => vec![root],
@@ -82,7 +84,7 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
     let mut reading =
         Reading { context, findings, ahead, purpose: Some(purpose), before: options.before, ..Reading::default() };
     reading.findings.extend(counted.finding());
-    reading.judged = memory.as_deref_mut().map(|memory| memory.judged(known));
+    reading.judged = memory.as_deref_mut().map(|memory| memory.judged(known, &reading.context.of_flux));
     for (index, ((source, parsed), how)) in sources.iter().zip(&parsed).zip(hows).enumerate() {
         let is_named = files::is_of_root(&source.path) || !matches!(layout.role(index), Role::Plain | Role::Apart);
         reading.file(index, source, parsed, (how, is_named));
@@ -235,7 +237,7 @@ fn known_or_parsed(
 fn parser<'c>(sources: &[&SourceFile], context: &'c Context) -> impl Fn(usize, &SourceFile) -> Parsed + use<'c> {
     let has_kustomizations = sources.iter().any(|source| kustomization::is_file(&source.path));
     move |index, source| {
-        let is_needed = has_kustomizations || is_asked_for(source, &context.paths);
+        let is_needed = has_kustomizations || is_asked_for(source, &context.paths) || flux::may_tell(source);
         let is_baseline = context.baseline.as_deref() == Some(source.path.as_str());
         if !source.has_content() || !is_needed || is_baseline || context.template_of(&source.path).is_some() {
             return Parsed::default();
@@ -574,7 +576,7 @@ impl Reading<'_> {
             Origin::Built(by, _) => by,
         };
         let old = |value: &Value| self.before.and_then(|before| before.find(place, kind, value));
-        let judge = || Judged::of(kind, document.clone(), source, &self.context, old);
+        let judge = || Judged::of(kind, document.clone(), (source, place), &self.context, old);
         let Some(known) = self.judged.as_mut() else {
             let ahead = match origin {
                 Origin::Written(number) => self.ahead.get_mut(document.file).and_then(|it| it.judged.remove(&number)),

@@ -89,6 +89,51 @@ fn reads_typed_values() {
     assert_eq!(definitions.node_classes[0].line, 14);
 }
 
+const FLUX: &str = "apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: { name: nodes, namespace: flux-system }
+spec:
+  path: ./nodes
+  sourceRef: { kind: GitRepository, name: flux-system }
+  postBuild: { substitute: { CLUSTER_NAME: blue } }
+";
+
+#[test]
+fn flux_is_told_its_variables_in_the_files() {
+    let role = |files: &[SourceFile], typed: &[(&str, &str)]| {
+        let typed = typed.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let definitions = read(files, &GivenVariables { typed, ..GivenVariables::default() });
+        definitions.node_classes[0].value.spec.role.clone().unwrap()
+    };
+    let flux = SourceFile::new("clusters/blue.yaml", FLUX);
+    let plain = [flux.clone(), SourceFile::new("nodes/class.yaml", CLASS)];
+    assert_eq!(role(&plain, &[]), "node-blue");
+    assert_eq!(role(&plain, &[("CLUSTER_NAME", "typed")]), "node-typed");
+    let elsewhere = [flux.clone(), SourceFile::new("other/class.yaml", CLASS)];
+    assert_eq!(role(&elsewhere, &[]), "node-${CLUSTER_NAME}");
+    // What is built there counts, and not where its text lies.
+    let built = [
+        flux,
+        SourceFile::new("base/class.yaml", CLASS),
+        SourceFile::new("base/kustomization.yaml", "resources: [class.yaml]\n"),
+        SourceFile::new("nodes/kustomization.yaml", "resources: [../base]\n"),
+    ];
+    assert_eq!(role(&built, &[]), "node-blue");
+}
+
+#[test]
+fn what_flux_is_told_later_is_not_forgotten() {
+    let mut memory = Memory::default();
+    let mut again = |flux: &str| {
+        let text = POOL.replace("spec:\n  template", "spec:\n  weight: ${WEIGHT}\n  template");
+        let files = [SourceFile::new("clusters/blue.yaml", flux), SourceFile::new("nodes/pool.yaml", text)];
+        lint_again(&files, &GivenVariables::default(), &mut memory).has_errors()
+    };
+    assert!(!again(FLUX));
+    assert!(again(&FLUX.replace("CLUSTER_NAME: blue", "WEIGHT: \"500\"")));
+    assert!(!again(&FLUX.replace("CLUSTER_NAME: blue", "WEIGHT: \"50\"")));
+}
+
 #[test]
 fn a_broken_document_does_not_take_the_others_along() {
     let definitions = read_text(&format!("a: [1, 2\n---\n{CLASS}---\nkind: {{\n---\n{POOL}"));

@@ -1,0 +1,288 @@
+//! What Flux is told, in the files themselves, to make of the definitions below a folder: the Kustomizations of
+//! `kustomize.toolkit.fluxcd.io` that stand in the repository, which of them a folder is for, and what they put in the place of variables.
+//!
+//! Values come from `spec.postBuild.substitute`, and from the ConfigMaps of `substituteFrom` that stand in the files as well. A Secret is
+//! never read: what only it knows has no value here.
+//! Source: Flux, Kustomization, "Post build variable substitution".
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::context::scalar;
+use super::document::{self, Document, Parsed};
+use super::limits::FILE_BYTES;
+use crate::api::kustomization::{folder, join};
+use crate::api::source::{SourceFile, Standing};
+
+/// Of Flux's own Kustomization, which is no file of kustomize.
+pub const GROUP: &str = "kustomize.toolkit.fluxcd.io";
+/// Where [`FluxKustomization::document`] has patches, of the form that a file of kustomize has.
+pub const PATCHES: &str = "spec/patches";
+
+/// Variables and their values.
+pub type Values = BTreeMap<String, String>;
+
+/// A Kustomization of Flux that stands in the files.
+#[derive(Clone, Debug)]
+pub struct FluxKustomization {
+    /// With the place of each of its values. Its `spec.patches` are at [`PATCHES`].
+    pub document: Document,
+    /// The file that it stands in.
+    pub file: String,
+    /// What it builds, from the root of the repository; empty for the root.
+    pub folder: String,
+    /// What it puts in the place of variables, as far as the files say so.
+    pub variables: Values,
+    /// What it takes variables from and is not read: `Secret cluster-secrets`.
+    pub unread: Vec<String>,
+}
+
+impl FluxKustomization {
+    pub fn name(&self) -> &str {
+        self.document.str("/metadata/name").unwrap_or_default()
+    }
+}
+
+/// All of them, by the folder that they build.
+#[derive(Clone, Debug, Default)]
+pub struct FluxKustomizations {
+    by_folder: BTreeMap<String, Vec<FluxKustomization>>,
+}
+
+impl FluxKustomizations {
+    /// `parsed` has the documents of each of the files. What a cluster has Flux has built already.
+    pub fn of(sources: &[&SourceFile], parsed: &[Parsed]) -> Self {
+        let files = || sources.iter().zip(parsed).filter(|(source, _)| source.standing != Standing::Applied);
+        let documents = || files().flat_map(|(source, parsed)| parsed.documents.iter().map(|it| (*source, it)));
+        let mut found: Vec<FluxKustomization> =
+            documents().filter_map(|(source, document)| kustomization(source, document)).collect();
+        let is_taken = found.iter().any(|it| it.document.items(SUBSTITUTE_FROM).next().is_some());
+        let maps = documents().filter(|_| is_taken).filter_map(|(source, document)| ConfigMap::of(source, document));
+        let maps: Vec<ConfigMap<'_>> = maps.collect();
+        found.iter_mut().for_each(|it| take_values(it, &maps));
+        let mut by_folder: BTreeMap<String, Vec<FluxKustomization>> = BTreeMap::new();
+        for kustomization in found {
+            by_folder.entry(kustomization.folder.clone()).or_default().push(kustomization);
+        }
+        Self { by_folder }
+    }
+
+    /// The same of files that are not parsed yet.
+    pub fn in_files(files: &[SourceFile]) -> Self {
+        let sources: Vec<&SourceFile> = files.iter().filter(|file| may_tell(file)).collect();
+        let parse = |(index, source): (usize, &&SourceFile)| {
+            let text: Arc<str> = str::from_utf8(&source.content).unwrap_or_default().into();
+            document::parse(index, &text)
+        };
+        let parsed: Vec<Parsed> = sources.iter().enumerate().map(parse).collect();
+        Self::of(&sources, &parsed)
+    }
+
+    /// Those that build a file, or what a kustomization of this path makes: of the folders around it the nearest one that any is for. More
+    /// than one where several clusters get the same folder.
+    pub fn for_file(&self, path: &str) -> &[FluxKustomization] {
+        nearest(&self.by_folder, path).map_or(&[], Vec::as_slice)
+    }
+
+    /// What stands for variables below each of the folders. Where several clusters get a folder, what all of them say alike.
+    pub fn values(&self) -> BTreeMap<String, Values> {
+        let values = self.by_folder.iter().map(|(folder, all)| {
+            let shared = all.iter().map(|it| it.variables.clone()).reduce(|one, other| {
+                let is_alike = |(name, value): &(String, String)| other.get(name) == Some(value);
+                one.into_iter().filter(is_alike).collect()
+            });
+            (folder.clone(), shared.unwrap_or_default())
+        });
+        values.collect()
+    }
+}
+
+/// What `by_folder` has for the nearest folder around a file.
+pub fn nearest<'v, T>(by_folder: &'v BTreeMap<String, T>, path: &str) -> Option<&'v T> {
+    let mut around = folder(path);
+    loop {
+        if let Some(found) = by_folder.get(around) {
+            return Some(found);
+        }
+        if around.is_empty() {
+            return None;
+        }
+        around = folder(around);
+    }
+}
+
+/// Whether a file may have such a Kustomization, or what one takes values from.
+pub fn may_tell(source: &SourceFile) -> bool {
+    let has_content =
+        source.has_content() && source.standing != Standing::Applied && source.content.len() <= FILE_BYTES;
+    has_content && str::from_utf8(&source.content).is_ok_and(|it| it.contains(GROUP) || it.contains("ConfigMap"))
+}
+
+const SUBSTITUTE: &str = "/spec/postBuild/substitute";
+const SUBSTITUTE_FROM: &str = "/spec/postBuild/substituteFrom";
+
+/// What is no whole one is a patch of another.
+fn kustomization(source: &SourceFile, document: &Document) -> Option<FluxKustomization> {
+    let group = document.str("/apiVersion")?.split_once('/')?.0;
+    let is_whole = ["/spec/path", "/spec/sourceRef"].iter().any(|it| document.value.pointer(it).is_some());
+    if group != GROUP || document.str("/kind") != Some("Kustomization") || document.broken || !is_whole {
+        return None;
+    }
+    // Without a path it is for the root, as one that begins with a slash is from the root.
+    let path = document.str("/spec/path").unwrap_or_default();
+    let folder = join("", path.trim_start_matches('/')).filter(|it| !it.starts_with("..") && !it.contains("${"))?;
+    let (file, document) = (source.path.clone(), document.clone());
+    Some(FluxKustomization { document, file, folder, variables: Values::new(), unread: Vec::new() })
+}
+
+struct ConfigMap<'d> {
+    file: &'d str,
+    document: &'d Document,
+}
+
+impl<'d> ConfigMap<'d> {
+    fn of(source: &'d SourceFile, document: &'d Document) -> Option<Self> {
+        let is_one = document.str("/apiVersion") == Some("v1") && document.str("/kind") == Some("ConfigMap");
+        (is_one && !document.broken).then_some(Self { file: &source.path, document })
+    }
+
+    fn is_called(&self, name: &str, namespace: Option<&str>) -> bool {
+        let own = self.document.str("/metadata/namespace");
+        self.document.str("/metadata/name") == Some(name) && own.zip(namespace).is_none_or(|(own, of)| own == of)
+    }
+
+    fn values(&self) -> impl Iterator<Item = (String, String)> {
+        self.document.members("/data").filter_map(|(_, name, value)| Some((name.to_owned(), text(value)?)))
+    }
+}
+
+/// What is written there comes before what it is taken from, and of that the later before the earlier.
+fn take_values(kustomization: &mut FluxKustomization, maps: &[ConfigMap<'_>]) {
+    let document = kustomization.document.clone();
+    let namespace = document.str("/metadata/namespace");
+    for (_, from) in document.items(SUBSTITUTE_FROM) {
+        let of = |field: &str| from.get(field).and_then(Value::as_str).unwrap_or_default();
+        let (kind, name) = (of("kind"), of("name"));
+        let found = maps.iter().filter(|it| kind == "ConfigMap" && it.is_called(name, namespace));
+        match meant(&kustomization.file, found) {
+            Some(map) => kustomization.variables.extend(map.values()),
+            None => kustomization.unread.push(format!("{kind} {name}")),
+        }
+    }
+    let written = document.members(SUBSTITUTE).filter_map(|(_, name, value)| Some((name.to_owned(), text(value)?)));
+    kustomization.variables.extend(written);
+    // What Flux replaces in it in its turn is not known.
+    kustomization.variables.retain(|_, value| !value.contains("${"));
+}
+
+/// Of ConfigMaps of one name, one for each cluster, the one that lies nearest to who names it. `None` where two are as near and say
+/// different things.
+fn meant<'m, 'd: 'm>(file: &str, found: impl Iterator<Item = &'m ConfigMap<'d>>) -> Option<&'m ConfigMap<'d>> {
+    let shared = |map: &ConfigMap<'_>| {
+        let (one, other) = (folder(file).split('/'), folder(map.file).split('/'));
+        let alike = one.zip(other).take_while(|(one, other)| one == other && !one.is_empty()).count();
+        (map.file == file, folder(map.file) == folder(file), alike)
+    };
+    let found: Vec<&ConfigMap<'_>> = found.collect();
+    let most = found.iter().map(|it| shared(it)).max()?;
+    let mut near = found.into_iter().filter(|it| shared(it) == most);
+    let first = near.next()?;
+    let says = |map: &ConfigMap<'_>| map.values().collect::<BTreeSet<_>>();
+    near.all(|it| says(it) == says(first)).then_some(first)
+}
+
+/// Flux takes line breaks out of values.
+fn text(value: &Value) -> Option<String> {
+    scalar(value).map(|text| text.replace('\n', ""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(path: &str, text: &str) -> SourceFile {
+        SourceFile::new(path, text.as_bytes().to_vec())
+    }
+
+    fn flux(name: &str, path: &str, post_build: &str) -> String {
+        format!(
+            "apiVersion: {GROUP}/v1\nkind: Kustomization\nmetadata: {{ name: {name}, namespace: flux-system }}\n\
+             spec:\n  path: {path}\n  sourceRef: {{ kind: GitRepository, name: flux-system }}\n  postBuild: {post_build}\n"
+        )
+    }
+
+    fn config_map(data: &str) -> String {
+        format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{ name: settings }}\ndata: {data}\n")
+    }
+
+    fn values(files: &[SourceFile], folder: &str) -> Vec<(String, String)> {
+        let values = FluxKustomizations::in_files(files).values();
+        values.get(folder).into_iter().flatten().map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+
+    fn pairs(of: &[(&str, &str)]) -> Vec<(String, String)> {
+        of.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn the_nearest_folder_around_a_file_counts() {
+        let files = [
+            file("clusters/one/all.yaml", &flux("all", "./", "{ substitute: { A: root } }")),
+            file("clusters/one/pools.yaml", &flux("pools", "/infra/pools/", "{ substitute: { A: pools } }")),
+        ];
+        let found = FluxKustomizations::in_files(&files);
+        let name_of = |path: &str| found.for_file(path).first().map(FluxKustomization::name);
+        assert_eq!(name_of("infra/pools/deep/a.yaml"), Some("pools"));
+        assert_eq!(name_of("infra/pools-old/a.yaml"), Some("all"));
+        assert_eq!(name_of("a.yaml"), Some("all"));
+        assert_eq!(values(&files, "infra/pools"), pairs(&[("A", "pools")]));
+    }
+
+    #[test]
+    fn what_is_written_comes_before_what_it_is_taken_from() {
+        let from = "{ substitute: { A: \"here\\n\", D: \"${E}\" }, substituteFrom: [{ kind: ConfigMap, name: settings }, \
+                    { kind: Secret, name: secrets }, { kind: ConfigMap, name: absent, optional: true }] }";
+        let secret = "apiVersion: v1\nkind: Secret\nmetadata: { name: secrets }\nstringData: { C: hidden }\n";
+        let files = [
+            file("clusters/one/pools.yaml", &flux("pools", "./pools", from)),
+            file("clusters/one/settings.yaml", &config_map("{ A: there, B: \"5\" }")),
+            file("clusters/two/settings.yaml", &config_map("{ A: elsewhere, B: \"6\" }")),
+            file("clusters/one/secrets.yaml", secret),
+        ];
+        assert_eq!(values(&files, "pools"), pairs(&[("A", "here"), ("B", "5")]));
+        let found = FluxKustomizations::in_files(&files);
+        assert_eq!(found.for_file("pools/a.yaml")[0].unread, ["Secret secrets", "ConfigMap absent"]);
+    }
+
+    #[test]
+    fn what_clusters_say_differently_is_not_known() {
+        let files = [
+            file("clusters/one.yaml", &flux("one", "./pools", "{ substitute: { A: same, B: one, C: one } }")),
+            file("clusters/two.yaml", &flux("two", "./pools", "{ substitute: { A: same, B: two } }")),
+        ];
+        assert_eq!(values(&files, "pools"), pairs(&[("A", "same")]));
+        let from = "{ substituteFrom: [{ kind: ConfigMap, name: settings }] }";
+        let files = [
+            file("flux/pools.yaml", &flux("pools", "./pools", from)),
+            file("one/settings.yaml", &config_map("{ A: one }")),
+            file("two/settings.yaml", &config_map("{ A: two }")),
+        ];
+        assert_eq!(values(&files, "pools"), []);
+    }
+
+    #[test]
+    fn what_is_no_whole_kustomization_of_flux_says_nothing() {
+        let patch = format!(
+            "apiVersion: {GROUP}/v1\nkind: Kustomization\nmetadata: {{ name: pools }}\nspec: {{ postBuild: {{ substitute: {{ A: b }} }} }}\n"
+        );
+        let files = [
+            file("patch.yaml", &patch),
+            file("kustomization.yaml", "resources: [a.yaml]\n"),
+            file("above.yaml", &flux("above", "../pools", "{ substitute: { A: b } }")),
+            file("open.yaml", &flux("open", "./${CLUSTER}", "{ substitute: { A: b } }")),
+        ];
+        assert!(FluxKustomizations::in_files(&files).by_folder.is_empty());
+    }
+}
