@@ -134,6 +134,30 @@ fn what_flux_is_told_later_is_not_forgotten() {
     assert!(!again(&FLUX.replace("CLUSTER_NAME: blue", "WEIGHT: \"50\"")));
 }
 
+/// As kustomize 5.5 judges them: it builds nothing of those that are refused.
+#[test]
+fn a_patch_with_a_target_is_named_all_the_same() {
+    let built = |patch: &str| {
+        let indented: String = patch.lines().map(|line| format!("    {line}\n")).collect();
+        let kustomization =
+            format!("resources: [pool.yaml]\npatches:\n- target: {{ kind: NodePool }}\n  patch: |-\n{indented}");
+        let files = [SourceFile::new("kustomization.yaml", kustomization), SourceFile::new("pool.yaml", POOL)];
+        let found = read(&files, &GivenVariables::default());
+        let lines = found.diagnostics.iter().filter(|it| it.code == "CL0015").map(|it| it.span.line);
+        (lines.collect::<Vec<usize>>(), found.node_pools.first().and_then(|pool| pool.value.spec.weight))
+    };
+    let named = "kind: NodePool\nmetadata: { name: any }\n";
+    assert_eq!(built(&format!("{named}spec: {{ weight: 8 }}")), (vec![], Some(8)));
+    assert_eq!(built("kind: NodePool\nmetadata: { name: 1 }\nspec: { weight: 8 }").0, []);
+    for unnamed in
+        ["spec: { weight: 8 }", "kind: NodePool\nspec: {}", "metadata: { name: a }", "kind: A\nmetadata: { name: '' }"]
+    {
+        assert_eq!(built(unnamed).0, [5], "{unnamed}");
+    }
+    assert_eq!(built(&format!("{named}spec: {{ weight: 8 }}\n---\n{named}spec: {{ weight: 9 }}")).0, [9]);
+    assert_eq!(built("- { op: replace, path: /spec/weight, value: 8 }"), (vec![], Some(8)));
+}
+
 #[test]
 fn a_broken_document_does_not_take_the_others_along() {
     let definitions = read_text(&format!("a: [1, 2\n---\n{CLASS}---\nkind: {{\n---\n{POOL}"));
