@@ -158,6 +158,39 @@ fn a_patch_with_a_target_is_named_all_the_same() {
     assert_eq!(built("- { op: replace, path: /spec/weight, value: 8 }"), (vec![], Some(8)));
 }
 
+/// As kustomize 5.5 judges them.
+#[test]
+fn generators_change_what_is_there_and_make_the_rest() {
+    let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: { name: vars }\ndata: { weight: \"5\", other: \"6\" }\n";
+    let built = |generator: &str| {
+        let kustomization = format!(
+            "resources: [pool.yaml, map.yaml]\nconfigMapGenerator:\n- {{ {generator} }}\nreplacements:\n- source: {{ kind: ConfigMap, name: vars, \
+             fieldPath: data.weight }}\n  targets: [{{ select: {{ kind: NodePool }}, fieldPaths: [spec.weight] }}]\n"
+        );
+        let pool = POOL.replace("spec:\n  template", "spec:\n  weight: 1\n  template");
+        let files = [("kustomization.yaml", kustomization.as_str()), ("pool.yaml", &pool), ("map.yaml", map)];
+        let found = read(&files.map(|(path, text)| SourceFile::new(path, text)), &GivenVariables::default());
+        let errors = found.diagnostics.iter().filter(|it| it.severity == Severity::Error).map(|it| it.span.line);
+        (errors.collect::<Vec<usize>>(), found.node_pools.first().and_then(|pool| pool.value.spec.weight))
+    };
+    assert_eq!(built("name: vars, behavior: merge, literals: [weight=7]"), (vec![], Some(7)));
+    assert_eq!(built("name: vars, behavior: replace, literals: [weight=8, a=b=c]"), (vec![], Some(8)));
+    assert_eq!(built("name: new, literals: [a=b]"), (vec![], Some(5)));
+    assert_eq!(built("name: new, behavior: merge, literals: [a=b]").0, [3]);
+    let aimless = |targets: &str| {
+        let text = format!("resources: [a.yaml]\nreplacements:\n- source: {{ kind: NodePool }}\n{targets}");
+        let files = [SourceFile::new("kustomization.yaml", text), SourceFile::new("a.yaml", POOL)];
+        let found = read(&files, &GivenVariables::default());
+        found.diagnostics.iter().filter(|it| it.code == "CL0015").map(|it| it.span.line).collect::<Vec<_>>()
+    };
+    assert_eq!(aimless(""), [3]);
+    assert_eq!(aimless("  targets: []\n"), [3]);
+    assert_eq!(aimless("  targets:\n  - fieldPaths: [metadata.name]\n"), [5]);
+    assert_eq!(aimless("  targets: [{ select: { kind: NodePool } }]\n"), []);
+    assert_eq!(built("name: new, literals: [a]").0, [3]);
+    assert_eq!(built("name: vars, literals: [a=b]").0[0], 3);
+}
+
 #[test]
 fn a_broken_document_does_not_take_the_others_along() {
     let definitions = read_text(&format!("a: [1, 2\n---\n{CLASS}---\nkind: {{\n---\n{POOL}"));
