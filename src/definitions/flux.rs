@@ -62,6 +62,7 @@ impl FluxKustomizations {
         let maps = documents().filter(|_| is_taken).filter_map(|(source, document)| ConfigMap::of(source, document));
         let maps: Vec<ConfigMap<'_>> = maps.collect();
         found.iter_mut().for_each(|it| take_values(it, &maps));
+        from_the_folder_read(&mut found, sources);
         let mut by_folder: BTreeMap<String, Vec<FluxKustomization>> = BTreeMap::new();
         for kustomization in found {
             by_folder.entry(kustomization.folder.clone()).or_default().push(kustomization);
@@ -71,10 +72,10 @@ impl FluxKustomizations {
 
     /// The same of files that are not parsed yet.
     pub fn in_files(files: &[SourceFile]) -> Self {
-        let sources: Vec<&SourceFile> = files.iter().filter(|file| may_tell(file)).collect();
-        let parse = |(index, source): (usize, &&SourceFile)| {
-            let text: Arc<str> = str::from_utf8(&source.content).unwrap_or_default().into();
-            document::parse(index, &text)
+        let sources: Vec<&SourceFile> = files.iter().collect();
+        let parse = |(index, source): (usize, &&SourceFile)| match may_tell(source) {
+            true => document::parse(index, &Arc::from(str::from_utf8(&source.content).unwrap_or_default())),
+            false => Parsed::default(),
         };
         let parsed: Vec<Parsed> = sources.iter().enumerate().map(parse).collect();
         Self::of(&sources, &parsed)
@@ -97,6 +98,41 @@ impl FluxKustomizations {
         });
         values.collect()
     }
+}
+
+/// Paths are from the root of the repository, and files from the folder that was asked for. Where none of the paths is there, the part of them
+/// that leads to that folder is taken off.
+fn from_the_folder_read(found: &mut Vec<FluxKustomization>, sources: &[&SourceFile]) {
+    if found.is_empty() {
+        return;
+    }
+    let folders: BTreeSet<String> = sources.iter().flat_map(|source| folders_around(&source.path)).collect();
+    let is_there = |it: &str| !it.is_empty() && folders.contains(it);
+    if found.iter().any(|it| is_there(&it.folder)) {
+        return;
+    }
+    let mut above: Vec<String> = found.iter().flat_map(|it| folders_around(&it.folder)).collect();
+    above.retain(|folder| !folder.is_empty());
+    above.sort_by_key(String::len);
+    let leads = |above: &&String| found.iter().filter_map(|it| below(&it.folder, above)).any(is_there);
+    let Some(above) = above.iter().find(leads).cloned() else { return };
+    found.retain_mut(|it| {
+        let folder = below(&it.folder, &above).map(str::to_owned);
+        let is_kept = folder.is_some() || it.folder.is_empty();
+        it.folder = folder.unwrap_or_default();
+        is_kept
+    });
+}
+
+/// From the nearest to the root.
+fn folders_around(path: &str) -> impl Iterator<Item = String> + use<> {
+    let nearest = Some(folder(path).to_owned());
+    std::iter::successors(nearest, |it| (!it.is_empty()).then(|| folder(it).to_owned()))
+}
+
+/// `path` as it is called in the folder `above`.
+fn below<'p>(path: &'p str, above: &str) -> Option<&'p str> {
+    path.strip_prefix(above)?.strip_prefix('/')
 }
 
 /// What `by_folder` has for the nearest folder around a file.
@@ -270,6 +306,18 @@ mod tests {
             file("two/settings.yaml", &config_map("{ A: two }")),
         ];
         assert_eq!(values(&files, "pools"), []);
+    }
+
+    #[test]
+    fn a_folder_of_the_repository_is_read_as_well() {
+        let files = [
+            file("flux/one.yaml", &flux("one", "./deploy/eu/pools", "{ substitute: { A: eu } }")),
+            file("flux/two.yaml", &flux("two", "./other/pools", "{ substitute: { A: other } }")),
+            file("eu/pools/pool.yaml", "kind: NodePool\n"),
+        ];
+        let found = FluxKustomizations::in_files(&files);
+        let names: Vec<&str> = found.for_file("eu/pools/pool.yaml").iter().map(FluxKustomization::name).collect();
+        assert_eq!((names, values(&files, "pools")), (vec!["one"], vec![]));
     }
 
     #[test]
