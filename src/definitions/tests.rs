@@ -158,6 +158,20 @@ fn a_patch_with_a_target_is_named_all_the_same() {
     assert_eq!(built("- { op: replace, path: /spec/weight, value: 8 }"), (vec![], Some(8)));
 }
 
+#[test]
+fn what_a_class_lacks_to_be_found_is_said() {
+    let lacks = |class: &str| {
+        let class_of_ours = "{ group: karpenter.k8s.aws, kind: EC2NodeClass, name: default }";
+        let found = shown(&read_text(&POOL.replace(class_of_ours, class)));
+        let of_field = |it: &str| Some((it.split_once("nodeClassRef` lacks ")?.1).to_owned());
+        found.iter().filter_map(|it| of_field(it)).collect::<Vec<String>>()
+    };
+    let (group, kind) = ("`group` [add `group: karpenter.k8s.aws`]", "`kind` [add `kind: EC2NodeClass`]");
+    assert_eq!(lacks("{ name: default }"), [group, kind]);
+    assert_eq!(lacks("{ kind: EC2NodeClass, name: default }"), [group]);
+    assert_eq!(lacks("{ group: karpenter.k8s.aws, name: default }"), [kind]);
+}
+
 /// As kustomize 5.5 judges them.
 #[test]
 fn generators_change_what_is_there_and_make_the_rest() {
