@@ -15,12 +15,20 @@ use super::versions::{Installed, SaidBy};
 use crate::api::source::{SourceFile, Standing};
 use crate::api::{scenario, settings};
 
+/// What Flux puts in the place of variables, by the folder that it builds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Flux {
+    pub values: BTreeMap<String, Values>,
+    /// Where several Kustomizations say different things: who says what.
+    pub of_clusters: BTreeMap<String, Vec<(String, Values)>>,
+}
+
 /// From `cutlist.yaml`, `scenario.yaml` and the names of the files.
 #[derive(Default)]
 pub struct Context {
     pub variables: Values,
     /// Those of files below a folder that Flux builds, by the folder; in them are the others, which come before what Flux has.
-    pub of_flux: BTreeMap<String, Values>,
+    pub of_flux: Flux,
     /// Entries of `spec.paths`.
     pub paths: Vec<String>,
     /// The settings document, for the place of its paths and what it says of findings.
@@ -66,17 +74,26 @@ impl Context {
         context
     }
 
-    /// Takes the variables that Flux is told of in the files, beside those that are known.
-    pub fn take_flux(&mut self, kustomizations: &FluxKustomizations) {
-        self.of_flux = kustomizations.values();
-        for values in self.of_flux.values_mut() {
+    /// Takes the variables that Flux is told of in the files, beside those that are known; with `of_each` also those of each cluster.
+    pub fn take_flux(&mut self, kustomizations: &FluxKustomizations, of_each: bool) {
+        self.of_flux.values = kustomizations.values();
+        if of_each {
+            self.of_flux.of_clusters = kustomizations.of_clusters();
+        }
+        let of_clusters = self.of_flux.of_clusters.values_mut().flatten().map(|(_, values)| values);
+        for values in self.of_flux.values.values_mut().chain(of_clusters) {
             values.extend(self.variables.clone());
         }
     }
 
     /// What stands for variables in a file, or in what the kustomization of this path builds.
     pub fn variables_of(&self, path: &str) -> &Values {
-        flux::nearest(&self.of_flux, path).unwrap_or(&self.variables)
+        flux::nearest(&self.of_flux.values, path).unwrap_or(&self.variables)
+    }
+
+    /// The same by the Kustomizations of Flux that say different things of it.
+    pub fn variables_of_clusters(&self, path: &str) -> &[(String, Values)] {
+        flux::nearest(&self.of_flux.of_clusters, path).map_or(&[], Vec::as_slice)
     }
 
     /// The folder of templates that the file lies in.

@@ -67,7 +67,7 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
     let (mut context, own_baseline) = context_of(&sources, given, purpose, options);
     let counted = Counted::default();
     let (parsed, known) = known_or_parsed(&sources, &context, memory.as_deref_mut(), &counted);
-    context.take_flux(&FluxKustomizations::of(&sources, &parsed));
+    context.take_flux(&FluxKustomizations::of(&sources, &parsed), purpose == Purpose::Judge);
     let layout = Layout::of(&sources, &links, &parsed, &context.paths);
     let tops = match layout.of_root().filter(|_| purpose == Purpose::Use) {
         Some(root) => vec![root],

@@ -122,6 +122,27 @@ fn flux_is_told_its_variables_in_the_files() {
 }
 
 #[test]
+fn each_cluster_that_says_something_else_is_judged() {
+    let cluster = |name: &str, weight: u32| {
+        let text = FLUX.replace("name: nodes", &format!("name: {name}"));
+        SourceFile::new(format!("{name}.yaml"), text.replace("CLUSTER_NAME: blue", &format!("WEIGHT: \"{weight}\"")))
+    };
+    let text = POOL.replace("spec:\n  template", "spec:\n  weight: ${WEIGHT}\n  template");
+    let pool = SourceFile::new("nodes/pool.yaml", text);
+    let errors = |files: &[SourceFile]| {
+        let found = lint(files, &GivenVariables::default());
+        let errors = found.diagnostics.into_iter().filter(|it| it.severity == Severity::Error);
+        errors.map(|it| (it.span.line, it.message)).collect::<Vec<_>>()
+    };
+    assert_eq!(errors(&[cluster("blue", 5), cluster("green", 50), pool.clone()]), []);
+    let found = errors(&[cluster("blue", 5), cluster("green", 500), cluster("red", 600), pool.clone()]);
+    let [(6, message)] = &found[..] else { panic!("{found:?}") };
+    assert!(message.ends_with("; so Kustomization `green` in green.yaml sets it"), "{message}");
+    // A plan is of one cluster, which is not known.
+    assert!(!read(&[cluster("blue", 5), cluster("green", 500), pool], &GivenVariables::default()).has_errors());
+}
+
+#[test]
 fn what_flux_is_told_later_is_not_forgotten() {
     let mut memory = Memory::default();
     let mut again = |flux: &str| {
