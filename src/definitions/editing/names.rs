@@ -278,6 +278,10 @@ mod tests {
         format!("apiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nmetadata:\n  name: \"{name}\"\n")
     }
 
+    fn lines_before(text: &str, byte: usize) -> usize {
+        text.get(..byte).unwrap().matches('\n').count()
+    }
+
     /// `a.yaml:3 given` for everything that is named where `at` first stands in a file.
     fn named(files: &[(&str, String)], path: &str, at_text: &str) -> Vec<String> {
         let files: Vec<SourceFile> = files.iter().map(|(path, text)| SourceFile::new(*path, text.as_str())).collect();
@@ -285,7 +289,7 @@ mod tests {
         let Some(here) = at(&files, path, text(path).find(at_text).unwrap()) else { return Vec::new() };
         let shown = |it: Occurrence| {
             assert_eq!(text(&it.file).get(it.start..it.end), Some(it.name.as_str()));
-            let line = text(&it.file)[..it.start].matches('\n').count() + 1;
+            let line = lines_before(text(&it.file), it.start) + 1;
             format!("{}:{line}{}", it.file, if it.is_given { " given" } else { "" })
         };
         everywhere(&files, &here).into_iter().map(shown).collect()
@@ -374,8 +378,10 @@ mod tests {
         let found: Vec<_> = symbols(&text)
             .into_iter()
             .map(|it| {
-                assert!(it.start <= it.name_start && it.name_end <= it.end && !text[it.start..it.end].ends_with('\n'));
-                (it.kind, it.name, text[..it.start].matches('\n').count(), text[..it.end].matches('\n').count())
+                assert!(
+                    it.start <= it.name_start && it.name_end <= it.end && !text.get(..it.end).unwrap().ends_with('\n')
+                );
+                (it.kind, it.name, lines_before(&text, it.start), lines_before(&text, it.end))
             })
             .collect();
         let symbol = |kind: &str, name: &str, start, end| (kind.to_owned(), name.to_owned(), start, end);
