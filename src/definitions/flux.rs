@@ -158,11 +158,20 @@ pub fn nearest<'v, T>(by_folder: &'v BTreeMap<String, T>, path: &str) -> Option<
     }
 }
 
+/// Variables are few and short; what else is kept in ConfigMaps, such as dashboards, is not.
+const MAP_BYTES_MAX: usize = 64 << 10;
+
 /// Whether a file may have such a Kustomization, or what one takes values from.
 pub fn may_tell(source: &SourceFile) -> bool {
-    let has_content =
-        source.has_content() && source.standing != Standing::Applied && source.content.len() <= FILE_BYTES;
-    has_content && str::from_utf8(&source.content).is_ok_and(|it| it.contains(GROUP) || it.contains("ConfigMap"))
+    let text = str::from_utf8(&source.content).unwrap_or_default();
+    let is_read = source.has_content() && source.standing != Standing::Applied && text.len() <= FILE_BYTES;
+    is_read && (text.contains(GROUP) || (text.len() <= MAP_BYTES_MAX && text.contains("ConfigMap")))
+}
+
+/// Whether any of the files may have one.
+pub fn is_told(sources: &[&SourceFile]) -> bool {
+    let has_one = |it: &&SourceFile| str::from_utf8(&it.content).is_ok_and(|text| text.contains(GROUP));
+    sources.iter().filter(|it| it.has_content()).any(|it| has_one(it))
 }
 
 const SUBSTITUTE: &str = "/spec/postBuild/substitute";
