@@ -134,7 +134,7 @@ fn each_cluster_that_says_something_else_is_judged() {
         let errors = found.diagnostics.into_iter().filter(|it| it.severity == Severity::Error);
         errors.map(|it| (it.span.line, it.message)).collect::<Vec<_>>()
     };
-    assert_eq!(errors(&[cluster("blue", 5), cluster("green", 50), pool.clone()]), []);
+    assert!(errors(&[cluster("blue", 5), cluster("green", 50), pool.clone()]).is_empty());
     let found = errors(&[cluster("blue", 5), cluster("green", 500), cluster("red", 600), pool.clone()]);
     let [(6, message)] = &found[..] else { panic!("{found:?}") };
     assert!(message.ends_with("; so Kustomization `green` in green.yaml sets it"), "{message}");
@@ -169,7 +169,7 @@ fn a_patch_with_a_target_is_named_all_the_same() {
     };
     let named = "kind: NodePool\nmetadata: { name: any }\n";
     assert_eq!(built(&format!("{named}spec: {{ weight: 8 }}")), (vec![], Some(8)));
-    assert_eq!(built("kind: NodePool\nmetadata: { name: 1 }\nspec: { weight: 8 }").0, []);
+    assert!(built("kind: NodePool\nmetadata: { name: 1 }\nspec: { weight: 8 }").0.is_empty());
     for unnamed in
         ["spec: { weight: 8 }", "kind: NodePool\nspec: {}", "metadata: { name: a }", "kind: A\nmetadata: { name: '' }"]
     {
@@ -221,7 +221,7 @@ fn generators_change_what_is_there_and_make_the_rest() {
     assert_eq!(aimless(""), [3]);
     assert_eq!(aimless("  targets: []\n"), [3]);
     assert_eq!(aimless("  targets:\n  - fieldPaths: [metadata.name]\n"), [5]);
-    assert_eq!(aimless("  targets: [{ select: { kind: NodePool } }]\n"), []);
+    assert!(aimless("  targets: [{ select: { kind: NodePool } }]\n").is_empty());
     assert_eq!(built("name: new, literals: [a]").0, [3]);
     assert_eq!(built("name: vars, literals: [a=b]").0[0], 3);
 }
