@@ -12,10 +12,9 @@ output="${OUTPUT:-.}"
 set -- "${DEFINITIONS:-.}" --base "$BASE" --head "${HEAD:-HEAD}" --environment "${ENVIRONMENT:-}"
 for cluster in $CLUSTERS; do set -- "$@" --cluster "$cluster"; done
 code=0
-cutlist preview "$@" -o json > "$output/cutlist-preview.json" || code=$?
+rm -f "$output/cutlist-preview.json" "$output/cutlist-preview.md"
+cutlist preview "$@" -o text -o json="$output/cutlist-preview.json" -o markdown="$output/cutlist-preview.md" || code=$?
 [ -s "$output/cutlist-preview.json" ] || exit "$code"
-cutlist preview "$@" -o markdown > "$output/cutlist-preview.md" || true
-cutlist preview "$@" || true
 if [ -n "${FORGE:-}" ]; then
   set -- "$output/cutlist-preview.json" --forge "$FORGE" --repository "${REPOSITORY:?}"
   [ -z "${FORGE_URL:-}" ] || set -- "$@" --url "$FORGE_URL"

@@ -3,6 +3,7 @@
 mod ami;
 mod examples;
 mod facts;
+mod forms;
 mod lint;
 mod lsp;
 mod migrate;
@@ -27,11 +28,11 @@ use crate::definitions::rules::files::is_variable_name;
 pub use super::cluster::ClusterArguments;
 pub use ami::{AmiAction, AmiArguments, AmiLockArguments};
 pub use facts::{FactsAction, FactsArguments, FactsPullArguments};
-pub use preview::{NamedPath, PreviewArguments};
+pub use forms::FormOutput;
+pub use preview::{ClusterVariable, NamedPath, PreviewArguments};
 
 pub use lint::{
-    ExplainArguments, ExportArguments, FailOnArgument, LintArguments, LintForm, LintOutput, SchemaAction,
-    SchemaArguments,
+    ExplainArguments, ExportArguments, FailOnArgument, LintArguments, LintForm, SchemaAction, SchemaArguments,
 };
 pub use lsp::LspArguments;
 pub use migrate::MigrateArguments;
@@ -318,6 +319,9 @@ pub struct DefinitionArguments {
     /// not shown: its name stands in its place.
     #[arg(long = "variable-from-environment", value_name = "NAME", value_parser = parse_environment)]
     pub from_environment: Vec<FromEnvironment>,
+    /// Which of several clusters the definitions are read for, as `--cluster` names it.
+    #[arg(skip)]
+    pub cluster: Option<String>,
 }
 
 /// A variable of the environment that the operator named.

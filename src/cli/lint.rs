@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use super::arguments::{FailOnArgument, LintArguments};
 use super::exit::{Failure, Outcome};
+use super::output;
 use super::{inputs, settings};
 use crate::api::lint_settings::FailOn;
 use crate::definitions::{self, Before, Definitions, Severity, fingerprint};
@@ -19,7 +20,7 @@ use changed::Base;
 use sets::Set;
 
 pub fn run(arguments: &LintArguments) -> Result<Outcome, Failure> {
-    outputs::check(&arguments.output)?;
+    output::refuse_one_place(&arguments.output, "-o sarif=cutlist.sarif -o text")?;
     if (arguments.fix || arguments.diff) && arguments.paths.iter().any(|path| inputs::is_stdin(path)) {
         let error = anyhow::anyhow!("what comes from standard input is in no file that could be fixed");
         return Err(Failure::usage(error).with_hint("name the files"));

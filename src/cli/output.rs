@@ -3,15 +3,17 @@
 //! This is the one door, so values of the environment are hidden here: definitions may have put them anywhere.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use serde_json::Value;
 
+use super::arguments::FormOutput;
 use super::exit::Failure;
 use crate::core::catalog::Catalog;
 use crate::definitions::Masks;
@@ -168,6 +170,20 @@ pub enum Form {
     Lines,
     /// Commands to a CI system, one on each line, that begin with one of these. What else looks like one is none.
     Commands(&'static [&'static str]),
+}
+
+/// Standard output, as a file, takes one form: the second would be written over the first. `example` gives one of them a file.
+pub fn refuse_one_place<F>(outputs: &[FormOutput<F>], example: &str) -> Result<(), Failure> {
+    if outputs.iter().filter(|output| output.file.is_none()).count() > 1 {
+        let error = anyhow!("two forms can not both go to standard output");
+        return Err(Failure::usage(error).with_hint(format!("give all but one a file: `{example}`")));
+    }
+    let mut files = BTreeSet::new();
+    if let Some(file) = outputs.iter().filter_map(|output| output.file.as_ref()).find(|file| !files.insert(*file)) {
+        let error = anyhow!("two forms can not both go to {}", file.display());
+        return Err(Failure::usage(error).with_hint("give each a file of its own"));
+    }
+    Ok(())
 }
 
 /// Prints a text of this form.

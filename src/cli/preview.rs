@@ -8,9 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::anyhow;
 use jiff::Timestamp;
 
-use super::arguments::{InputArguments, PlanOutput, PlanningArguments, PreviewArguments, SimulateArguments};
+use super::arguments::{
+    FormOutput, InputArguments, PlanOutput, PlanningArguments, PreviewArguments, SimulateArguments,
+};
 use super::exit::{Failure, Outcome};
 use super::inputs::{self, ReadRevision};
+use super::output::Form;
 use super::signing::{Base, NAMED_MAX, Signing};
 use super::why::{self, Question};
 use super::{output, simulate};
@@ -20,6 +23,7 @@ use crate::api::preview::{FORMAT_VERSION, KIND, Preview, PreviewRevision, Previe
 use crate::controller::preview::{Previewed, Proposal, Reading, Subject, conflicting, failed, planned, without_plan};
 use crate::core::plan::{Plan, Revision};
 use crate::core::snapshot::Snapshot;
+use crate::definitions;
 use crate::ports::chain;
 use crate::render::preview as render;
 use crate::render::terminal::Style;
@@ -30,11 +34,19 @@ use snapshots::{Cluster, Saved};
 const SIMULATED_PODS_MAX: usize = 10_000;
 
 pub fn run(arguments: &PreviewArguments) -> Result<Outcome, Failure> {
+    output::refuse_one_place(&arguments.output, "-o json=preview.json -o text")?;
     let (preview, plans) = made(arguments, &|_, _| {})?;
-    match arguments.output {
-        PlanOutput::Text => output::text(&render::text(&preview, &plans, Style::Coloured))?,
-        PlanOutput::Markdown => output::document(&render::markdown(&preview))?,
-        PlanOutput::Json => output::data(&render::json(&preview).map_err(Failure::failed)?)?,
+    for FormOutput { form, file } in &arguments.output {
+        let style = if file.is_some() { Style::Plain } else { Style::Coloured };
+        let (text, kind) = match form {
+            PlanOutput::Text => (render::text(&preview, &plans, style), Form::Page),
+            PlanOutput::Markdown => (render::markdown(&preview), Form::Document),
+            PlanOutput::Json => (render::json(&preview).map_err(Failure::failed)?, Form::Data),
+        };
+        match file {
+            Some(file) => output::file(file, &text, kind).map_err(Failure::failed)?,
+            None => output::print(&text, kind)?,
+        }
     }
     outcome(arguments, &preview, &plans)
 }
@@ -119,7 +131,7 @@ pub(super) fn answered(arguments: &PreviewArguments, question: &Question) -> Res
         if merged.definitions.has_errors() {
             return Err(Failure::failed(anyhow!("the definitions can not be used")));
         }
-        let (inputs, saved) = (inputs_of(arguments, now), cluster.read(arguments, now)?);
+        let (inputs, saved) = (inputs_of(arguments, cluster, now), cluster.read(arguments, now)?);
         let read = inputs::with_cluster(&inputs, merged.clone(), saved.snapshot, saved.notes)?;
         Ok((name, output::hidden().text(&why::answered(question, &inputs, &read)?)))
     };
@@ -135,15 +147,21 @@ pub(super) fn node_plans(arguments: &PreviewArguments) -> Result<Vec<(String, Ve
     snapshots::clusters(arguments)?.into_iter().map(read).collect()
 }
 
-/// By folder: clusters that have the same definitions share what was read of them.
+/// By folder and variables, and by the cluster where files tell what is for which one: clusters that have the same definitions share what
+/// was read of them.
 #[derive(Default)]
-struct Proposals(BTreeMap<String, Read>);
+struct Proposals(BTreeMap<(String, Vec<(String, String)>, Option<String>), Read>);
 
 impl Proposals {
     fn of(&mut self, arguments: &PreviewArguments, cluster: &Cluster) -> Result<&Read, Failure> {
-        Ok(match self.0.entry(cluster.folder.clone()) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => new.insert(Read::of(arguments, &cluster.folder)?),
+        let key = |name: Option<&String>| (cluster.folder.clone(), cluster.variables.clone(), name.cloned());
+        let is_known = self.0.contains_key(&key(None));
+        let read = if is_known { None } else { Some(Read::of(arguments, cluster)?) };
+        let name = read.as_ref().is_some_and(Read::tells_clusters_apart).then_some(&cluster.name);
+        Ok(match (self.0.entry(key(name)), read) {
+            (Entry::Occupied(known), _) => known.into_mut(),
+            (Entry::Vacant(new), Some(read)) => new.insert(read),
+            (Entry::Vacant(new), None) => new.insert(Read::of(arguments, cluster)?),
         })
     }
 }
@@ -163,15 +181,22 @@ struct Conflicts {
 }
 
 impl Read {
-    fn of(arguments: &PreviewArguments, folder: &str) -> Result<Self, Failure> {
-        let read = git::read_merge(&arguments.path, folder, &arguments.base, &arguments.head);
+    fn of(arguments: &PreviewArguments, cluster: &Cluster) -> Result<Self, Failure> {
+        let read = git::read_merge(&arguments.path, &cluster.folder, &arguments.base, &arguments.head);
         let git::Proposal { base, head, merge, prefix } = read.map_err(Failure::of_repository)?;
-        let defined = |content| inputs::read_content(content, &arguments.planning.definitions);
+        let given = cluster.given(arguments);
+        let defined = |content| inputs::read_content(content, &given);
         let merged = match merge {
             Merge::Content(content) => Ok(defined(*content)),
             Merge::Conflicts { paths, further } => Err(Conflicts { paths, further }),
         };
         Ok(Self { head, base: defined(base), merged, prefix })
+    }
+
+    /// Whether what another cluster gets may be something else, by what Flux and Argo CD are told in the files.
+    fn tells_clusters_apart(&self) -> bool {
+        let revisions = std::iter::once(&self.base).chain(self.merged.as_ref().ok());
+        revisions.flat_map(|it| &it.content.files).any(|file| definitions::is_told_to_others(file))
     }
 }
 
@@ -198,7 +223,7 @@ fn of_cluster(
         return without(target);
     }
     begins(&name, environment);
-    let simulation = simulate::of_next_day(inputs_of(arguments, now));
+    let simulation = simulate::of_next_day(inputs_of(arguments, cluster, now));
     let saved = match cluster.read(arguments, now) {
         Ok(saved) => saved,
         Err(failure) => return without(failed(sentence(&failure), &name, environment)),
@@ -243,13 +268,14 @@ fn next_day(arguments: &SimulateArguments, read: &inputs::ReadInputs) -> Vec<Str
 }
 
 /// What a plan is made from, for one cluster; its snapshot is read apart.
-fn inputs_of(arguments: &PreviewArguments, now: Timestamp) -> InputArguments {
+fn inputs_of(arguments: &PreviewArguments, cluster: &Cluster, now: Timestamp) -> InputArguments {
+    let definitions = cluster.given(arguments);
     InputArguments {
         path: arguments.path.clone(),
         revision: None,
         snapshot: Vec::new(),
         cluster: arguments.live.clone(),
-        planning: PlanningArguments { now: Some(now), ..arguments.planning.clone() },
+        planning: PlanningArguments { now: Some(now), definitions, ..arguments.planning.clone() },
     }
 }
 

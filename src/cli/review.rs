@@ -5,8 +5,10 @@
 mod approvals;
 mod commands;
 mod merged;
+mod queue;
 mod rights;
 mod rounds;
+mod twins;
 mod two_people;
 
 use std::path::PathBuf;
@@ -39,6 +41,7 @@ pub fn run(arguments: &ReviewArguments) -> Result<Outcome, Failure> {
     let preview = PreviewArguments {
         environment: arguments.environment.clone(),
         clusters: arguments.clusters.clone(),
+        cluster_variables: arguments.cluster_variables.clone(),
         is_live: arguments.clusters.is_empty(),
         ..PreviewArguments::of_pull_requests(arguments.live.clone(), planning, &arguments.manner, &arguments.signing)
     };

@@ -78,9 +78,12 @@ fn run_scenario(folder: &Path, arguments: &RunArguments) -> Result<Outcome, Fail
 
 /// Follows a repository or folder; nothing else happens in the cluster than what its definitions ask for.
 async fn follow_until_stopped(follow: source::Follow, arguments: &RunArguments) -> Result<Outcome, Failure> {
-    let (repository, region) = source::first_look(follow, arguments).await?;
-    let world = world::build(&region.name, arguments.seed, now())?;
     let shutdown = shutdown_on_signal();
+    let (repository, region) = tokio::select! {
+        found = source::first_look(follow, arguments, &|_| {}) => found?,
+        () = shutdown.requested() => return Ok(Outcome::Interrupted),
+    };
+    let world = world::build(&region.name, arguments.seed, now())?;
     let clock = world.clock();
     let screen = Screen::new(standard_output(), Times::Clock, clock.now(), shutdown.clone());
     let ports = world::ports(repository, &world, EmbeddedForge::default());

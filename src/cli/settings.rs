@@ -67,6 +67,7 @@ fn given(arguments: &DefinitionArguments, environment: impl Iterator<Item = (Str
         typed: arguments.variables.iter().cloned().collect(),
         from_environment,
         only_in_environment: BTreeSet::new(),
+        cluster: arguments.cluster.clone(),
     }
 }
 
@@ -85,6 +86,7 @@ mod tests {
         let arguments = DefinitionArguments {
             variables: vec![pair("C", "typed")],
             from_environment: vec![FromEnvironment { name: "B".to_owned(), value: "named".to_owned() }],
+            ..DefinitionArguments::default()
         };
         let environment = [
             pair("A", "secret"),

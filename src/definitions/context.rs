@@ -74,6 +74,11 @@ impl Context {
         context
     }
 
+    /// The cluster that the settings name.
+    pub fn cluster(&self) -> Option<&str> {
+        self.settings.as_ref()?.str("/spec/clusterName")
+    }
+
     /// Takes the variables that Flux is told of in the files, beside those that are known; with `of_each` also those of each cluster.
     pub fn take_flux(&mut self, kustomizations: &FluxKustomizations, of_each: bool) {
         self.of_flux.values = kustomizations.values();

@@ -49,6 +49,8 @@ impl FluxKustomization {
 #[derive(Clone, Debug, Default)]
 pub struct FluxKustomizations {
     by_folder: BTreeMap<String, Vec<FluxKustomization>>,
+    /// Those that are for another cluster.
+    of_others: Vec<FluxKustomization>,
 }
 
 impl FluxKustomizations {
@@ -67,7 +69,7 @@ impl FluxKustomizations {
         for kustomization in found {
             by_folder.entry(kustomization.folder.clone()).or_default().push(kustomization);
         }
-        Self { by_folder }
+        Self { by_folder, of_others: Vec::new() }
     }
 
     /// The same of files that are not parsed yet.
@@ -85,6 +87,23 @@ impl FluxKustomizations {
     /// than one where several clusters get the same folder.
     pub fn for_file(&self, path: &str) -> &[FluxKustomization] {
         nearest(&self.by_folder, path).map_or(&[], Vec::as_slice)
+    }
+
+    /// Where several build a folder, leaves those that are for this cluster, if it is known which ones are.
+    pub fn keep(&mut self, cluster: Option<&str>) {
+        for all in self.by_folder.values_mut() {
+            self.of_others.extend(taken_of_others(all, cluster, |it| &it.file));
+        }
+    }
+
+    /// Those that are for another cluster.
+    pub fn of_others(&self) -> &[FluxKustomization] {
+        &self.of_others
+    }
+
+    /// All of them, by the folder that they build.
+    pub fn folders(&self) -> impl Iterator<Item = (&str, &[FluxKustomization])> {
+        self.by_folder.iter().map(|(folder, all)| (folder.as_str(), all.as_slice()))
     }
 
     /// What stands for variables below each of the folders. Where several clusters get a folder, what all of them say alike.
@@ -142,6 +161,18 @@ fn folders_around(path: &str) -> impl Iterator<Item = String> + use<> {
 /// `path` as it is called in the folder `above`.
 fn below<'p>(path: &'p str, above: &str) -> Option<&'p str> {
     path.strip_prefix(above)?.strip_prefix('/')
+}
+
+/// Takes out what is told of one folder for other clusters: what lies in no folder of this cluster's name, where something does.
+pub fn taken_of_others<T>(all: &mut Vec<T>, cluster: Option<&str>, file: impl Fn(&T) -> &str) -> Vec<T> {
+    let is_own = |it: &T| cluster.is_some_and(|cluster| folder(file(it)).split('/').any(|part| part == cluster));
+    let (own, others): (Vec<T>, Vec<T>) = std::mem::take(all).into_iter().partition(is_own);
+    if own.is_empty() {
+        *all = others;
+        return Vec::new();
+    }
+    *all = own;
+    others
 }
 
 /// What `by_folder` has for the nearest folder around a file.
@@ -336,6 +367,23 @@ mod tests {
         let found = FluxKustomizations::in_files(&files);
         let names: Vec<&str> = found.for_file("eu/pools/pool.yaml").iter().map(FluxKustomization::name).collect();
         assert_eq!((names, values(&files, "pools")), (vec!["one"], vec![]));
+    }
+
+    #[test]
+    fn what_lies_in_a_folder_of_the_clusters_name_is_meant_for_it() {
+        let files = [
+            file("clusters/blue/pools.yaml", &flux("pools", "./pools", "{ substitute: { A: blue } }")),
+            file("clusters/green/pools.yaml", &flux("pools", "./pools", "{ substitute: { A: green } }")),
+        ];
+        let of = |cluster: Option<&str>| {
+            let mut found = FluxKustomizations::in_files(&files);
+            found.keep(cluster);
+            (found.values().remove("pools").unwrap().remove("A"), found.of_others().len())
+        };
+        assert_eq!(of(Some("green")), (Some("green".to_owned()), 1));
+        assert_eq!(of(Some("red")), (None, 0));
+        assert_eq!(of(Some("")), (None, 0));
+        assert_eq!(of(None), (None, 0));
     }
 
     #[test]

@@ -16,6 +16,8 @@ pub struct GivenVariables {
     pub from_environment: BTreeMap<String, String>,
     /// Names that occur in the files, that nobody gave, and that the environment has.
     pub only_in_environment: BTreeSet<String>,
+    /// Which cluster the definitions are read for, where that was said; else `cutlist.yaml` may say it.
+    pub cluster: Option<String>,
 }
 
 impl fmt::Debug for GivenVariables {

@@ -6,6 +6,7 @@
 //! each document, then on all of them together. Nothing stops at the first mistake: what is broken is reported and left
 //! out, the rest goes on.
 
+mod afterwards;
 mod ahead;
 mod amounts;
 pub mod baseline;
@@ -123,6 +124,8 @@ pub struct Definitions {
     pub broken: Vec<BrokenDefinition>,
     /// Files that are among the others and are not read: what was defined in them is not gone.
     pub not_read: Vec<NotRead>,
+    /// What Flux and Argo CD are told that is in the others, or is for another cluster: fields, by file and line.
+    pub carried_out: BTreeSet<(String, usize)>,
     /// Hides the values that came from the environment.
     pub masks: Masks,
     /// Files and documents that were looked at.
@@ -222,6 +225,12 @@ pub fn lint_again(files: &[SourceFile], given: &GivenVariables, memory: &mut Mem
 /// The rule with this code or name, for reports and `explain`.
 pub fn rule_description(word: &str) -> Option<RuleDescription> {
     rules::find(word).map(rules::explained::describe)
+}
+
+/// Whether Flux or Argo CD may be told something in the file, which may be meant for one cluster of several.
+pub fn is_told_to_others(file: &SourceFile) -> bool {
+    let text = str::from_utf8(&file.content).unwrap_or_default();
+    file.has_content() && [flux::GROUP, afterwards::ARGO].iter().any(|group| text.contains(group))
 }
 
 /// The names in `${NAME}` that occur in files that `read` would look at.

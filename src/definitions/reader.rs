@@ -7,6 +7,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use serde_json::Value;
 
+use super::afterwards::Afterwards;
 use super::ahead::{self, Ahead};
 use super::amounts::Amounts;
 use super::before::Before;
@@ -67,27 +68,33 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
     let (mut context, own_baseline) = context_of(&sources, given, purpose, options);
     let counted = Counted::default();
     let (parsed, known) = known_or_parsed(&sources, &context, memory.as_deref_mut(), &counted);
-    context.take_flux(&FluxKustomizations::of(&sources, &parsed), purpose == Purpose::Judge);
+    let flux = flux_of(&sources, &parsed, given, &context);
+    context.take_flux(&flux, purpose == Purpose::Judge);
     let layout = Layout::of(&sources, &links, &parsed, &context.paths);
     let tops = match layout.of_root().filter(|_| purpose == Purpose::Use) {
         Some(root) => vec![root],
         None => layout.tops.clone(),
     };
-    let (builds, used, findings) = kustomize::build(&layout, &parsed, &tops);
-    let hows: Vec<How> = sources
-        .iter()
-        .enumerate()
-        .map(|(index, source)| how(index, source, &layout, used.contains(&index), purpose, &context))
-        .collect();
+    let (mut builds, used, findings) = kustomize::build(&layout, &parsed, &tops);
+    let how =
+        |(index, source): (usize, &&SourceFile)| how(index, source, &layout, used.contains(&index), purpose, &context);
+    let hows: Vec<How> = sources.iter().enumerate().map(how).collect();
+    let afterwards = (purpose == Purpose::Use)
+        .then(|| Afterwards::of(&flux, &sources, &parsed, cluster_of(given, &context)))
+        .unwrap_or_default();
+    let changed = afterwards.carry_out(&layout, &parsed, &mut builds, &whole(&hows));
     // With a memory most of it is known.
-    let ahead = if memory.is_some() { Vec::new() } else { ahead_of(&sources, &parsed, &hows, &context, options) };
+    let mut ahead = if memory.is_some() { Vec::new() } else { ahead_of(&sources, &parsed, &hows, &context, options) };
+    // What was known of them is not so any more.
+    let stale = ahead.iter_mut().enumerate().filter(|(file, _)| changed.files.contains_key(file));
+    stale.for_each(|(_, ahead)| *ahead = Ahead::default());
     let mut reading =
         Reading { context, findings, ahead, purpose: Some(purpose), before: options.before, ..Reading::default() };
     reading.findings.extend(counted.finding());
     reading.judged = memory.as_deref_mut().map(|memory| memory.judged(known, &reading.context.of_flux));
     for (index, ((source, parsed), how)) in sources.iter().zip(&parsed).zip(hows).enumerate() {
         let is_named = files::is_of_root(&source.path) || !matches!(layout.role(index), Role::Plain | Role::Apart);
-        reading.file(index, source, parsed, (how, is_named));
+        reading.file(index, source, changed.files.get(&index).unwrap_or(parsed), (how, is_named));
     }
     for build in builds {
         reading.build(build, &sources, &layout);
@@ -115,16 +122,8 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
     }
     let mut definitions = definitions.unwrap_or_default();
     reading.say_what_was_read(&mut definitions);
-    let found = findings::without_repetition(reading.findings);
-    let sorted = match purpose {
-        Purpose::Use => SortedOut { kept: found, suppressed: Vec::new() },
-        Purpose::Judge => {
-            let chosen = reading.context.settings.as_ref().map(Chosen::of).unwrap_or_default();
-            let is_whole = reading.context.settings.is_some();
-            definitions.settings.lint = chosen.settings.clone();
-            reading.ignores.sort_out(found, &chosen, is_whole, |file| path_of(&sources, file))
-        }
-    };
+    definitions.carried_out = changed.lines;
+    let sorted = reading.sorted_out(&mut definitions, &sources);
     definitions.diagnostics = diagnostics(sorted.kept, &sources);
     definitions.suppressed = suppressed(sorted.suppressed, &sources);
     definitions.masks = given.masks();
@@ -278,6 +277,27 @@ enum How {
     NotRead,
 }
 
+/// The cluster that the files are read for, where somebody says that.
+fn cluster_of<'c>(given: &'c GivenVariables, context: &'c Context) -> Option<&'c str> {
+    given.cluster.as_deref().or(context.cluster())
+}
+
+fn flux_of(
+    sources: &[&SourceFile],
+    parsed: &[Parsed],
+    given: &GivenVariables,
+    context: &Context,
+) -> FluxKustomizations {
+    let mut flux = FluxKustomizations::of(sources, parsed);
+    flux.keep(cluster_of(given, context));
+    flux
+}
+
+/// Files whose objects are taken as they stand there.
+fn whole(hows: &[How]) -> Vec<usize> {
+    hows.iter().enumerate().filter(|(_, how)| **how == How::Whole).map(|(file, _)| file).collect()
+}
+
 fn how(
     index: usize,
     source: &SourceFile,
@@ -355,6 +375,18 @@ impl Reading<'_> {
         definitions.documents_skipped = self.documents_skipped;
         definitions.definitions_found = self.definitions_found;
         definitions.paths_read = std::mem::take(&mut self.paths_read);
+    }
+
+    /// What counts, and what does not. Of definitions that are used everything does.
+    fn sorted_out(&mut self, definitions: &mut Definitions, sources: &[&SourceFile]) -> SortedOut {
+        let found = findings::without_repetition(std::mem::take(&mut self.findings));
+        if self.purpose == Some(Purpose::Use) {
+            return SortedOut { kept: found, suppressed: Vec::new() };
+        }
+        let chosen = self.context.settings.as_ref().map(Chosen::of).unwrap_or_default();
+        let is_whole = self.context.settings.is_some();
+        definitions.settings.lint = chosen.settings.clone();
+        std::mem::take(&mut self.ignores).sort_out(found, &chosen, is_whole, |file| path_of(sources, file))
     }
 
     /// `is_named`: whether somebody says that it is ours, so that all that is wrong with it counts.

@@ -1,5 +1,5 @@
-//! What other programs make of definitions, or with what they make them, and this one does not: templates and values of charts, and what
-//! Flux and Argo CD are told to patch and to replace. Where that is something else, nobody here knows what a cluster gets.
+//! What other programs make of definitions, or with what they make them, and this one does not: templates and values of charts, and what of
+//! Flux's and Argo CD's is not carried out (`afterwards.rs`). Where that is something else, nobody here knows what a cluster gets.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -57,10 +57,15 @@ pub fn unseen(base: Side<'_>, head: Side<'_>) -> Vec<Unseen> {
         }
         let fields = |side: &BTreeMap<&str, &SourceFile>| surroundings.fields_in(path, text_at(side, path));
         let (old, new) = (fields(&before), fields(&after));
+        let is_carried_out = |side: Side<'_>, field: Option<&Field>| {
+            field.is_none_or(|field| side.definitions.carried_out.contains(&(path.to_owned(), field.line)))
+        };
         let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
         for name in names {
             let (old, new) = (old.get(name), new.get(name));
-            if old.map(|it| &it.value) != new.map(|it| &it.value) {
+            // What comes of it is in what the definitions are.
+            let is_seen = is_carried_out(base, old) && is_carried_out(head, new);
+            if !is_seen && old.map(|it| &it.value) != new.map(|it| &it.value) {
                 let line = new.map_or(1, |it| it.line);
                 found.push(Unseen { file: path.to_owned(), line, what: name.clone() });
             }
@@ -77,7 +82,7 @@ pub fn notes(files: &[SourceFile], definitions: &Definitions) -> Vec<Note> {
     let may_patch = |file: &&SourceFile| file.has_content() && [FLUX, ARGO].iter().any(|it| text_of(file).contains(it));
     for file in files.iter().filter(may_patch) {
         for (what, field) in surroundings.fields_in(&file.path, text_of(file)) {
-            if !field.is_patch {
+            if !field.is_patch || definitions.carried_out.contains(&(file.path.clone(), field.line)) {
                 continue;
             }
             let place = DefinitionPlace { file: file.path.clone(), line: field.line };
@@ -357,9 +362,14 @@ spec:
         let chart = ("charts/pools/Chart.yaml", "name: pools\n");
         let template = ("charts/pools/templates/pool.yaml", POOL);
         let variables = |value: &str| {
-            format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{ name: vars }}\ndata: {{ cpu: \"{value}\" }}\n")
+            format!("apiVersion: v1\nkind: Secret\nmetadata: {{ name: vars }}\nstringData: {{ cpu: \"{value}\" }}\n")
         };
-        let from = flux("./pools", "postBuild: { substituteFrom: [{ kind: ConfigMap, name: vars }] }");
+        let from = flux("./pools", "postBuild: { substituteFrom: [{ kind: Secret, name: vars }] }");
+        let with_secret = |value: &str| {
+            format!(
+                "postBuild: {{ substitute: {{ cpu: \"{value}\" }}, substituteFrom: [{{ kind: Secret, name: vars }}] }}"
+            )
+        };
         for (beside, path, old, new, line) in [
             (
                 &[pool][..],
@@ -368,20 +378,14 @@ spec:
                 "resources:\n- pools/pool.yaml\n- https://github.com/acme/pools//a?ref=v2\n".to_owned(),
                 3,
             ),
-            (
-                &[pool][..],
-                "c.yaml",
-                flux("./pools", "postBuild: { substitute: { cpu: \"1\" } }"),
-                flux("./pools", "postBuild: { substitute: { cpu: \"0\" } }"),
-                6,
-            ),
+            (&[pool][..], "c.yaml", flux("./pools", &with_secret("1")), flux("./pools", &with_secret("0")), 6),
             (&[pool], "c.yaml", flux("./pools", ""), flux("./pools", "patches: [{ patch: x }]"), 6),
             (&[pool, ("f.yaml", from.as_str())], "vars.yaml", variables("1"), variables("0"), 4),
             (
                 &[pool],
                 "c.yaml",
-                argo("pools", "kustomize: { namePrefix: a- }"),
-                argo("pools", "kustomize: { namePrefix: b- }"),
+                argo("pools", "kustomize: { components: [../a] }"),
+                argo("pools", "kustomize: { components: [../b] }"),
                 7,
             ),
             (&[chart, template], "clusters/blue/values.yaml", "a: 1\nb: 1\n".to_owned(), "a: 1\nb: 2\n".to_owned(), 2),
@@ -428,6 +432,44 @@ spec:
             ("values.yaml", "a: 1\n".to_owned(), "a: 2\n".to_owned()),
         ] {
             assert_eq!(between(&[pool, (path, &old)], &[pool, (path, &new)]), [], "{path}");
+        }
+    }
+
+    /// What comes of it is in the definitions, and shown as any other change.
+    #[test]
+    fn what_is_carried_out_here_is_not_told() {
+        let pool = ("pools/pool.yaml", POOL);
+        let variables = |value: &str| {
+            format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{ name: vars }}\ndata: {{ cpu: \"{value}\" }}\n")
+        };
+        let from = flux("./pools", "postBuild: { substituteFrom: [{ kind: ConfigMap, name: vars }] }");
+        let patch = |weight: u8| {
+            let operations = format!("\"[{{ op: add, path: /spec/weight, value: {weight} }}]\"");
+            format!("patches: [{{ target: {{ kind: NodePool }}, patch: {operations} }}]")
+        };
+        for (beside, path, old, new) in [
+            (
+                &[pool][..],
+                "c.yaml",
+                flux("./pools", "postBuild: { substitute: { cpu: \"1\" } }"),
+                flux("./pools", "postBuild: { substitute: { cpu: \"0\" } }"),
+            ),
+            (&[pool, ("f.yaml", from.as_str())], "vars.yaml", variables("1"), variables("0")),
+            (&[pool], "c.yaml", flux("./pools", ""), flux("./pools", &patch(1))),
+            (
+                &[pool],
+                "c.yaml",
+                argo("pools", &format!("kustomize: {{ {} }}", patch(1))),
+                argo("pools", &format!("kustomize: {{ {}, images: [a] }}", patch(2))),
+            ),
+        ] {
+            let side = |text: &str| {
+                [beside, &[(path, text)]].concat().iter().map(|it| (it.0.to_owned(), it.1.to_owned())).collect()
+            };
+            let (old, new): (Vec<(String, String)>, Vec<(String, String)>) = (side(&old), side(&new));
+            let [old, new] = [&old, &new]
+                .map(|files| files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect::<Vec<_>>());
+            assert_eq!(between(&old, &new), [], "{path}: {new:?}");
         }
     }
 

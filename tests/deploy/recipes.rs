@@ -10,12 +10,13 @@ use serde_json::Value;
 
 use super::{documents, read};
 
-/// `cutlist` on the path: what is to be posted is written down, all else is done.
+/// `cutlist` on the path: what is to be posted is written down, all else is done, and counted.
 const CUTLIST: &str = r#"#!/bin/sh
 if [ "$1" = post ]; then
   printf '%s\n' "$@" > "$POSTED"
   for token in "$@"; do [ ! -f "$token" ] || [ "$token" = "$2" ] || cat "$token" > "$POSTED.token"; done
 else
+  echo "$1" >> "$POSTED.runs"
   exec "$CUTLIST" "$@"
 fi
 "#;
@@ -103,6 +104,12 @@ impl Job {
         std::fs::read_to_string(self.folder.path().join(name)).ok()
     }
 
+    /// A cluster of thousands of nodes is planned for seconds, and each form of it is written at once.
+    #[track_caller]
+    fn planned(&self, times: usize) {
+        assert_eq!(self.file("posted.runs").unwrap().lines().filter(|line| *line == "preview").count(), times);
+    }
+
     /// What `cutlist post` was given.
     fn posted(&self) -> Option<Vec<String>> {
         Some(self.file("posted")?.lines().map(str::to_owned).collect())
@@ -164,6 +171,7 @@ fn the_github_actions_preview_and_post() {
     is_preview(&std::fs::read_to_string(output("preview=")).unwrap());
     assert_eq!(job.file("summary").unwrap(), std::fs::read_to_string(output("markdown=")).unwrap());
     assert_eq!(output("code="), "0");
+    job.planned(1);
     let preview = output("preview=");
     let ran = job.run(
         &BASH,
@@ -246,6 +254,8 @@ fn the_gitlab_component_previews_and_posts() {
         );
         is_preview(&job.file("clone/cutlist-preview.json").unwrap());
         assert!(String::from_utf8(ran.stdout).unwrap().contains("1 node replaced"));
+        assert!(job.file("clone/cutlist-preview.md").unwrap().contains("1 replaced"));
+        job.planned(1);
         let posted = job.posted();
         assert_eq!(posted.is_some(), !token.is_empty(), "without a token nothing is posted, and the job does not fail");
         if let Some(posted) = posted {
@@ -270,9 +280,11 @@ fn the_shell_recipe_previews_and_posts() {
         ("PULL_REQUEST", "3"),
         ("TOKEN_FILE", token.to_str().unwrap()),
     ];
-    job.run(&["sh"], &script, &environment);
+    let ran = job.run(&["sh"], &script, &environment);
     is_preview(&job.file("clone/cutlist-preview.json").unwrap());
+    assert!(String::from_utf8(ran.stdout).unwrap().contains("1 node replaced"));
     assert!(job.posted().is_none());
+    job.planned(1);
     job.run(&["sh"], &script, &[&environment[..], &[("FORGE", "gitea")]].concat());
     let posted = job.posted().unwrap();
     assert_eq!((option(&posted, "--forge"), option(&posted, "--repository")), ("gitea", "shop/clusters"));

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use cutlist::adapters::git::{Beside, Earlier, FetchLimits, GitRepository, OpenError, RemoteSettings};
+use cutlist::adapters::git::{Beside, Earlier, FetchLimits, GitRepository, OpenError, RemoteSettings, has_no_commit};
 use cutlist::core::plan::NoteCode;
 use cutlist::ports::{PortError, PortErrorKind, Repository, RevisionContent};
 
@@ -325,6 +325,7 @@ async fn an_empty_repository_is_waited_for() {
         let error = open(&url).poll().await.unwrap_err();
         assert_eq!(error.kind, PortErrorKind::NotFound);
         assert!(text(&error).ends_with("the remote has no commit yet"), "{}", text(&error));
+        assert!(has_no_commit(&error));
     }
     let mut repository = open(&server.url("bare.git"));
     assert!(repository.poll().await.is_err());
@@ -332,6 +333,7 @@ async fn an_empty_repository_is_waited_for() {
     fixture.git(&["push", "--quiet", "origin", "main:other"]);
     let error = repository.poll().await.unwrap_err();
     assert!(text(&error).ends_with("say which branch to follow; there is other"), "{}", text(&error));
+    assert!(!has_no_commit(&error), "a branch that nobody names is a mistake of whoever follows it");
     fixture.git(&["push", "--quiet", "origin", "main"]);
     new_head(&mut repository).await;
 }

@@ -17,6 +17,7 @@ mod program;
 mod proxies;
 mod review;
 mod server;
+mod shared_commits;
 mod shown;
 mod slack;
 

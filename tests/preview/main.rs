@@ -12,6 +12,7 @@ mod canaries;
 mod doubtful;
 mod drift;
 mod fleet;
+mod gitops;
 mod kept;
 mod laid_out;
 mod limits;
@@ -19,6 +20,7 @@ mod limits;
 mod program;
 mod registry;
 mod sums;
+mod variables;
 
 use std::path::{Path, PathBuf};
 

@@ -270,6 +270,23 @@ async fn the_author_of_a_commit_is_not_the_second_of_two_people() {
     assert_eq!(stage.world.with(|world| world.pod_counts()), (5, 0));
 }
 
+/// As with an artifact of Flux, or objects of the cluster.
+#[tokio::test(start_paused = true)]
+async fn where_nobody_says_who_wrote_it_nobody_is_the_second_of_two_people() {
+    let mut stage = that_waits("provision: manual, twoPeople: true").await;
+    let plan = last_waiting(&stage);
+    assert!(object(&stage, &plan).spec.not_approved_by.is_empty());
+    let message = object(&stage, &plan).status.unwrap().message;
+    assert!(message.contains("nobody can approve it: twoPeople asks for somebody else"), "{message}");
+    approve(&stage, &plan, "ada@example.com").await;
+    stage.run_for(60).await;
+    assert_eq!((refused(&stage, "does not say who wrote them"), claims(&stage)), (1, 0));
+    // Nor does another leader take it.
+    stage.restart();
+    stage.run_for(60).await;
+    assert_eq!(claims(&stage), 0);
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_approval_outlives_the_leader_it_was_given_to() {
     let mut stage = that_waits("provision: manual").await;

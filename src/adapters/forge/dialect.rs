@@ -292,6 +292,15 @@ pub trait Dialect: Send + Sync {
     /// Where Git finds the head, also of a fork.
     fn head_reference(&self, number: u64) -> String;
 
+    /// How references of the merge queue into a branch begin; `None`: this forge has none. Behind it stands no further slash.
+    fn queue(&self, _base: &str) -> Option<String> {
+        None
+    }
+    /// The pull request that such a reference was made for, by what stands behind its beginning.
+    fn read_queued(&self, _rest: &str) -> Option<u64> {
+        None
+    }
+
     /// The commits of a pull request, with who made each.
     fn commits(&self, number: u64, page: u32) -> Request;
     fn read_commits(&self, answer: &Value) -> Option<Vec<MadeCommit>>;

@@ -198,6 +198,16 @@ impl HostedRepository {
         self.dialect.head_reference(number)
     }
 
+    /// How Git's references of the merge queue into a branch begin, where the forge has one.
+    pub fn queue(&self, base: &str) -> Option<String> {
+        self.dialect.queue(base)
+    }
+
+    /// The pull request that a reference of such a queue was made for.
+    pub fn queued(&self, base: &str, reference: &str) -> Option<u64> {
+        self.dialect.read_queued(reference.strip_prefix(&self.dialect.queue(base)?)?)
+    }
+
     /// All of them, oldest first.
     pub async fn comments(&self, number: u64) -> Result<Vec<Comment>, ForgeError> {
         let items = self.pages(|page| self.dialect.comments(number, page)).await?;

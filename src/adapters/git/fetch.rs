@@ -96,6 +96,8 @@ pub(super) struct Target {
     pub earlier: Option<Earlier>,
     /// Also what came before: to merge it with something else.
     pub with_history: bool,
+    /// How references begin that are listed as well.
+    pub listed: Option<String>,
 }
 
 /// The commit that an earlier process used last. This one may have no history of its own to see by that a server went back.
@@ -103,6 +105,18 @@ pub(super) struct Target {
 pub struct Earlier {
     pub id: String,
     pub committed_seconds: i64,
+}
+
+/// References that are listed at most. A merge queue has some.
+const LISTED_MAX: usize = 200;
+
+/// What a look at a remote found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Looked {
+    /// `None`: the head is the one that is known.
+    pub fetched: Option<Fetched>,
+    /// References that begin as was asked, and their commits.
+    pub listed: Vec<(String, String)>,
 }
 
 /// A head that is in the clone now.
@@ -132,12 +146,7 @@ struct Found {
 
 /// Asks the remote, and fetches into the bare repository in `clone` when its head is not `known`. `moves` is told of each sign of
 /// life of the other side.
-pub(super) fn fetch(
-    target: &Target,
-    clone: &Path,
-    known: Option<Oid>,
-    moves: &dyn Fn(),
-) -> Result<Option<Fetched>, FetchError> {
+pub(super) fn fetch(target: &Target, clone: &Path, known: Option<Oid>, moves: &dyn Fn()) -> Result<Looked, FetchError> {
     let damaged = |source: git2::Error| FetchError::Clone { path: clone.to_owned(), source: source.into() };
     if target.address.path.as_ref().is_some_and(|path| !path.exists()) {
         return Err(FetchError::PathNotThere);
@@ -148,10 +157,10 @@ pub(super) fn fetch(
     let follows = if has_secret { "false" } else { "initial" };
     repository.config().and_then(|mut config| config.set_str("http.followRedirects", follows)).map_err(damaged)?;
     let mut remote = repository.remote_anonymous(&target.address.url).map_err(FetchError::Remote)?;
-    let found = find(target, &mut remote, moves)?;
+    let (found, listed) = find(target, &mut remote, moves)?;
     moves();
     if Some(found.commit) == known {
-        return Ok(None);
+        return Ok(Looked { fetched: None, listed });
     }
     let own_name = format!("refs/cutlist/{}", found.name);
     let before = known.or_else(|| repository.refname_to_id(&own_name).ok());
@@ -168,7 +177,8 @@ pub(super) fn fetch(
     if let Err(error) = pack_together(&repository, &kept) {
         tracing::debug!(error = %chain(&error), "the packs of the clone stay as they are");
     }
-    Ok(Some(Fetched { own_name, short: found.short, rewritten, is_older, authors }))
+    let fetched = Some(Fetched { own_name, short: found.short, rewritten, is_older, authors });
+    Ok(Looked { fetched, listed })
 }
 
 /// The commits that this clone keeps under other names.
@@ -270,7 +280,12 @@ fn authors_since(repository: &Repository, commit: &Commit<'_>, known: Option<Oid
     authors
 }
 
-fn find(target: &Target, remote: &mut Remote<'_>, moves: &dyn Fn()) -> Result<Found, FetchError> {
+/// The reference that is followed, and those that are listed.
+fn find(
+    target: &Target,
+    remote: &mut Remote<'_>,
+    moves: &dyn Fn(),
+) -> Result<(Found, Vec<(String, String)>), FetchError> {
     let connection = remote
         .connect_auth(Direction::Fetch, Some(callbacks(target, moves)?), Some(proxy(target)))
         .map_err(FetchError::Remote)?;
@@ -279,7 +294,10 @@ fn find(target: &Target, remote: &mut Remote<'_>, moves: &dyn Fn()) -> Result<Fo
         .iter()
         .map(|head| (head.name().to_owned(), head.oid(), head.symref_target().map(str::to_owned)))
         .collect();
-    choose(&heads, target.reference.as_deref())
+    let is_listed = |name: &str| target.listed.as_deref().is_some_and(|begin| name.starts_with(begin));
+    let listed = heads.iter().filter(|(name, ..)| is_listed(name)).take(LISTED_MAX);
+    let listed = listed.map(|(name, commit, _)| (name.clone(), commit.to_string())).collect();
+    Ok((choose(&heads, target.reference.as_deref())?, listed))
 }
 
 /// Picks a branch before a tag of the same name, as the short name is meant by most people.

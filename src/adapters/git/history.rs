@@ -41,24 +41,36 @@ impl Histories {
 
     /// Fetches a reference by its whole name, such as `refs/heads/main`, if it is another commit than the clone has; gives the commit.
     pub async fn fetch(&self, reference: &str) -> Result<String, PortError> {
+        self.fetch_and_list(reference, None).await.map(|(commit, _)| commit)
+    }
+
+    /// The same, and the commits of all references whose names begin with `listed`, which the remote tells at the same look.
+    pub async fn fetch_and_list(
+        &self,
+        reference: &str,
+        listed: Option<String>,
+    ) -> Result<(String, Vec<(String, String)>), PortError> {
         let target = Target {
             address: self.address.clone(),
             reference: Some(reference.to_owned()),
             credentials_file: self.credentials_file.clone(),
             earlier: None,
             with_history: true,
+            listed,
         };
         let operation = || format!("fetch {reference} from {}", self.address.shown);
         let known = self.commit(reference);
         let fetched = fetch_beside(&self.program, &self.url, &target, self.folder.path(), known, self.limits).await;
-        fetched.map_err(|error| PortError {
+        let looked = fetched.map_err(|error| PortError {
             operation: operation(),
             kind: error.kind,
             source: Some(Box::new(error)),
         })?;
         self.name_branch(reference);
-        let commit = self.commit(reference).map(|commit| commit.to_string());
-        commit.ok_or_else(|| PortError { operation: operation(), kind: PortErrorKind::Permanent, source: None })
+        match self.commit(reference) {
+            Some(commit) => Ok((commit.to_string(), looked.listed)),
+            None => Err(PortError { operation: operation(), kind: PortErrorKind::Permanent, source: None }),
+        }
     }
 
     /// Whether a commit is another one, or comes after it. `false` also where the clone does not have both.

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
 use super::address::Address;
-use super::fetch::{Earlier, Fetched, Target, fetch};
+use super::fetch::{Earlier, FetchError, Looked, Target, fetch};
 use crate::ports::{PortErrorKind, chain};
 
 /// The command by which this program fetches for another process of it. Nobody types it.
@@ -51,17 +51,19 @@ struct Request {
     known: Option<String>,
     earlier: Option<Earlier>,
     with_history: bool,
+    listed: Option<String>,
     silence_milliseconds: u64,
     whole_milliseconds: u64,
 }
 
 #[derive(Serialize, Deserialize)]
 enum Answer {
-    /// Nothing, if the head is known.
-    Head(Option<Fetched>),
+    Found(Looked),
     Failed {
         kind: Kind,
         message: String,
+        /// The remote is there, and has no commit.
+        is_empty: bool,
     },
 }
 
@@ -80,11 +82,12 @@ enum Kind {
 pub(super) struct FetchFailed {
     pub kind: PortErrorKind,
     message: String,
+    pub is_empty: bool,
 }
 
 impl FetchFailed {
     fn temporary(message: impl Into<String>) -> Self {
-        Self { kind: PortErrorKind::Temporary, message: message.into() }
+        Self { kind: PortErrorKind::Temporary, message: message.into(), is_empty: false }
     }
 
     fn unanswered(limit: Duration) -> Self {
@@ -108,7 +111,7 @@ pub(super) async fn fetch_beside(
     clone: &Path,
     known: Option<Oid>,
     limits: FetchLimits,
-) -> Result<Option<Fetched>, FetchFailed> {
+) -> Result<Looked, FetchFailed> {
     let request = Request {
         url: url.to_owned(),
         reference: target.reference.clone(),
@@ -117,6 +120,7 @@ pub(super) async fn fetch_beside(
         known: known.map(|known| known.to_string()),
         earlier: target.earlier.clone(),
         with_history: target.with_history,
+        listed: target.listed.clone(),
         silence_milliseconds: milliseconds(limits.silence),
         whole_milliseconds: milliseconds(limits.whole),
     };
@@ -124,8 +128,9 @@ pub(super) async fn fetch_beside(
     let answered = timeout(limits.whole + GRACE, run(program, request)).await;
     let answer = answered.map_err(|_| FetchFailed::unanswered(limits.whole))?;
     match answer.map_err(|error| FetchFailed::temporary(format!("the process that fetches fails: {error}")))? {
-        Answer::Head(head) => Ok(head),
-        Answer::Failed { kind, message } => Err(FetchFailed {
+        Answer::Found(looked) => Ok(looked),
+        Answer::Failed { kind, message, is_empty } => Err(FetchFailed {
+            is_empty,
             kind: match kind {
                 Kind::Temporary => PortErrorKind::Temporary,
                 Kind::NotFound => PortErrorKind::NotFound,
@@ -198,13 +203,13 @@ fn answer(answer: &Answer) -> std::io::Result<()> {
 fn fetch_requested(request: Request, life: &Life) -> Answer {
     let address = match Address::parse(&request.url) {
         Ok(address) => address,
-        Err(error) => return Answer::Failed { kind: Kind::Permanent, message: chain(&error) },
+        Err(error) => return Answer::Failed { kind: Kind::Permanent, message: chain(&error), is_empty: false },
     };
-    let Request { reference, credentials_file, earlier, with_history, .. } = request;
-    let target = Target { address, reference, credentials_file, earlier, with_history };
+    let Request { reference, credentials_file, earlier, with_history, listed, .. } = request;
+    let target = Target { address, reference, credentials_file, earlier, with_history, listed };
     let known = request.known.and_then(|known| Oid::from_str(&known).ok());
     match fetch(&target, &request.clone, known, &|| life.moves()) {
-        Ok(head) => Answer::Head(head),
+        Ok(looked) => Answer::Found(looked),
         Err(error) => Answer::Failed {
             kind: match error.kind() {
                 PortErrorKind::NotFound => Kind::NotFound,
@@ -215,6 +220,7 @@ fn fetch_requested(request: Request, life: &Life) -> Answer {
                 }
             },
             message: target.address.hide_in(&chain(&error)),
+            is_empty: matches!(error, FetchError::Empty),
         },
     }
 }
@@ -243,7 +249,7 @@ impl Life {
                 } else {
                     continue;
                 };
-                end(&Answer::Failed { kind: Kind::Temporary, message });
+                end(&Answer::Failed { kind: Kind::Temporary, message, is_empty: false });
             }
         });
         life

@@ -12,11 +12,17 @@ use tokio::time::Instant;
 use super::address::{self, Address, AddressError};
 use super::cause::GitCause;
 use super::fetch::{Earlier, Target, content, open_or_make};
-use super::process::{FetchLimits, fetch_beside};
+use super::process::{FetchFailed, FetchLimits, fetch_beside};
 use crate::ports::{PortError, PortErrorKind, Repository, RevisionContent};
 
 /// Asking more often is no use to anyone, and a burden for the server.
 const INTERVAL_MIN: Duration = Duration::from_secs(1);
+
+/// Whether the remote is there, and nobody has pushed anything to it: that is no mistake of whoever follows it.
+pub fn has_no_commit(error: &PortError) -> bool {
+    let cause = error.source.as_deref().and_then(|source| source.downcast_ref::<FetchFailed>());
+    cause.is_some_and(|failed| failed.is_empty)
+}
 
 /// Which repository to follow, and how.
 #[derive(Clone)]
@@ -121,6 +127,7 @@ impl GitRepository {
             credentials_file: settings.credentials_file.clone(),
             earlier: settings.earlier.clone(),
             with_history: settings.with_history,
+            listed: None,
         };
         let sub_path = address::sub_path(&settings.sub_path)?;
         let folder = CloneFolder::open(settings)?;
@@ -160,7 +167,7 @@ impl Repository for GitRepository {
         let (folder, known) = (self.folder.clone(), self.known);
         let fetched = fetch_beside(&self.program, &self.url, &self.target, folder.path(), known, self.limits);
         let fetched = fetched.await.map_err(|error| self.error(error.kind, error))?;
-        let Some(fetched) = fetched else { return Ok(None) };
+        let Some(fetched) = fetched.fetched else { return Ok(None) };
         let sub_path = self.sub_path.clone();
         let reading = tokio::task::spawn_blocking(move || content(&fetched, folder.path(), &sub_path, known));
         let read = reading.await.map_err(|error| self.error(PortErrorKind::Permanent, error))?;

@@ -43,7 +43,7 @@ impl SnapshotBranch {
         let (branch, repository) = (self.branch.clone(), address.shown.clone());
         let reference = Some(format!("refs/heads/{branch}"));
         let credentials_file = self.credentials_file.clone();
-        let target = Target { address, reference, credentials_file, earlier: None, with_history: false };
+        let target = Target { address, reference, credentials_file, earlier: None, with_history: false, listed: None };
         let folder = tempfile::tempdir()?;
         let failed = |source: FetchError| SnapshotBranchError::Fetch {
             branch: self.branch.clone(),
@@ -51,7 +51,7 @@ impl SnapshotBranch {
             source: source.into(),
         };
         let before = match fetch::fetch(&target, folder.path(), None, &|| {}) {
-            Ok(fetched) => fetched.map(|fetched| fetched.own_name),
+            Ok(looked) => looked.fetched.map(|fetched| fetched.own_name),
             Err(FetchError::Empty | FetchError::NoSuchReference { .. }) => None,
             Err(error) => return Err(failed(error)),
         };

@@ -2,8 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -25,30 +24,92 @@ const DOUBTED_MAX: Duration = Duration::from_secs(30);
 /// Whether the controller has its view of the cluster, or waits to lead. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Readiness {
-    is_set: Arc<AtomicBool>,
+    stage: Arc<Mutex<Stage>>,
     doubted: Arc<Mutex<Option<(Instant, String)>>>,
+    refused: Arc<Mutex<Option<Refused>>>,
+}
+
+/// How far it is.
+#[derive(Clone, Debug, Default)]
+enum Stage {
+    #[default]
+    Begins,
+    /// Another replica leads. It is ready to take over: a Deployment that is rolled out ends the other one only then.
+    WaitsToLead,
+    /// For the first revision, and why there is none.
+    WaitsForDefinitions(String),
+    Sees,
+}
+
+/// A revision that is not used.
+#[derive(Clone, Debug)]
+struct Refused {
+    why: String,
+    /// Whether one before it stays in force.
+    has_another: bool,
+}
+
+fn held<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Readiness {
     pub fn set(&self, ready: bool) {
-        self.is_set.store(ready, Ordering::SeqCst);
+        *held(&self.stage) = if ready { Stage::Sees } else { Stage::Begins };
+    }
+
+    pub fn waits_to_lead(&self) {
+        *held(&self.stage) = Stage::WaitsToLead;
+    }
+
+    /// Why the first revision is not there yet; `None`: it is.
+    pub fn waits_for_definitions(&self, why: Option<String>) {
+        *held(&self.stage) = why.map_or(Stage::Begins, Stage::WaitsForDefinitions);
+    }
+
+    /// A revision is not used, and why; whether another one stays in force.
+    pub fn refuse(&self, why: String, has_another: bool) {
+        *held(&self.refused) = Some(Refused { why, has_another });
+    }
+
+    /// There is another revision, of which nothing is known yet.
+    pub fn forget_refused(&self) {
+        *held(&self.refused) = None;
     }
 
     /// Why not all of the cluster is seen as it is; `None`: it is.
     pub fn doubt(&self, why: Option<String>) {
-        let mut doubted = self.doubted.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut doubted = held(&self.doubted);
         let since = doubted.as_ref().map_or_else(now, |(since, _)| *since);
         *doubted = why.map(|why| (since, why));
     }
 
     /// Why it is not ready.
     fn obstacle(&self) -> Option<String> {
-        if !self.is_set.load(Ordering::SeqCst) {
-            return Some("the cluster has not been read yet".to_owned());
+        match &*held(&self.stage) {
+            Stage::Begins => return Some("the cluster has not been read yet".to_owned()),
+            Stage::WaitsForDefinitions(why) => return Some(format!("there are no definitions yet: {why}")),
+            Stage::WaitsToLead => return None,
+            Stage::Sees => {}
         }
-        let doubted = self.doubted.lock().unwrap_or_else(PoisonError::into_inner);
+        // With one in force all that it asks for is done, and whoever commits is told.
+        if let Some(Refused { why, has_another: false }) = &*held(&self.refused) {
+            return Some(format!("no revision is in force: {why}"));
+        }
+        let doubted = held(&self.doubted);
         let (since, why) = doubted.as_ref()?;
         (now().duration_since(*since) >= DOUBTED_MAX).then(|| why.clone())
+    }
+
+    /// What is said where it is ready.
+    fn remark(&self) -> String {
+        match &*held(&self.stage) {
+            Stage::WaitsToLead => "ready: another replica leads\n".to_owned(),
+            _ => match &*held(&self.refused) {
+                Some(Refused { why, .. }) => format!("ready, by the revision before: {why}\n"),
+                None => "ready\n".to_owned(),
+            },
+        }
     }
 }
 
@@ -115,8 +176,9 @@ pub async fn serve(
         ([(header::CONTENT_TYPE, OPEN_METRICS)], metrics.text()).into_response()
     };
     let ready = move || async move {
+        let remark = readiness.remark();
         match readiness.obstacle() {
-            None => (StatusCode::OK, "ready\n".to_owned()),
+            None => (StatusCode::OK, remark),
             Some(why) => (StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {why}\n")),
         }
     };
@@ -177,6 +239,34 @@ mod tests {
         let mut rest = Vec::new();
         stream.read_to_end(&mut rest).unwrap();
         assert!(rest.is_empty() || rest.starts_with(b"HTTP/1.1 408"), "closed: {}", String::from_utf8_lossy(&rest));
+    }
+
+    /// Who rolls it out waits for it to be ready before the one that leads ends.
+    #[tokio::test]
+    async fn ready_is_who_sees_the_cluster_by_a_revision_or_waits_to_lead() {
+        let readiness = Readiness::default();
+        let address = ([127, 0, 0, 1], 0).into();
+        let served = serve(address, Metrics::default(), readiness.clone(), Heartbeat::default(), |_| {});
+        let address = served.await.unwrap();
+        let says = async |status: &str, text: &str| {
+            let answer = get(address, "/readyz").await;
+            assert!(answer.starts_with(&format!("HTTP/1.1 {status}")) && answer.contains(text), "{text}: {answer}");
+        };
+        says("503", "the cluster has not been read yet").await;
+        readiness.waits_to_lead();
+        says("200", "another replica leads").await;
+        readiness.waits_for_definitions(Some("the remote has no commit yet".to_owned()));
+        says("503", "there are no definitions yet: the remote has no commit yet").await;
+        readiness.waits_for_definitions(None);
+        says("503", "the cluster has not been read yet").await;
+        readiness.set(true);
+        says("200", "ready").await;
+        readiness.refuse("revision abc has errors".to_owned(), false);
+        says("503", "no revision is in force: revision abc has errors").await;
+        readiness.refuse("revision abc has errors".to_owned(), true);
+        says("200", "by the revision before: revision abc has errors").await;
+        readiness.forget_refused();
+        says("200", "ready\n").await;
     }
 
     #[tokio::test]

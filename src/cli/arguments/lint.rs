@@ -1,11 +1,10 @@
 //! What was typed behind `cutlist lint`.
 
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 
-use super::DefinitionArguments;
+use super::{DefinitionArguments, FormOutput};
 use crate::definitions::KarpenterVersion;
 
 #[derive(Debug, Args)]
@@ -17,7 +16,7 @@ pub struct LintArguments {
     ///
     /// FORM is one of text, json, jsonl, sarif, junit, github, gitlab, azuredevops, tap, markdown, checkstyle.
     #[arg(short, long, value_name = "FORM[=FILE]", default_value = "text")]
-    pub output: Vec<LintOutput>,
+    pub output: Vec<FormOutput<LintForm>>,
     /// From which severity on a finding makes this fail, with exit code 1; default: warning, or what cutlist.yaml says
     #[arg(long, value_enum, value_name = "SEVERITY")]
     pub fail_on: Option<FailOnArgument>,
@@ -54,13 +53,6 @@ pub enum FailOnArgument {
     Never,
 }
 
-/// A form, and the file for it; none is standard output.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LintOutput {
-    pub form: LintForm,
-    pub file: Option<PathBuf>,
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LintForm {
     Text,
@@ -74,24 +66,6 @@ pub enum LintForm {
     Tap,
     Markdown,
     Checkstyle,
-}
-
-impl FromStr for LintOutput {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (word, file) = match text.split_once('=') {
-            Some((_, "")) => return Err("name a file behind the `=`".to_owned()),
-            Some((word, file)) => (word, Some(PathBuf::from(file))),
-            None => (text, None),
-        };
-        let Ok(form) = LintForm::from_str(word, false) else {
-            let all = LintForm::value_variants().iter().filter_map(ValueEnum::to_possible_value);
-            let all: Vec<String> = all.map(|value| value.get_name().to_owned()).collect();
-            return Err(format!("there are {}", all.join(", ")));
-        };
-        Ok(Self { form, file })
-    }
 }
 
 #[derive(Debug, Args)]

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use clap::Args;
 
-use super::{ClusterArguments, PlanOutput, PlanningArguments, ReviewManner, SigningArguments};
+use super::{ClusterArguments, FormOutput, PlanOutput, PlanningArguments, ReviewManner, SigningArguments};
 
 #[derive(Clone, Debug, Args)]
 pub struct PreviewArguments {
@@ -32,6 +32,9 @@ pub struct PreviewArguments {
     /// Folder below PATH that holds the definitions of this cluster, where they are not all of PATH
     #[arg(long = "definitions", value_name = "NAME=FOLDER")]
     pub folders: Vec<NamedPath>,
+    /// Value for `${NAME}` in the definitions of one cluster, where it has another than `--variable` gives; repeatable
+    #[arg(long = "cluster-variable", value_name = "CLUSTER=NAME=VALUE")]
+    pub cluster_variables: Vec<ClusterVariable>,
     #[command(flatten)]
     pub live: ClusterArguments,
     /// The living cluster, also where nothing names it, as within a pod.
@@ -42,9 +45,9 @@ pub struct PreviewArguments {
     /// Leave the next 24 hours out
     #[arg(long)]
     pub without_simulation: bool,
-    /// Form of what is printed
-    #[arg(short, long, value_enum, default_value_t = PlanOutput::Text)]
-    pub output: PlanOutput,
+    /// How it is shown, and where: FORM or FORM=FILE; repeatable, and planned once. FORM is one of text, json, markdown
+    #[arg(short, long, value_name = "FORM[=FILE]", default_value = "text")]
+    pub output: Vec<FormOutput<PlanOutput>>,
     /// Exit with 2 when the change makes a difference to some cluster (0: to none, 1: no plan could be made)
     #[arg(long)]
     pub detailed_exitcode: bool,
@@ -68,11 +71,12 @@ impl PreviewArguments {
             clusters: Vec::new(),
             credentials_file: None,
             folders: Vec::new(),
+            cluster_variables: Vec::new(),
             live,
             is_live: true,
             planning,
             without_simulation: manner.without_simulation,
-            output: PlanOutput::Json,
+            output: Vec::new(),
             detailed_exitcode: false,
             signing: signing.clone(),
         }
@@ -95,6 +99,50 @@ impl FromStr for NamedPath {
                 Ok(Self { name: name.trim().to_owned(), path: path.to_owned() })
             }
             _ => Err("write NAME=PATH, such as blue=snapshots/blue.json".to_owned()),
+        }
+    }
+}
+
+/// `CLUSTER=NAME=VALUE`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClusterVariable {
+    pub cluster: String,
+    pub name: String,
+    pub value: String,
+}
+
+impl FromStr for ClusterVariable {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let example = || "write CLUSTER=NAME=VALUE, such as blue=cpu_limit=100".to_owned();
+        let (cluster, variable) = text.split_once('=').ok_or_else(example)?;
+        let cluster = cluster.trim();
+        if cluster.is_empty() || !variable.contains('=') {
+            return Err(example());
+        }
+        let (name, value) = super::parse_variable(variable)?;
+        Ok(Self { cluster: cluster.to_owned(), name, value })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_of_a_cluster_has_three_parts() {
+        let parsed = |text: &str| text.parse::<ClusterVariable>();
+        let of_blue = |value: &str| ClusterVariable {
+            cluster: "blue".to_owned(),
+            name: "cpu".to_owned(),
+            value: value.to_owned(),
+        };
+        for (text, value) in [("blue=cpu=100", "100"), ("blue=cpu=", ""), ("blue=cpu=a=b", "a=b")] {
+            assert_eq!(parsed(text), Ok(of_blue(value)), "{text}");
+        }
+        for text in ["cpu=100", "=cpu=100", "blue", "blue=2=1", ""] {
+            assert!(parsed(text).is_err(), "{text}");
         }
     }
 }

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{
-    ClusterArguments, CommentArgument, DefinitionArguments, ForgeArguments, NamedPath, PackingArgument,
-    SigningArguments,
+    ClusterArguments, ClusterVariable, CommentArgument, DefinitionArguments, ForgeArguments, NamedPath,
+    PackingArgument, SigningArguments,
 };
 use crate::adapters::forge::Team;
 use crate::api::duration::NillableDuration;
@@ -35,6 +35,9 @@ pub struct ReviewArguments {
     /// A cluster, and where its snapshot is, as `preview` takes it; repeatable. Without: the living cluster
     #[arg(long = "cluster", value_name = "NAME=SNAPSHOT")]
     pub clusters: Vec<NamedPath>,
+    /// Value for `${NAME}` in the definitions of one of these clusters; repeatable
+    #[arg(long = "cluster-variable", value_name = "CLUSTER=NAME=VALUE")]
+    pub cluster_variables: Vec<ClusterVariable>,
     #[command(flatten)]
     pub live: ClusterArguments,
     /// What comments and statuses call this set of definitions, where one cluster has several

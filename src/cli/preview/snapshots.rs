@@ -11,7 +11,7 @@ use crate::adapters::git;
 use crate::adapters::registry::SCHEME;
 use crate::api::node_plan::NodePlan;
 use crate::api::preview::PreviewSnapshot;
-use crate::cli::arguments::PreviewArguments;
+use crate::cli::arguments::{DefinitionArguments, PreviewArguments};
 use crate::cli::exit::Failure;
 use crate::cli::inputs;
 use crate::cli::snapshot::places;
@@ -28,6 +28,8 @@ pub struct Cluster {
     pub name: String,
     /// Below the path that was asked for; empty for all of it.
     pub folder: String,
+    /// Of this cluster only.
+    pub variables: Vec<(String, String)>,
     sources: Vec<String>,
 }
 
@@ -58,20 +60,31 @@ pub fn clusters(arguments: &PreviewArguments) -> Result<Vec<Cluster>, Failure> {
             "name each with --cluster NAME=SNAPSHOT, or a live one with --kubeconfig FILE; `cutlist snapshot` writes snapshots",
         ));
     }
+    let is_named = |flag: &str, name: &str| {
+        if by_name.contains_key(name) {
+            return Ok(());
+        }
+        let failure = Failure::usage(anyhow!("{flag} names {name}, and no --cluster does"));
+        Err(match nearest(name, by_name.keys().copied()) {
+            Some(name) => failure.with_hint(format!("did you mean {name}?")),
+            None => failure,
+        })
+    };
     let mut folders: BTreeMap<&str, &str> = BTreeMap::new();
     for folder in &arguments.folders {
-        if !by_name.contains_key(folder.name.as_str()) {
-            let failure = Failure::usage(anyhow!("--definitions names {}, and no --cluster does", folder.name));
-            return Err(match nearest(&folder.name, by_name.keys().copied()) {
-                Some(name) => failure.with_hint(format!("did you mean {name}?")),
-                None => failure,
-            });
-        }
+        is_named("--definitions", &folder.name)?;
         folders.insert(&folder.name, &folder.path);
+    }
+    let mut variables: BTreeMap<&str, Vec<(String, String)>> = BTreeMap::new();
+    for variable in &arguments.cluster_variables {
+        is_named("--cluster-variable", &variable.cluster)?;
+        let of_cluster = variables.entry(&variable.cluster).or_default();
+        of_cluster.push((variable.name.clone(), variable.value.clone()));
     }
     let cluster = |(name, sources): (&str, Vec<String>)| Cluster {
         name: name.to_owned(),
         folder: folders.get(name).copied().unwrap_or_default().to_owned(),
+        variables: variables.get(name).cloned().unwrap_or_default(),
         sources,
     };
     Ok(by_name.into_iter().map(cluster).collect())
@@ -81,6 +94,15 @@ impl Cluster {
     /// As it was called, or as its settings call it.
     pub fn name_for(&self, definitions: &Definitions) -> String {
         if self.name.is_empty() { definitions.settings.cluster_name.clone() } else { self.name.clone() }
+    }
+
+    /// The variables that were given, with its own.
+    pub fn given(&self, arguments: &PreviewArguments) -> DefinitionArguments {
+        let mut given = arguments.planning.definitions.clone();
+        // Of two with one name the last counts.
+        given.variables.extend(self.variables.iter().cloned());
+        given.cluster = (!self.name.is_empty()).then(|| self.name.clone());
+        given
     }
 
     /// The plans that were posted in it. Of a living cluster nothing else is read.

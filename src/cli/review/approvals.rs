@@ -7,7 +7,7 @@ use super::commands::approved_digits;
 use super::rights::{self, Wish};
 use super::rounds::Rounds;
 use super::two_people::TwoPeople;
-use crate::adapters::forge::{Comment, ForgeError, Posting, PullRequest, State, Status, Table, TargetPosting};
+use crate::adapters::forge::{Comment, ForgeError, PullRequest, State, Status, Table, TargetPosting};
 use crate::api::preview::{Preview, PreviewTarget, PreviewVerdict};
 use crate::render::posting::{ApprovedPlans, answer_marker, approved_in, fitted_line};
 
@@ -111,18 +111,46 @@ impl Approvals {
     }
 
     /// A status for each target, beside those that are posted.
-    pub fn statuses(&self, preview: &Preview, posting: &Posting, table: &Table) -> Vec<TargetPosting> {
-        let status = |(target, posted): (&PreviewTarget, &TargetPosting)| {
-            self.status(target, format!("{}/approval", posted.status.context), table)
-        };
-        preview.targets.iter().zip(&posting.targets).map(status).collect()
+    pub fn statuses(&self, preview: &Preview, posted: &[TargetPosting], table: &Table) -> Vec<TargetPosting> {
+        self.each(preview, posted, table, None)
     }
 
-    fn status(&self, target: &PreviewTarget, context: String, table: &Table) -> TargetPosting {
+    /// The same for a commit of a merge queue. Nobody can approve there: what is not the plan that was approved leaves the queue.
+    pub fn statuses_in_queue(
+        &self,
+        number: u64,
+        preview: &Preview,
+        posted: &[TargetPosting],
+        table: &Table,
+    ) -> Vec<TargetPosting> {
+        self.each(preview, posted, table, Some(number))
+    }
+
+    fn each(
+        &self,
+        preview: &Preview,
+        posted: &[TargetPosting],
+        table: &Table,
+        queued: Option<u64>,
+    ) -> Vec<TargetPosting> {
+        let status = |(target, posted): (&PreviewTarget, &TargetPosting)| {
+            self.status(target, format!("{}/approval", posted.status.context), table, queued)
+        };
+        preview.targets.iter().zip(posted).map(status).collect()
+    }
+
+    fn status(&self, target: &PreviewTarget, context: String, table: &Table, queued: Option<u64>) -> TargetPosting {
         let (state, description) = match (digest_of(target), target.verdict) {
-            (Some(digest), _) => match self.0.get(digest) {
-                Some(by) => (State::Success, format!("approved by {by}: plan {}", short(digest))),
-                None => (State::Pending, format!("waits for: /cutlist approve {}", short(digest))),
+            (Some(digest), _) => match (self.0.get(digest), queued) {
+                (Some(by), _) => (State::Success, format!("approved by {by}: plan {}", short(digest))),
+                (None, None) => (State::Pending, format!("waits for: /cutlist approve {}", short(digest))),
+                (None, Some(number)) => {
+                    let plan = short(digest);
+                    (
+                        State::Failure,
+                        format!("plan {plan} of the merge queue is not one approved on pull request {number}"),
+                    )
+                }
             },
             (None, PreviewVerdict::Untouched | PreviewVerdict::NoEffect) => {
                 (State::Success, "nothing to approve".to_owned())

@@ -10,9 +10,10 @@ use tokio::sync::mpsc;
 use super::approvals::Approvals;
 use super::commands::Obeyed;
 use super::merged::Merged;
-use super::{commands, comments, complain, merged};
+use super::queue::Queued;
+use super::{commands, comments, complain, merged, queue, twins};
 use crate::adapters::forge::{
-    Comment, HostedRepository, Posting, PullRequest, State, Status, TargetPosting, announce, post,
+    Comment, ForgeError, HostedRepository, Posting, PullRequest, State, Status, TargetPosting, announce, post,
 };
 use crate::adapters::git::Histories;
 use crate::adapters::kubernetes::{Approval, approve, user_name};
@@ -52,6 +53,8 @@ pub struct Rounds {
     open: Vec<PullRequest>,
     seen: BTreeMap<u64, Seen>,
     merged: Merged,
+    /// Commits of merge queues that have their statuses, by reference.
+    queued: BTreeMap<String, String>,
     /// What is new from now on is new to everybody: no process before this one has set its status.
     has_looked: bool,
 }
@@ -63,8 +66,21 @@ pub(super) struct Seen {
     planned: Instant,
     pub preview: Preview,
     posted: Vec<Posted>,
+    /// Other pull requests at the same commit.
+    twins: Vec<u64>,
     /// How the forge called its state when its comments were read.
     updated: Updated,
+}
+
+/// A commit, and the branch that it is to go into.
+#[derive(Clone, Copy)]
+pub(super) struct Change<'c> {
+    /// `None`: it is of no pull request.
+    pub number: Option<u64>,
+    pub head: &'c str,
+    pub base: &'c str,
+    /// Whether it is said of the commit that it is being planned, where that takes a while.
+    pub is_new: bool,
 }
 
 /// The moment at which a pull request was last touched, by the forge's word, which has whole seconds: what happens later in the same
@@ -121,8 +137,8 @@ impl Rounds {
         shown: Shown,
         manner: ReviewManner,
     ) -> Self {
-        let (open, seen, merged) = (Vec::new(), BTreeMap::new(), Merged::default());
-        Self { forge, resolved, histories, preview, shown, manner, open, seen, merged, has_looked: false }
+        let (open, seen, merged, queued) = (Vec::new(), BTreeMap::new(), Merged::default(), BTreeMap::new());
+        Self { forge, resolved, histories, preview, shown, manner, open, seen, merged, queued, has_looked: false }
     }
 
     pub fn resolved(&self) -> &Resolved {
@@ -139,6 +155,27 @@ impl Rounds {
 
     pub(super) fn manner(&self) -> &ReviewManner {
         &self.manner
+    }
+
+    pub(super) fn shown(&self) -> &Shown {
+        &self.shown
+    }
+
+    /// Pull requests that were open at the last look.
+    pub(super) fn open(&self) -> &[PullRequest] {
+        &self.open
+    }
+
+    pub(super) fn queued(&mut self) -> &mut BTreeMap<String, String> {
+        &mut self.queued
+    }
+
+    /// Other open pull requests at the same commit.
+    pub(super) fn twins(&self, pull_request: &PullRequest) -> Vec<u64> {
+        let is_twin = |it: &&PullRequest| it.head == pull_request.head && it.number != pull_request.number;
+        let mut twins: Vec<u64> = self.open.iter().filter(is_twin).map(|it| it.number).collect();
+        twins.sort_unstable();
+        twins
     }
 
     /// Says whether all of it could be done; what could not is tried in the next round.
@@ -158,18 +195,28 @@ impl Rounds {
             }
         }
         self.forget(&closed);
-        let mut bases: BTreeMap<String, Option<String>> = BTreeMap::new();
-        let mut is_complete = true;
         let mut open = self.open.clone();
         open.sort_by_key(|it| std::cmp::Reverse(it.number));
-        for pull_request in open.into_iter().take(PULL_REQUESTS_MAX) {
-            let branch = pull_request.base_reference.clone();
-            if !bases.contains_key(&branch) {
-                let fetched = self.histories.fetch(&format!("refs/heads/{branch}")).await;
-                let fetched = fetched.inspect_err(|error| complain("a base can not be fetched", error)).ok();
-                bases.insert(branch.clone(), fetched);
+        open.truncate(PULL_REQUESTS_MAX);
+        let mut bases: BTreeMap<String, Option<String>> = BTreeMap::new();
+        let mut queued = Vec::new();
+        for branch in open.iter().map(|it| it.base_reference.clone()) {
+            if bases.contains_key(&branch) {
+                continue;
             }
-            let Some(Some(base)) = bases.get(&branch) else {
+            let reference = format!("refs/heads/{branch}");
+            let fetched = self.histories.fetch_and_list(&reference, self.forge.queue(&branch)).await;
+            let fetched = fetched.inspect_err(|error| complain("a base can not be fetched", error)).ok();
+            let commit = fetched.map(|(commit, listed)| {
+                queued.extend(Queued::among(&self.forge, &branch, listed));
+                commit
+            });
+            bases.insert(branch, commit);
+        }
+        // What is queued was reviewed, and whoever merges waits for it.
+        let mut is_complete = queue::look(self, &queued).await;
+        for pull_request in open {
+            let Some(Some(base)) = bases.get(&pull_request.base_reference) else {
                 is_complete = false;
                 continue;
             };
@@ -199,7 +246,8 @@ impl Rounds {
     async fn look_at(&mut self, pull_request: &PullRequest, base: &str) -> bool {
         let number = pull_request.number;
         let is_known = self.seen.get(&number).is_some_and(|seen| {
-            seen.head == pull_request.head && seen.base == base && seen.planned.elapsed() < AGAIN_AFTER
+            let is_same = seen.head == pull_request.head && seen.base == base;
+            is_same && seen.twins == self.twins(pull_request) && seen.planned.elapsed() < AGAIN_AFTER
         });
         if !is_known && !self.plan_and_post(pull_request, base, &[]).await {
             return false;
@@ -242,36 +290,32 @@ impl Rounds {
                 return false;
             }
         }
-        let (planned, begun) = self.planned(pull_request).await;
+        let is_new = self.seen.get(&number).is_none_or(|seen| seen.head != pull_request.head);
+        let PullRequest { head, base_reference, .. } = pull_request;
+        let (planned, begun) = self.planned(Change { number: Some(number), head, base: base_reference, is_new }).await;
         let preview = match planned {
             Ok(preview) => preview,
             Err(failure) => {
                 output::say(&format!("pull request {number} can not be planned: {:#}", failure.error));
-                self.take_back(pull_request, begun).await;
+                self.take_back(&pull_request.head, begun).await;
                 return false;
             }
         };
         let mut posting = assembled(&preview, Some(number), &self.shown, self.resolved.table());
         posting.begun = begun.into_iter().map(|status| status.context).collect();
-        let mut approvals = Vec::new();
-        if self.manner.require_approval {
-            match Approvals::read(self, pull_request, &preview, answers).await {
-                Ok(read) => approvals = read.statuses(&preview, &posting, self.forge.table()),
-                Err(error) => {
-                    complain(&format!("the approvals of pull request {number} can not be read"), &error);
-                    self.seen.remove(&number);
-                    return false;
-                }
-            }
+        let without_approvals = posting.targets.len();
+        if let Err(error) = self.add_approvals(pull_request, &preview, answers, &mut posting.targets).await {
+            complain(&format!("the approvals of pull request {number} can not be read"), &error);
+            self.seen.remove(&number);
+            return false;
         }
-        posting.targets.extend(approvals.iter().cloned());
         // What fails is planned and posted again in the next round.
         let before = self.seen.remove(&number);
         let posted = Posted::of(&posting);
         let is_same = before.as_ref().is_some_and(|it| it.head == pull_request.head && it.posted == posted);
         if is_same {
             // Everybody who may write can set a status: those of approvals are looked at again.
-            posting.targets = approvals;
+            posting.targets.drain(..without_approvals);
         } else {
             output::say(&format!("pull request {number} at {}", pull_request.head));
         }
@@ -293,15 +337,34 @@ impl Rounds {
             planned: Instant::now(),
             preview,
             posted,
+            twins: self.twins(pull_request),
             updated: before.map(|seen| seen.updated).unwrap_or_default(),
         };
         self.seen.insert(number, seen);
         true
     }
 
+    /// The statuses of approvals, and of all of them what holds for every pull request at the commit.
+    async fn add_approvals(
+        &self,
+        pull_request: &PullRequest,
+        preview: &Preview,
+        answers: &[Comment],
+        targets: &mut Vec<TargetPosting>,
+    ) -> Result<(), ForgeError> {
+        if self.manner.require_approval {
+            let approvals = Approvals::read(self, pull_request, preview, answers).await?;
+            targets.extend(approvals.statuses(preview, targets, self.forge.table()));
+        }
+        let others = twins::statuses(self, pull_request).await?;
+        twins::put_together(targets, pull_request.number, &others, self.forge.table());
+        Ok(())
+    }
+
     /// Beside this thread: a plan may take seconds, and then the commit says so. With the statuses that say it.
-    async fn planned(&self, pull_request: &PullRequest) -> (Result<Preview, Failure>, Vec<Status>) {
-        let arguments = self.preview_of(pull_request);
+    pub(super) async fn planned(&self, change: Change<'_>) -> (Result<Preview, Failure>, Vec<Status>) {
+        let Change { number, head, is_new, .. } = change;
+        let arguments = self.preview_of(change);
         let (begins, mut beginning) = mpsc::channel(ANNOUNCED_MAX);
         let mut made = tokio::task::spawn_blocking(move || {
             let told = |cluster: &str, environment: &str| {
@@ -310,9 +373,9 @@ impl Rounds {
             preview::made(&arguments, &told).map(|(preview, _)| preview)
         });
         let mut begun = Vec::new();
-        let is_new = self.seen.get(&pull_request.number).is_none_or(|seen| seen.head != pull_request.head);
-        // Asked where a process before this one may have said something of the commit.
-        let mut known = self.has_looked.then(Vec::new);
+        // Asked where a process before this one, or another pull request, may have said something of the commit.
+        let is_shared = self.open.iter().filter(|it| it.head == head).count() > 1;
+        let mut known = (self.has_looked && !is_shared).then(Vec::new);
         let early = tokio::time::timeout(ANNOUNCED_AFTER, &mut made).await;
         let made = match early {
             Ok(made) => made,
@@ -322,11 +385,10 @@ impl Rounds {
                     made = &mut made => break made,
                     Some((cluster, environment)) = beginning.recv(), if is_new => {
                         let status = pending(&cluster, &environment, &self.shown, self.resolved.table());
-                        let head = &pull_request.head;
-                        if self.forge.lacks_place(head)
-                            && let Err(error) = self.forge.pull_request(pull_request.number).await
+                        if let Some(number) = number.filter(|_| self.forge.lacks_place(head))
+                            && let Err(error) = self.forge.pull_request(number).await
                         {
-                            complain(&format!("pull request {} can not be read", pull_request.number), &error);
+                            complain(&format!("pull request {number} can not be read"), &error);
                         }
                         let (set, failed) = announce(&self.forge, head, std::slice::from_ref(&status), &mut known).await;
                         if let Some(error) = failed {
@@ -344,11 +406,11 @@ impl Rounds {
     }
 
     /// What was announced does not come for now.
-    async fn take_back(&self, pull_request: &PullRequest, begun: Vec<Status>) {
+    pub(super) async fn take_back(&self, head: &str, begun: Vec<Status>) {
         for status in begun {
             let description = "could not be planned; it is tried again".to_owned();
             let status = Status { state: State::Error, description, ..status };
-            if let Err(error) = self.forge.set_status(&pull_request.head, &status).await {
+            if let Err(error) = self.forge.set_status(head, &status).await {
                 complain(&format!("{} can not be set", status.context), &error);
             }
         }
@@ -384,17 +446,15 @@ impl Rounds {
         pull_request: &PullRequest,
         question: Question,
     ) -> Result<Vec<(String, String)>, Failure> {
-        let arguments = self.preview_of(pull_request);
+        let PullRequest { head, base_reference, .. } = pull_request;
+        let change = Change { number: Some(pull_request.number), head, base: base_reference, is_new: false };
+        let arguments = self.preview_of(change);
         let answered = tokio::task::spawn_blocking(move || preview::answered(&arguments, &question));
         answered.await.map_err(Failure::failed)?
     }
 
-    fn preview_of(&self, pull_request: &PullRequest) -> PreviewArguments {
-        PreviewArguments {
-            base: pull_request.base_reference.clone(),
-            head: pull_request.head.clone(),
-            ..self.preview.clone()
-        }
+    fn preview_of(&self, change: Change<'_>) -> PreviewArguments {
+        PreviewArguments { base: change.base.to_owned(), head: change.head.to_owned(), ..self.preview.clone() }
     }
 
     /// Approves a plan in the living cluster, in the name of this process. `on`: where it was approved, and by whom.

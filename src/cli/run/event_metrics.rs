@@ -1,7 +1,8 @@
 //! Events of the controller as metrics.
 
 use crate::adapters::operations::{Metrics, Readiness};
-use crate::controller::events::Event;
+use crate::controller::events::{Event, short};
+use crate::core::plan::Revision;
 
 pub fn count(metrics: &Metrics, readiness: &Readiness, event: &Event) {
     match event {
@@ -20,10 +21,26 @@ pub fn count(metrics: &Metrics, readiness: &Readiness, event: &Event) {
                 metrics.claim_disrupted(&reason, &node.capacity_type);
             }
         }
-        Event::RevisionFound { .. } => metrics.revision("found"),
-        Event::RevisionRefused { .. } => metrics.revision("refused"),
-        Event::RevisionUnsigned { .. } => metrics.revision("unsigned"),
-        Event::RemovalHeld { .. } | Event::OlderRevisionHeld { .. } => metrics.revision("held"),
+        Event::RevisionFound { .. } => {
+            readiness.forget_refused();
+            metrics.revision("found");
+        }
+        Event::RevisionRefused { revision, in_force } => {
+            refuse(readiness, revision, "has errors", in_force.is_some());
+            metrics.revision("refused");
+        }
+        Event::RevisionUnsigned { revision, in_force, .. } => {
+            refuse(readiness, revision, "is not signed by who must have", in_force.is_some());
+            metrics.revision("unsigned");
+        }
+        Event::RemovalHeld { revision, in_force, .. } => {
+            refuse(readiness, revision, "would remove every NodePool", in_force.is_some());
+            metrics.revision("held");
+        }
+        Event::OlderRevisionHeld { revision, in_force } => {
+            refuse(readiness, revision, "is older than the one that was used last", in_force.is_some());
+            metrics.revision("held");
+        }
         Event::PlanPosted { .. } => metrics.plan("posted"),
         Event::PlanSuperseded { .. } => metrics.plan("superseded"),
         Event::WaitsForApproval { .. } => metrics.plan("waiting"),
@@ -47,4 +64,8 @@ pub fn count(metrics: &Metrics, readiness: &Readiness, event: &Event) {
         }
         _ => {}
     }
+}
+
+fn refuse(readiness: &Readiness, revision: &Revision, why: &str, has_another: bool) {
+    readiness.refuse(format!("revision {} {why}, and is not used", short(&revision.id)), has_another);
 }

@@ -26,11 +26,6 @@ pub fn follow(arguments: &RunArguments, connection: &Connection) -> Result<Follo
         return Err(Failure::usage(anyhow!("--source flux needs the source of Flux that it takes"))
             .with_hint("add --source-ref KIND/NAME.NAMESPACE, such as GitRepository/nodes.flux-system"));
     };
-    if arguments.controller.approval.iter().any(|rule| rule.0.two_people) {
-        let error =
-            anyhow!("an artifact of Flux does not say who wrote it, so nobody can be held to be a second person");
-        return Err(Failure::usage(error).with_hint("leave out twoPeople=true, or follow the Git repository itself"));
-    }
     let source = FluxSource::follow(&connection.client, name).map_err(Failure::failed)?;
     let folder = arguments.sub_path.clone().unwrap_or_default();
     let folder = folder.trim_matches('/').to_owned();

@@ -115,6 +115,7 @@ async fn control(arguments: &RunArguments, shutdown: &Shutdown, standing: &Stand
     };
     usage::check(arguments, place.as_ref())?;
     refuse_address_beside_cluster(arguments)?;
+    refuse_two_people_without_authors(controller)?;
     notifications::check(&arguments.notifications)?;
     let connection = connected(&controller.cluster).await?;
     let failed = |error| unreadable(error, &connection.address);
@@ -135,10 +136,12 @@ async fn control(arguments: &RunArguments, shutdown: &Shutdown, standing: &Stand
         leadership = stand(controller, &connection, &identity).await?;
         *standing.lock().unwrap_or_else(PoisonError::into_inner) = Some(leadership.clone());
         output::say(&format!("{identity} waits to lead"));
+        watched.readiness.waits_to_lead();
         tokio::select! {
             () = shutdown.requested() => return Ok(Outcome::Interrupted),
             () = leadership.becomes(true) => {}
         }
+        watched.readiness.set(false);
         output::say(&format!("{identity} leads"));
     } else if controller.holds_lease() {
         leadership = take(controller, &connection, &identity).await?;
@@ -176,7 +179,12 @@ async fn lead(
         Some(name) => name.clone(),
         None => cluster_identity(&connection.client).await.map_err(|error| unreadable(error, &connection.address))?,
     };
-    let (repository, region) = definitions(arguments, &connection, &installation).await?;
+    let mut lost = leadership.clone();
+    let (repository, region) = tokio::select! {
+        found = definitions(arguments, &connection, &installation, &watched.readiness) => found?,
+        () = shutdown.requested() => return Ok(Outcome::Interrupted),
+        () = lost.becomes(false) => return Err(another_leads()),
+    };
     let region = match region.said_by {
         SaidBy::Settings => region,
         _ => region_of_nodes(&connection).await?.unwrap_or(region),
@@ -274,8 +282,7 @@ impl Drive<'_> {
             () = looks => Ok(outcome(shutdown)),
             () = machines => Ok(outcome(shutdown)),
             failed = Box::pin(reviews::beside(arguments)) => failed.map(|never| match never {}),
-            () = lost.becomes(false) => Err(Failure::failed(anyhow!("another replica leads now"))
-                .with_hint("start it again: it will stand for election")),
+            () = lost.becomes(false) => Err(another_leads()),
         };
         metrics.leads(false);
         readiness.set(false);
@@ -285,6 +292,10 @@ impl Drive<'_> {
         tell_cloud_calls(tally);
         screen.written(ended?)
     }
+}
+
+fn another_leads() -> Failure {
+    Failure::failed(anyhow!("another replica leads now")).with_hint("start it again: it will stand for election")
 }
 
 /// The cloud in memory, with the instances of an earlier process: of the file that keeps them, or else as the cluster's claims tell.
@@ -423,9 +434,11 @@ async fn definitions(
     arguments: &RunArguments,
     connection: &Connection,
     installation: &str,
+    readiness: &Readiness,
 ) -> Result<(DefinitionsFrom, Region), Failure> {
+    let waits = |why| readiness.waits_for_definitions(why);
     if arguments.controller.source == SourceArgument::Flux {
-        let (followed, region) = source::first_look(flux::follow(arguments, connection)?, arguments).await?;
+        let (followed, region) = source::first_look(flux::follow(arguments, connection)?, arguments, &waits).await?;
         return Ok((DefinitionsFrom::Followed(Box::new(followed)), region));
     }
     if arguments.controller.source == SourceArgument::Repository {
@@ -433,7 +446,7 @@ async fn definitions(
         let earlier = earlier.map_err(|error| unreadable(error, &connection.address))?;
         let earlier = earlier.map(|(id, at)| Earlier { id, committed_seconds: at.as_second() });
         let follow = source::follow(source::place(arguments)?, arguments, earlier)?;
-        let (followed, region) = source::first_look(follow, arguments).await?;
+        let (followed, region) = source::first_look(follow, arguments, &waits).await?;
         return Ok((DefinitionsFrom::Followed(Box::new(followed)), region));
     }
     let settings = match &arguments.repository {
@@ -451,6 +464,20 @@ async fn region_of_nodes(connection: &Connection) -> Result<Option<Region>, Fail
     let labels = node_labels(&connection.client).await.map_err(|error| unreadable(error, &connection.address))?;
     let region = regions::find(None, &labels, &[]);
     Ok((region.said_by == SaidBy::Nodes).then_some(region))
+}
+
+/// Where nobody says who wrote the definitions, nobody can be held to be a second person.
+fn refuse_two_people_without_authors(controller: &ControllerArguments) -> Result<(), Failure> {
+    let what = match controller.source {
+        SourceArgument::Repository => return Ok(()),
+        SourceArgument::Flux => "an artifact of Flux does not say who wrote it",
+        SourceArgument::Cluster => "objects of the cluster do not say who wrote them",
+    };
+    if !controller.approval.iter().any(|rule| rule.0.two_people) {
+        return Ok(());
+    }
+    let error = anyhow!("{what}, so nobody can be held to be a second person");
+    Err(Failure::usage(error).with_hint("leave out twoPeople=true, or follow the Git repository itself"))
 }
 
 /// Settings are a file, which is not fetched.

@@ -7,17 +7,18 @@ use std::time::Duration;
 use anyhow::anyhow;
 
 use crate::adapters::git::{
-    Beside, Earlier, FetchLimits, GitRepository, RemoteSettings, WatchedFolder, folder_below, redacted,
+    Beside, Earlier, FetchLimits, GitRepository, PollsOnAnyThread, RemoteSettings, WatchedFolder, folder_below,
+    has_no_commit, redacted,
 };
 use crate::api::scenario;
 use crate::api::source::SourceFile;
 use crate::cli::arguments::RunArguments;
 use crate::cli::exit::Failure;
-use crate::cli::settings;
 use crate::cli::signing::Signing;
+use crate::cli::{output, settings};
 use crate::core::catalog::regions::Region;
 use crate::core::plan::Revision;
-use crate::ports::{PortError, PortErrorKind, Repository, RevisionContent, Unsigned};
+use crate::ports::{PortError, PortErrorKind, Repository, RevisionContent, Unsigned, chain};
 
 use super::flux::{self, FluxRepository};
 use super::guard::Guard;
@@ -118,17 +119,32 @@ pub struct Followed {
     guard: Option<Box<Guard>>,
 }
 
-/// Reads the first revision. What can not be read at the start is an error; later it would be tried again.
-pub async fn first_look(follow: Follow, arguments: &RunArguments) -> Result<(Followed, Region), Failure> {
+/// Reads the first revision. What somebody else has to do first, or a server that is away, is said and waited for; what is wrong with
+/// what was typed is an error. `waits` is told what is waited for, and when it came.
+pub async fn first_look(
+    follow: Follow,
+    arguments: &RunArguments,
+    waits: &dyn Fn(Option<String>),
+) -> Result<(Followed, Region), Failure> {
     let mut guard = None;
     let (content, later) = match follow {
         Follow::Watched(mut folder) => (folder.poll().await.map_err(unreadable)?, Beside::start(*folder)),
         Follow::Remote(mut repository, of_remote) => {
             guard = of_remote;
-            (repository.poll().await.map_err(unreadable)?, Beside::start(*repository))
+            // At a terminal whoever typed the address sees at once that it does not answer.
+            let comes = |error: &PortError| {
+                has_no_commit(error) || (!arguments.embedded && error.kind == PortErrorKind::Temporary)
+            };
+            let hint = |error: &PortError| match has_no_commit(error) {
+                true => "push a first commit with definitions: it is used as soon as it is there",
+                false => "nothing is done until it can be read",
+            };
+            let first = awaited(&mut *repository, comes, hint, waits).await.map_err(unreadable)?;
+            (first, Beside::start(*repository))
         }
         Follow::Flux(mut repository) => {
-            let first = repository.next().await.map_err(|error| {
+            let comes = |error: &PortError| matches!(error.kind, PortErrorKind::Temporary | PortErrorKind::NotFound);
+            let first = awaited(&mut *repository, comes, flux::hint, waits).await.map_err(|error| {
                 let hint = flux::hint(&error);
                 Failure::failed(error).with_hint(hint)
             })?;
@@ -142,6 +158,36 @@ pub async fn first_look(follow: Follow, arguments: &RunArguments) -> Result<(Fol
         (content, _) => content.into_iter().collect(),
     };
     Ok((Followed { first: first.into(), later, guard }, region))
+}
+
+/// The first answer that is no error, or one that does not go by itself. What is waited for is said once, with a hint.
+async fn awaited(
+    repository: &mut impl PollsOnAnyThread,
+    comes: impl Fn(&PortError) -> bool,
+    hint: impl Fn(&PortError) -> &'static str,
+    waits: &dyn Fn(Option<String>),
+) -> Result<Option<RevisionContent>, PortError> {
+    let mut said = None;
+    loop {
+        match repository.look().await {
+            Err(error) if comes(&error) => {
+                let why = output::shown(&chain(&error));
+                if said.as_ref() != Some(&why) {
+                    output::say(&format!("waits for definitions: {why}\nhint: {}", hint(&error)));
+                    waits(Some(why.clone()));
+                    said = Some(why);
+                }
+                repository.wait().await;
+            }
+            outcome => {
+                if said.is_some() && outcome.is_ok() {
+                    output::say("the definitions came");
+                    waits(None);
+                }
+                return outcome;
+            }
+        }
+    }
 }
 
 fn unreadable(error: PortError) -> Failure {
@@ -187,6 +233,43 @@ mod tests {
     use super::*;
     use crate::cli::exit::FailureKind;
     use crate::cli::run::usage::tests::parsed;
+
+    /// Fails for these reasons, the last first, and then has a revision.
+    struct Late {
+        failures: Vec<PortErrorKind>,
+        waited: usize,
+    }
+
+    impl PollsOnAnyThread for Late {
+        async fn look(&mut self) -> Result<Option<RevisionContent>, PortError> {
+            if let Some(kind) = self.failures.pop() {
+                return Err(PortError { operation: "read it".to_owned(), kind, source: None });
+            }
+            let revision = Revision { id: "abc".to_owned(), reference: "main".to_owned() };
+            Ok(Some(RevisionContent::without_history(revision, "", Vec::new(), Vec::new())))
+        }
+
+        async fn wait(&mut self) {
+            self.waited += 1;
+        }
+    }
+
+    #[test]
+    fn what_comes_by_itself_is_waited_for() {
+        use PortErrorKind::{Denied, Temporary};
+        let first = |failures: &[PortErrorKind]| {
+            let told = std::cell::RefCell::new(Vec::new());
+            let mut late = Late { failures: failures.to_vec(), waited: 0 };
+            let comes = |error: &PortError| error.kind == Temporary;
+            let waits = |why: Option<String>| told.borrow_mut().push(why.is_some());
+            let ended = super::super::runtime(false).unwrap().block_on(awaited(&mut late, comes, |_| "wait", &waits));
+            (ended.map(|content| content.is_some()).map_err(|error| error.kind), late.waited, told.into_inner())
+        };
+        assert_eq!(first(&[]), (Ok(true), 0, vec![]));
+        // Said once, whatever it takes.
+        assert_eq!(first(&[Temporary; 3]), (Ok(true), 3, vec![true, false]));
+        assert_eq!(first(&[Denied, Temporary]), (Err(Denied), 1, vec![true]));
+    }
 
     /// Definitions of other clusters beside it are not read.
     #[test]

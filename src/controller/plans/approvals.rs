@@ -23,6 +23,8 @@ pub struct Waiting {
     /// What approving it makes the rules.
     pub rules: Option<ApprovalRules>,
     pub not_approved_by: Vec<String>,
+    /// Nobody can be held to be the second of two people.
+    pub has_unknown_authors: bool,
     /// The pools of the cluster when it was planned.
     pub seen: Seen,
 }
@@ -30,12 +32,27 @@ pub struct Waiting {
 impl Waiting {
     /// The plan with what of it waits; `None` where nothing does.
     pub fn of(plan: &Plan, gated: &Gated, gate: Gate, seen: &Seen) -> Option<Self> {
-        let Gate { approval_becomes: rules, not_approved_by, .. } = gate;
+        let Gate { approval_becomes: rules, not_approved_by, has_unknown_authors, .. } = gate;
         let waits = !gated.waiting.is_empty() || rules.is_some();
         let (plan, moves, seen) = (plan.clone(), gated.waiting.clone(), seen.clone());
-        waits.then(|| Self { plan, moves, rules, not_approved_by, seen })
+        waits.then(|| Self { plan, moves, rules, not_approved_by, has_unknown_authors, seen })
     }
 }
+
+impl Waiting {
+    /// Why the approval of this user does not count, whatever was approved. `further`: people who may not approve either.
+    pub fn refusal(&self, by: &str, further: &[String]) -> Option<&'static str> {
+        if self.has_unknown_authors {
+            return Some(UNKNOWN_AUTHORS);
+        }
+        let is_author = is_one_of(by, &self.not_approved_by) || is_one_of(by, further);
+        is_author.then_some("an author of the revision, of whom somebody else is asked")
+    }
+}
+
+/// Why nobody can approve where two people are asked for and the source of the definitions does not say who wrote them.
+pub const UNKNOWN_AUTHORS: &str = "twoPeople asks for somebody else than the author, and the source of the definitions does not say who \
+                                   wrote them; follow the Git repository itself, or take twoPeople out and start anew";
 
 /// Somebody approved the plan that waits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -45,6 +45,8 @@ pub struct Gate {
     pub approval: Option<ApprovalRules>,
     pub approval_becomes: Option<ApprovalRules>,
     pub not_approved_by: Vec<String>,
+    /// Two people are asked for, and nobody says who wrote the revision: whoever approves may be its author.
+    pub has_unknown_authors: bool,
 }
 
 impl Records {

@@ -38,11 +38,12 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             return;
         }
         let by = approvals::object_of(snapshot, &waiting.plan.id).and_then(NodePlan::approver).map(str::to_owned);
-        let is_author = |by: &String| approvals::is_one_of(by, &waiting.not_approved_by);
-        if let Some(by) = by.clone().filter(is_author) {
+        if let Some(by) = &by
+            && let Some(why) = waiting.refusal(by, &[])
+        {
             self.approved = None;
             let plan_id = waiting.plan.id.clone();
-            self.refuse_approval(plan_id, by, "an author of the revision, of whom somebody else is asked", now);
+            self.refuse_approval(plan_id, by.clone(), why, now);
             return;
         }
         let failed = self.approved.as_ref().is_some_and(|approved| approved.failed);
@@ -81,6 +82,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     /// What is written on a plan's object of the approval it needs.
     pub(in crate::controller) fn gate_of(&self, snapshot: &Snapshot) -> Gate {
         let mut not_approved_by = Vec::new();
+        let mut has_unknown_authors = false;
         if let Some(in_force) = &self.revisions.in_force
             && self.rules.as_ref().is_some_and(|rules| rules.two_people)
         {
@@ -89,8 +91,10 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             let known = alike.flat_map(|plan| &plan.spec.not_approved_by);
             let all: BTreeSet<&String> = in_force.authors.iter().chain(known).collect();
             not_approved_by.extend(all.into_iter().cloned());
+            has_unknown_authors = not_approved_by.is_empty();
         }
-        Gate { approval: self.rules.clone(), approval_becomes: self.looser_rules.clone(), not_approved_by }
+        let (approval, approval_becomes) = (self.rules.clone(), self.looser_rules.clone());
+        Gate { approval, approval_becomes, not_approved_by, has_unknown_authors }
     }
 
     /// Who approved of the same on the object of a process that ended before it could act on that. Only the first plan asks.
@@ -109,9 +113,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             self.refuse_approval(plan_id, by, "its object was changed after it was posted: status.text", now);
             return None;
         }
-        let authors = waiting.not_approved_by.iter().chain(&object.spec.not_approved_by).cloned();
-        if approvals::is_one_of(&by, &authors.collect::<Vec<_>>()) {
-            self.refuse_approval(plan_id, by, "an author of the revision, of whom somebody else is asked", now);
+        if let Some(why) = waiting.refusal(&by, &object.spec.not_approved_by) {
+            self.refuse_approval(plan_id, by, why, now);
             return None;
         }
         Some(by)
@@ -143,7 +146,10 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             waits.push(format!("move {} waits", numbers.join(", ")));
         }
         waits.extend(rules.iter().map(|rule| format!("{rule} when it is approved")));
-        let message = format!("{}; approve with `cutlist approve {name}`", waits.join("; "));
+        let message = match waiting.has_unknown_authors {
+            true => format!("{}; nobody can approve it: {}", waits.join("; "), approvals::UNKNOWN_AUTHORS),
+            false => format!("{}; approve with `cutlist approve {name}`", waits.join("; ")),
+        };
         let (cluster, phase) = (&self.ports.cluster, NodePlanPhase::WaitsForApproval);
         self.records.enter(cluster, &plan.id, phase, &message, now).await?;
         let event = Event::WaitsForApproval { plan_id: plan.id.clone(), moves: moves.clone(), rules };

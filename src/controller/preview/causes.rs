@@ -11,13 +11,14 @@ use crate::core::plan::{IMAGE_LOCK, Plan, Step};
 use crate::core::preview::{Effect, caused_steps, pending, steps_taken_away};
 use crate::definitions::changes::{Change, ChangeKind};
 use crate::definitions::{Definition, Definitions};
-use crate::render::preview::{cause, effect, together};
+use crate::render::preview::{cause, effect, together, waits};
 
 /// Each definition that differs, with what comes of it alone; and one more, without a place, for what comes of several of them, or of
 /// pools that none of them names. Each step is in one of them, so that together they are the headline.
 pub fn of(changes: &[Change], proposal: &Proposal<'_>, plan: &Plan, base: Option<&Plan>) -> Vec<PreviewCause> {
     let reach = Reach::new(changes, proposal, plan, base);
-    let pods_wait = !pending(plan, base).caused.is_empty();
+    let waiting: usize = pending(plan, base).caused.iter().map(|group| group.pods.len()).sum();
+    let pods_wait = waiting > 0;
     let severity = |takes_nodes: bool| {
         if takes_nodes || pods_wait { PreviewSeverity::Warning } else { PreviewSeverity::Notice }
     };
@@ -36,13 +37,14 @@ pub fn of(changes: &[Change], proposal: &Proposal<'_>, plan: &Plan, base: Option
             path: from_root(proposal.merged.prefix, &change.file),
             line: u32::try_from(change.line).unwrap_or(u32::MAX),
             severity: severity(takes_nodes),
-            text: with_effect(said, &own),
+            // Nodes that do not come save money that nobody wants to save.
+            text: with_effect(said, &own, if changes.len() == 1 { waiting } else { 0 }),
         });
     }
     if changes.len() > 1 {
         let shared = Effect { price_per_hour: rest.price_per_hour, ..reach.effect_of_several(plan) };
         if shared != Effect::default() {
-            let text = with_effect(together(), &shared);
+            let text = with_effect(together(), &shared, waiting);
             let severity = severity(shared.nodes.takes_nodes());
             causes.push(PreviewCause { path: String::new(), line: 0, severity, text });
         }
@@ -52,11 +54,10 @@ pub fn of(changes: &[Change], proposal: &Proposal<'_>, plan: &Plan, base: Option
     causes
 }
 
-fn with_effect(text: String, of: &Effect) -> String {
-    match effect(of).as_str() {
-        "" => text,
-        effect => format!("{text}; {effect}"),
-    }
+fn with_effect(text: String, of: &Effect, waiting: usize) -> String {
+    let waiting = (waiting > 0).then(|| waits(waiting));
+    let parts: Vec<String> = waiting.into_iter().chain([effect(of)]).filter(|part| !part.is_empty()).collect();
+    if parts.is_empty() { text } else { format!("{text}; {}", parts.join(", ")) }
 }
 
 /// Which changes have to do with a step: through its pool, or through the pool of another step of its move.

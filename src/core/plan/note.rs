@@ -147,7 +147,7 @@ pub enum NoteCode {
     ObjectUnreadable,
     /// It is not known what a RuntimeClass takes beside the containers of a DaemonSet.
     OverheadNotKnown,
-    /// Flux or Argo CD change objects after they were read from files.
+    /// Flux or Argo CD change objects after they were read from files, in a way that is not carried out here.
     PatchedElsewhere,
     /// What `penalties` of `cutlist.yaml` added to the price that was compared.
     PenaltiesCounted,

@@ -20,6 +20,20 @@ use crate::definitions::suggest;
 pub struct Build {
     pub top: usize,
     pub documents: Vec<Document>,
+    /// Of each of them, names that it had before.
+    pub earlier_names: Vec<Vec<String>>,
+}
+
+impl Build {
+    pub(super) fn clear(&mut self) {
+        self.documents.clear();
+        self.earlier_names.clear();
+    }
+
+    pub(super) fn push(&mut self, document: Document, earlier_names: Vec<String>) {
+        self.documents.push(document);
+        self.earlier_names.push(earlier_names);
+    }
 }
 
 /// Kustomizations in kustomizations; deeper ones are made to exhaust the reader.
@@ -29,21 +43,13 @@ const ITEMS_MAX: usize = 100_000;
 
 /// Builds `tops`. Gives also the files that had a part in it, and what was found on the way.
 pub fn build(layout: &Layout<'_>, parsed: &[Parsed], tops: &[usize]) -> (Vec<Build>, BTreeSet<usize>, Vec<Finding>) {
-    let mut builder = Builder {
-        layout,
-        parsed,
-        used: BTreeSet::new(),
-        findings: Vec::new(),
-        path: Vec::new(),
-        built: BTreeMap::new(),
-        items: 0,
-        bytes: 0,
-    };
+    let mut builder = Builder::new(layout, parsed);
     let mut builds = Vec::new();
     for top in tops {
         let items = builder.accumulate(*top, Vec::new()).into_iter();
-        let documents = items.filter(|item| item.generated.is_none()).map(|item| item.document).collect();
-        builds.push(Build { top: *top, documents });
+        let kept = items.filter(|item| item.generated.is_none()).map(|item| (item.document, item.earlier_names));
+        let (documents, earlier_names) = kept.unzip();
+        builds.push(Build { top: *top, documents, earlier_names });
     }
     (builds, builder.used, builder.findings)
 }
@@ -112,6 +118,21 @@ const UNSUPPORTED: [(&str, &str); 7] = [
     ("crds", "what the schemas of custom resources say of references is not used"),
 ];
 
+impl<'b> Builder<'b> {
+    pub(super) fn new(layout: &'b Layout<'b>, parsed: &'b [Parsed]) -> Self {
+        Self {
+            layout,
+            parsed,
+            used: BTreeSet::new(),
+            findings: Vec::new(),
+            path: Vec::new(),
+            built: BTreeMap::new(),
+            items: 0,
+            bytes: 0,
+        }
+    }
+}
+
 impl Builder<'_> {
     /// Everything that a kustomization makes of what its parent has (a component), or of nothing.
     fn accumulate(&mut self, kustomization: usize, before: Vec<Item>) -> Vec<Item> {
@@ -171,7 +192,7 @@ impl Builder<'_> {
         !self.is_too_much()
     }
 
-    fn is_too_much(&self) -> bool {
+    pub(super) fn is_too_much(&self) -> bool {
         self.items > ITEMS_MAX || self.bytes > BUILT_BYTES
     }
 

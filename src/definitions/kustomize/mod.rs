@@ -12,6 +12,7 @@
 //! | patches | `patch.rs`: where they are; `merge.rs`: strategic merge; `operations.rs`: JSON 6902 |
 //! | names, labels, annotations, namespaces | `transform.rs` |
 //! | values copied from one object to others | `replace.rs`; `generate.rs`: those of generators |
+//! | what is done after all of that, by others | `together.rs` |
 //! | how large an object gets | `weight.rs` |
 
 mod build;
@@ -23,12 +24,14 @@ mod operations;
 mod patch;
 mod replace;
 mod select;
+mod together;
 mod transform;
 mod weight;
 
 pub use build::{Build, build};
 pub use elsewhere::{Elsewhere, elsewhere};
 pub use layout::{Layout, Role};
+pub use together::{Plain, Together};
 
 use super::document::{Document, Origin};
 
@@ -40,6 +43,8 @@ struct Item {
     earlier_names: Vec<String>,
     /// Of what a generator makes: what is known of it. It is no definition, and may be what a replacement copies from.
     generated: Option<Known>,
+    /// Which of several lists it is of, where they are changed together.
+    list: usize,
 }
 
 /// How much is known of what a generator makes.
@@ -52,7 +57,7 @@ enum Known {
 
 impl Item {
     fn new(document: Document) -> Self {
-        Self { document, earlier_names: Vec::new(), generated: None }
+        Self { document, earlier_names: Vec::new(), generated: None, list: 0 }
     }
 
     fn text(&self, pointer: &str) -> &str {

@@ -28,6 +28,8 @@ pub fn context(target: &PreviewTarget, name: &str, characters: usize) -> String 
 pub fn description(target: &PreviewTarget, characters: usize) -> String {
     const DIGITS: usize = 7;
     let before = match age(target) {
+        Some(seconds) if seconds >= 2 * STALE_SECONDS => format!("snapshot {} d old: ", seconds / STALE_SECONDS),
+        // In whole hours, so that it stands for a while.
         Some(seconds) if seconds > HOUR => format!("snapshot {} h old: ", seconds / HOUR),
         _ => String::new(),
     };
@@ -54,4 +56,24 @@ pub(super) fn cut(text: &str, characters: usize) -> String {
     }
     let kept: String = line.chars().take(characters.saturating_sub(1)).collect();
     if characters == 0 { String::new() } else { format!("{}…", kept.trim_end()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::preview::PreviewSnapshot;
+
+    #[test]
+    fn the_age_of_a_snapshot_is_said_in_hours_and_then_in_days() {
+        let said = |hours: u64| {
+            let snapshot = PreviewSnapshot { age_seconds: Some(hours * HOUR + 60), ..PreviewSnapshot::default() };
+            let target =
+                PreviewTarget { snapshot: Some(snapshot), headline: "x".to_owned(), ..PreviewTarget::default() };
+            description(&target, 140)
+        };
+        assert_eq!(
+            [0, 1, 47, 48, 186].map(said),
+            ["x", "snapshot 1 h old: x", "snapshot 47 h old: x", "snapshot 2 d old: x", "snapshot 7 d old: x"]
+        );
+    }
 }

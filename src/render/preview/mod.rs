@@ -12,7 +12,7 @@ use crate::api::preview::Preview;
 
 pub use page::{markdown, unsigned};
 pub use pieces::{pieces, short_pieces, tells_of_the_moment};
-pub use sentences::{Staleness, cause, conflict, dated, effect, headline, next_day, staleness, together};
+pub use sentences::{Staleness, cause, conflict, dated, effect, headline, next_day, staleness, together, waits};
 pub use text::text;
 
 /// The preview as pretty JSON; see `schemas/preview.json`. The error is that of a value that JSON can not express; there is none in it.

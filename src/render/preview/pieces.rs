@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::api::preview::{
     PreviewCause, PreviewCount, PreviewMarkdown, PreviewSection, PreviewSeverity, PreviewTarget,
 };
-use crate::core::plan::{Note, NoteCode, Plan, Step, StepKind};
+use crate::core::plan::{Note, NoteCode, Pending, Plan, Step, StepKind};
 use crate::core::preview::{caused_steps, held_back, pending, risks, steps_anyway, steps_taken_away};
 use crate::render::plan::markdown::details::{self, Detail};
 use crate::render::plan::markdown::escape::{code, prose};
@@ -179,27 +179,33 @@ fn sections(plan: &Plan, base: Option<&Plan>) -> Vec<PreviewSection> {
     let (pending, held_back, risks) = (pending(plan, base), held_back(plan, base), risks(plan, base));
     let mut sections = Vec::new();
     // Where nothing is compared, nobody knows why.
+    let wait = if pods_of(&pending.caused) == 1 { "waits" } else { "wait" };
     let (title, wait, stay) = match base {
-        Some(_) => ("Because of this change", "wait because of it", "held back because of it"),
-        None => ("Nodes", "wait", "held back"),
+        Some(_) => ("Because of this change", format!("{wait} because of it"), "held back because of it"),
+        None => ("Nodes", wait.to_owned(), "held back"),
     };
+    let wait_anyway = if pods_of(&pending.anyway) == 1 { "waits anyway" } else { "wait anyway" };
     let mut add = |title: &str, write: &dyn Fn(Detail, &mut String)| sections.extend(section(title, write));
     add("because of this change", &|detail, text| details::titled(title, &caused, detail, text));
     add("no longer planned", &|detail, text| details::titled("No longer planned", &gone, detail, text));
     add("EC2", &|detail, text| facts::by_class(plan, detail, text));
     add("risks", &|detail, text| details::risks(&risks.caused, detail, text));
-    add("pods that wait", &|detail, text| details::pending(&pending.caused, wait, detail, text));
+    add("pods that wait", &|detail, text| details::pending(&pending.caused, &wait, detail, text));
     add("nodes held back", &|detail, text| {
         details::held_back(&held_back.caused, stay, detail, text);
     });
     add("what would happen anyway", &|detail, text| details::titled("Would happen anyway", &anyway, detail, text));
     add("pods placed", &|detail, text| details::placements(&plan.placements, detail, text));
-    add("pods that wait anyway", &|detail, text| details::pending(&pending.anyway, "wait anyway", detail, text));
+    add("pods that wait anyway", &|detail, text| details::pending(&pending.anyway, wait_anyway, detail, text));
     add("nodes held back anyway", &|detail, text| {
         details::held_back(&held_back.anyway, "held back anyway", detail, text);
     });
     add("notes", &|detail, text| notes(&plan.notes, detail, text));
     sections
+}
+
+fn pods_of(groups: &[Pending]) -> usize {
+    groups.iter().map(|group| group.pods.len()).sum()
 }
 
 /// What would happen anyway, for the reasons of the base: a node that goes in both may go for another one because of the change.

@@ -42,7 +42,7 @@ pub fn headline(plan: &Plan, base: Option<&Plan>) -> String {
         parts.push(stays(&should_go));
     }
     if waiting > 0 {
-        parts.push(format!("{} {}", count(waiting, "pod"), verb(waiting, "waits", "wait")));
+        parts.push(waits(waiting));
     }
     if effect.price_per_hour != HourlyPrice::ZERO {
         parts.push(money(effect.price_per_hour));
@@ -118,6 +118,11 @@ fn no_longer(nodes: &NodeCounts) -> Option<String> {
     let list = if others.is_empty() { last.clone() } else { format!("{} and {last}", others.join(", ")) };
     let total: usize = kinds.iter().map(|(number, _)| number).sum();
     Some(format!("{list} no longer {}", verb(total, "happens", "happen")))
+}
+
+/// `8 pods wait`
+pub fn waits(pods: usize) -> String {
+    format!("{} {}", count(pods, "pod"), verb(pods, "waits", "wait"))
 }
 
 fn verb(number: usize, one: &'static str, several: &'static str) -> &'static str {
@@ -247,15 +252,14 @@ pub fn next_day(simulation: &Simulation) -> Vec<String> {
     }
     let change = summary.price_per_hour_end - summary.price_per_hour_start;
     let mut sentences = vec![format!(
-        "{within}{} -> {} nodes, {} created, {} removed, {} {}, {} -> {} ({}).",
+        "{within}{} -> {} nodes, {} created, {} removed, {} {}, {}.",
         thousands(&summary.nodes_start.to_string()),
         thousands(&summary.nodes_end.to_string()),
         thousands(&summary.nodes_created.to_string()),
         thousands(&summary.nodes_removed.to_string()),
         count(summary.pods_moved, "pod"),
         verb(summary.pods_moved, "moves", "move"),
-        summary.price_per_hour_start,
-        summary.price_per_hour_end,
+        // What nodes of others cost is not in these prices, as it is in those beside them.
         crate::render::plan::units::signed_per_hour(change),
     )];
     let last = simulation.series.windows(2).filter_map(|pair| match pair {

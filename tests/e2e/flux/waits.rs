@@ -21,14 +21,10 @@ pub fn flux_sources_that_have_nothing_new(plane: &mut ControlPlane) {
     cluster.apply_all(&web());
     scale(&cluster, DEPLOYMENT, 4);
 
-    // At the start each is an error.
-    let refused = |name: &str, words: &[&str]| {
-        let mut process = program.start_as(name, plane, &[]);
-        let ended = cluster.wait("it ends", PATIENCE, |_| process.ended().ok_or_else(|| process.last_lines()));
-        let log = process.log();
-        assert!(ended.code() == Some(1) && words.iter().all(|word| log.contains(word)), "{words:?}: {log}");
-    };
-    refused("nothing", &["GitRepository/nodes.flux-system is not there", "check --source-ref"]);
+    // At the start nothing is in force, and each is waited for.
+    let mut cutlist = program.start(plane);
+    let absent = "waits for definitions: GitRepository/nodes.flux-system is not there";
+    says(&cluster, &cutlist, 0, &[absent, "check --source-ref"]);
     let mut elsewhere = flux.git_repository();
     elsewhere["spec"]["url"] = json!(flux.git.url("nothing.git"));
     cluster.apply(&elsewhere, Apply::ForReal).unwrap();
@@ -37,11 +33,11 @@ pub fn flux_sources_that_have_nothing_new(plane: &mut ControlPlane) {
         let is_known = status["conditions"].to_string().contains("GitOperationFailed");
         if is_known { Ok(()) } else { Err(format!("{status:#}")) }
     });
-    refused("elsewhere", &["has no artifact yet", "failed to checkout", "flux get sources"]);
+    says(&cluster, &cutlist, 0, &["has no artifact yet", "failed to checkout", "flux get sources"]);
+    cutlist.must_run();
 
     flux.follow(&cluster);
     let first = flux.head();
-    let mut cutlist = program.start(plane);
     is_planned(&cluster, &first);
 
     // The forge does not answer.

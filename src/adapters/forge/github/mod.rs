@@ -127,6 +127,15 @@ impl Dialect for GitHub {
         issues::head_reference(number)
     }
 
+    fn queue(&self, base: &str) -> Option<String> {
+        Some(format!("refs/heads/gh-readonly-queue/{base}/"))
+    }
+
+    /// `pr-7-0123…`, with the commit that it is put on.
+    fn read_queued(&self, rest: &str) -> Option<u64> {
+        rest.strip_prefix("pr-")?.split_once('-')?.0.parse().ok()
+    }
+
     fn commits(&self, number: u64, page: u32) -> Request {
         self.paths.commits(number, &format!("per_page=100&page={page}"))
     }
@@ -262,7 +271,7 @@ impl Dialect for GitHub {
         HookHeaders {
             proof: signature.map_or(HookProof::Missing, HookProof::Signature),
             delivery: header("x-github-delivery").unwrap_or_default(),
-            is_about_changes: ["pull_request", "issue_comment", "push"].contains(&event),
+            is_about_changes: ["pull_request", "issue_comment", "push", "merge_group"].contains(&event),
         }
     }
 

@@ -1,0 +1,63 @@
+//! What is done with objects after they were built: fields of a kustomization that stand in what another program is told.
+
+use super::build::{Build, Builder};
+use super::layout::Layout;
+use super::{Item, patch, transform};
+use crate::definitions::diagnostic::Severity;
+use crate::definitions::document::{Document, Parsed};
+
+/// A file that no kustomization names, and its objects: what builds the folder takes it as it is.
+#[derive(Debug)]
+pub struct Plain {
+    pub file: usize,
+    pub documents: Vec<Document>,
+}
+
+/// Changes objects of several builds and files together, as one kustomization around all of them does.
+pub struct Together<'b>(Builder<'b>);
+
+impl<'b> Together<'b> {
+    pub fn new(layout: &'b Layout<'b>, parsed: &'b [Parsed]) -> Self {
+        Self(Builder::new(layout, parsed))
+    }
+
+    /// Carries out patches, names, labels and annotations of `fields`, a document with fields of a kustomization. `false`: something is wrong
+    /// with it, and nothing was changed.
+    pub fn change(&mut self, fields: &Document, builds: &mut [&mut Build], plain: &mut [Plain]) -> bool {
+        let of_builds = builds.iter().enumerate().flat_map(|(list, build)| {
+            let names = build.earlier_names.iter();
+            build.documents.iter().zip(names).map(move |(document, names)| (list, document.clone(), names.clone()))
+        });
+        let first = builds.len();
+        let of_files = plain.iter().enumerate().flat_map(|(index, it)| {
+            it.documents.iter().map(move |document| (first + index, document.clone(), Vec::new()))
+        });
+        let item = |(list, document, earlier_names): (usize, Document, Vec<String>)| Item {
+            list,
+            earlier_names,
+            ..Item::new(document)
+        };
+        let mut items: Vec<Item> = of_builds.chain(of_files).map(item).collect();
+        let builder = &mut self.0;
+        for found in patch::of(builder, usize::MAX, fields, "patches") {
+            patch::apply(builder, &found, &mut items);
+        }
+        builder.findings.extend(transform::names(fields, &mut items));
+        transform::labels(fields, &mut items);
+        transform::annotations(fields, &mut items);
+        let is_wrong = builder.findings.drain(..).any(|finding| finding.rule.severity == Severity::Error);
+        if is_wrong || builder.is_too_much() {
+            return false;
+        }
+        builds.iter_mut().for_each(|build| build.clear());
+        plain.iter_mut().for_each(|it| it.documents.clear());
+        for Item { document, earlier_names, list, .. } in items {
+            if let Some(build) = builds.get_mut(list) {
+                build.push(document, earlier_names);
+            } else if let Some(file) = plain.get_mut(list.saturating_sub(first)) {
+                file.documents.push(document);
+            }
+        }
+        true
+    }
+}
