@@ -19,7 +19,7 @@ use crate::api::{scenario, settings};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Flux {
     pub values: BTreeMap<String, Values>,
-    /// Where several Kustomizations say different things: who says what.
+    /// Who says what, where several Kustomizations say different things; nothing for other folders.
     pub of_clusters: BTreeMap<String, Vec<(String, Values)>>,
 }
 

@@ -118,13 +118,13 @@ impl FluxKustomizations {
         values.collect()
     }
 
-    /// Where they say different things, what each says: by the folder, with the name and the file of each.
+    /// What each says where they say different things, and nothing where they do not: by the folder, with the name and the file of each.
     pub fn of_clusters(&self) -> BTreeMap<String, Vec<(String, Values)>> {
         let differ =
             |all: &[FluxKustomization]| all.iter().any(|it| Some(&it.variables) != all.first().map(|it| &it.variables));
-        let folders = self.by_folder.iter().filter(|(_, all)| differ(all));
         let said = |it: &FluxKustomization| (format!("`{}` in {}", it.name(), it.file), it.variables.clone());
-        folders.map(|(folder, all)| (folder.clone(), all.iter().map(said).collect())).collect()
+        let folders = self.by_folder.iter();
+        folders.map(|(folder, all)| (folder.clone(), all.iter().filter(|_| differ(all)).map(said).collect())).collect()
     }
 }
 

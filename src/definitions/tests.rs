@@ -138,6 +138,10 @@ fn each_cluster_that_says_something_else_is_judged() {
     let found = errors(&[cluster("blue", 5), cluster("green", 500), cluster("red", 600), pool.clone()]);
     let [(6, message)] = &found[..] else { panic!("{found:?}") };
     assert!(message.ends_with("; so Kustomization `green` in green.yaml sets it"), "{message}");
+    // A folder in it may have a Kustomization of its own.
+    let own = SourceFile::new("own.yaml", FLUX.replace("./nodes", "./nodes/own"));
+    let inside = SourceFile::new("nodes/own/pool.yaml", pool.content.clone());
+    assert!(errors(&[cluster("blue", 5), cluster("green", 500), own, inside]).is_empty());
     // A plan is of one cluster, which is not known.
     assert!(!read(&[cluster("blue", 5), cluster("green", 500), pool], &GivenVariables::default()).has_errors());
 }
