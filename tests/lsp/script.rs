@@ -166,7 +166,7 @@ impl Player {
                 out.push_str("no actions");
             }
         } else if result["uri"].is_string() {
-            self::found(result, &mut out);
+            found(result, &mut out);
         } else if result["changes"].is_object() {
             edits(result, &mut out);
         } else if result["serverInfo"].is_object() {
