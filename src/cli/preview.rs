@@ -196,7 +196,7 @@ impl Read {
     /// Whether what another cluster gets may be something else, by what Flux and Argo CD are told in the files.
     fn tells_clusters_apart(&self) -> bool {
         let revisions = std::iter::once(&self.base).chain(self.merged.as_ref().ok());
-        revisions.flat_map(|it| &it.content.files).any(|file| definitions::is_told_to_others(file))
+        revisions.flat_map(|it| &it.content.files).any(definitions::is_told_to_others)
     }
 }
 
