@@ -6,9 +6,8 @@ use super::arguments::MigrateArguments;
 use super::exit::{Failure, Outcome};
 use super::lint::sets;
 use super::replacing::replace;
-use super::{inputs, output};
+use super::{inputs, output, patching};
 use crate::definitions::migration::{self, Migration};
-use crate::render::diagnostics::patch;
 use crate::render::migration as render;
 
 pub fn run(arguments: &MigrateArguments) -> Result<Outcome, Failure> {
@@ -31,9 +30,9 @@ pub fn run(arguments: &MigrateArguments) -> Result<Outcome, Failure> {
             replace(Path::new(&file.path), &file.after).map_err(Failure::failed)?;
         }
     } else {
-        for file in &all.changed {
-            output::text(&patch(&file.path, &file.before, &file.after))?;
-        }
+        let shown = all.changed.iter();
+        let shown = shown.map(|it| patching::Change { file: &it.path, before: &it.before, after: &it.after });
+        patching::show(&shown.collect::<Vec<_>>())?;
     }
     let is_written = arguments.write || of_stdin > 0;
     output::complain(&render::text(&all, is_written));

@@ -16,6 +16,7 @@ mod lint;
 pub mod lsp;
 mod migrate;
 mod output;
+mod patching;
 mod plan;
 mod post;
 mod preview;

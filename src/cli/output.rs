@@ -4,7 +4,9 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -140,6 +142,19 @@ pub fn bytes(bytes: &[u8]) -> Result<(), Failure> {
         true => text(&String::from_utf8_lossy(bytes)),
         false => write(&mut io::stdout().lock(), bytes),
     }
+}
+
+/// A patch: byte for byte in a file and a pipe, where a program applies it. A terminal gets it as any other text. What reads a pipe may be a log,
+/// too: there it has no lines that a CI system would obey.
+pub fn patch(patch: &str) -> Result<(), Failure> {
+    let out = io::stdout();
+    if out.is_terminal() {
+        return text(patch);
+    }
+    let is_file =
+        out.as_fd().try_clone_to_owned().and_then(|out| File::from(out).metadata()).is_ok_and(|it| it.is_file());
+    let patch = if is_file { patch.to_owned() } else { terminal::without_commands(patch.to_owned()) };
+    write(&mut out.lock(), patch)
 }
 
 /// What a text is, which decides how it is kept from being obeyed.

@@ -16,12 +16,20 @@ use super::versions::{Installed, SaidBy};
 use crate::api::source::{SourceFile, Standing};
 use crate::api::{scenario, settings};
 
+/// What Flux puts in the place of variables, by the folder that it builds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Flux {
+    pub values: BTreeMap<String, flux::Values>,
+    /// Who says what, where several Kustomizations say different things; nothing for other folders.
+    pub of_clusters: BTreeMap<String, Vec<(String, flux::Values)>>,
+}
+
 /// From `cutlist.yaml`, `scenario.yaml` and the names of the files.
 #[derive(Default)]
 pub struct Context {
     pub variables: BTreeMap<String, String>,
     /// Those of files below a folder that Flux builds, by the folder; in them are the others, which come before what Flux has.
-    pub of_flux: BTreeMap<String, flux::Values>,
+    pub of_flux: Flux,
     /// Those of them whose values are shown nowhere.
     pub hidden: BTreeSet<String>,
     /// Entries of `spec.paths`.
@@ -38,7 +46,7 @@ pub struct Context {
 }
 
 impl Context {
-    pub fn of(sources: &[&SourceFile], overrides: &BTreeMap<String, String>) -> Self {
+    pub fn new(sources: &[&SourceFile], overrides: &BTreeMap<String, String>) -> Self {
         let first = |name: &str| {
             let (index, source) = sources.iter().enumerate().find(|(_, source)| source.path == name)?;
             let text: Arc<str> = str::from_utf8(&source.content).ok()?.into();
@@ -74,22 +82,36 @@ impl Context {
         self.settings.as_ref()?.str("/spec/clusterName")
     }
 
-    /// Takes the variables that Flux is told of in the files, beside those that are known.
-    pub fn take_flux(&mut self, kustomizations: &FluxKustomizations) {
-        self.of_flux = kustomizations.values();
-        for values in self.of_flux.values_mut() {
+    /// Takes the variables that Flux is told of in the files, beside those that are known; with `of_each` also those of each cluster.
+    pub fn take_flux(&mut self, kustomizations: &FluxKustomizations, of_each: bool) {
+        self.of_flux.values = kustomizations.values();
+        if of_each {
+            self.of_flux.of_clusters = kustomizations.of_clusters();
+        }
+        let of_clusters = self.of_flux.of_clusters.values_mut().flatten().map(|(_, values)| values);
+        for values in self.of_flux.values.values_mut().chain(of_clusters) {
             values.extend(self.variables.clone());
         }
     }
 
     /// What variables stand for in a file, or in what the kustomization of this path builds.
     pub fn values_at(&self, path: &str) -> Values<'_> {
-        Values { of: flux::nearest(&self.of_flux, path).unwrap_or(&self.variables), hidden: &self.hidden }
+        self.of(flux::nearest(&self.of_flux.values, path).unwrap_or(&self.variables))
+    }
+
+    /// The same by the Kustomizations of Flux that say different things of it, with their names.
+    pub fn values_of_clusters(&self, path: &str) -> impl Iterator<Item = (&str, Values<'_>)> {
+        let clusters = flux::nearest(&self.of_flux.of_clusters, path).into_iter().flatten();
+        clusters.map(|(cluster, values)| (cluster.as_str(), self.of(values)))
     }
 
     /// What variables stand for, wherever Flux has no part in it.
     pub fn values(&self) -> Values<'_> {
-        Values { of: &self.variables, hidden: &self.hidden }
+        self.of(&self.variables)
+    }
+
+    fn of<'v>(&'v self, variables: &'v flux::Values) -> Values<'v> {
+        Values { of: variables, hidden: &self.hidden }
     }
 
     /// The folder of templates that the file lies in.

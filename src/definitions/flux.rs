@@ -64,6 +64,7 @@ impl FluxKustomizations {
         let maps = documents().filter(|_| is_taken).filter_map(|(source, document)| ConfigMap::of(source, document));
         let maps: Vec<ConfigMap<'_>> = maps.collect();
         found.iter_mut().for_each(|it| take_values(it, &maps));
+        from_the_folder_read(&mut found, sources);
         let mut by_folder: BTreeMap<String, Vec<FluxKustomization>> = BTreeMap::new();
         for kustomization in found {
             by_folder.entry(kustomization.folder.clone()).or_default().push(kustomization);
@@ -73,10 +74,10 @@ impl FluxKustomizations {
 
     /// The same of files that are not parsed yet.
     pub fn in_files(files: &[SourceFile]) -> Self {
-        let sources: Vec<&SourceFile> = files.iter().filter(|file| may_tell(file)).collect();
-        let parse = |(index, source): (usize, &&SourceFile)| {
-            let text: Arc<str> = str::from_utf8(&source.content).unwrap_or_default().into();
-            document::parse(index, &text)
+        let sources: Vec<&SourceFile> = files.iter().collect();
+        let parse = |(index, source): (usize, &&SourceFile)| match may_tell(source) {
+            true => document::parse(index, &Arc::from(str::from_utf8(&source.content).unwrap_or_default())),
+            false => Parsed::default(),
         };
         let parsed: Vec<Parsed> = sources.iter().enumerate().map(parse).collect();
         Self::of(&sources, &parsed)
@@ -116,6 +117,50 @@ impl FluxKustomizations {
         });
         values.collect()
     }
+
+    /// What each says where they say different things, and nothing where they do not: by the folder, with the name and the file of each.
+    pub fn of_clusters(&self) -> BTreeMap<String, Vec<(String, Values)>> {
+        let differ =
+            |all: &[FluxKustomization]| all.iter().any(|it| Some(&it.variables) != all.first().map(|it| &it.variables));
+        let said = |it: &FluxKustomization| (format!("`{}` in {}", it.name(), it.file), it.variables.clone());
+        let folders = self.by_folder.iter();
+        folders.map(|(folder, all)| (folder.clone(), all.iter().filter(|_| differ(all)).map(said).collect())).collect()
+    }
+}
+
+/// Paths are from the root of the repository, and files from the folder that was asked for. Where none of the paths is there, the part of them
+/// that leads to that folder is taken off.
+fn from_the_folder_read(found: &mut Vec<FluxKustomization>, sources: &[&SourceFile]) {
+    if found.is_empty() {
+        return;
+    }
+    let folders: BTreeSet<String> = sources.iter().flat_map(|source| folders_around(&source.path)).collect();
+    let is_there = |it: &str| !it.is_empty() && folders.contains(it);
+    if found.iter().any(|it| is_there(&it.folder)) {
+        return;
+    }
+    let mut above: Vec<String> = found.iter().flat_map(|it| folders_around(&it.folder)).collect();
+    above.retain(|folder| !folder.is_empty());
+    above.sort_by_key(String::len);
+    let leads = |above: &&String| found.iter().filter_map(|it| below(&it.folder, above)).any(is_there);
+    let Some(above) = above.iter().find(leads).cloned() else { return };
+    found.retain_mut(|it| {
+        let folder = below(&it.folder, &above).map(str::to_owned);
+        let is_kept = folder.is_some() || it.folder.is_empty();
+        it.folder = folder.unwrap_or_default();
+        is_kept
+    });
+}
+
+/// From the nearest to the root.
+fn folders_around(path: &str) -> impl Iterator<Item = String> + use<> {
+    let nearest = Some(folder(path).to_owned());
+    std::iter::successors(nearest, |it| (!it.is_empty()).then(|| folder(it).to_owned()))
+}
+
+/// `path` as it is called in the folder `above`.
+fn below<'p>(path: &'p str, above: &str) -> Option<&'p str> {
+    path.strip_prefix(above)?.strip_prefix('/')
 }
 
 /// Takes out what is told of one folder for other clusters: what lies in no folder of this cluster's name, where something does.
@@ -144,11 +189,20 @@ pub fn nearest<'v, T>(by_folder: &'v BTreeMap<String, T>, path: &str) -> Option<
     }
 }
 
+/// Variables are few and short; what else is kept in ConfigMaps, such as dashboards, is not.
+const MAP_BYTES_MAX: usize = 64 << 10;
+
 /// Whether a file may have such a Kustomization, or what one takes values from.
 pub fn may_tell(source: &SourceFile) -> bool {
-    let has_content =
-        source.has_content() && source.standing != Standing::Applied && source.content.len() <= FILE_BYTES;
-    has_content && str::from_utf8(&source.content).is_ok_and(|it| it.contains(GROUP) || it.contains("ConfigMap"))
+    let text = str::from_utf8(&source.content).unwrap_or_default();
+    let is_read = source.has_content() && source.standing != Standing::Applied && text.len() <= FILE_BYTES;
+    is_read && (text.contains(GROUP) || (text.len() <= MAP_BYTES_MAX && text.contains("ConfigMap")))
+}
+
+/// Whether any of the files may have one.
+pub fn is_told(sources: &[&SourceFile]) -> bool {
+    let has_one = |it: &&SourceFile| str::from_utf8(&it.content).is_ok_and(|text| text.contains(GROUP));
+    sources.iter().filter(|it| it.has_content()).any(|it| has_one(it))
 }
 
 const SUBSTITUTE: &str = "/spec/postBuild/substitute";
@@ -300,7 +354,19 @@ mod tests {
             file("one/settings.yaml", &config_map("{ A: one }")),
             file("two/settings.yaml", &config_map("{ A: two }")),
         ];
-        assert_eq!(values(&files, "pools"), []);
+        assert!(values(&files, "pools").is_empty());
+    }
+
+    #[test]
+    fn a_folder_of_the_repository_is_read_as_well() {
+        let files = [
+            file("flux/one.yaml", &flux("one", "./deploy/eu/pools", "{ substitute: { A: eu } }")),
+            file("flux/two.yaml", &flux("two", "./other/pools", "{ substitute: { A: other } }")),
+            file("eu/pools/pool.yaml", "kind: NodePool\n"),
+        ];
+        let found = FluxKustomizations::in_files(&files);
+        let names: Vec<&str> = found.for_file("eu/pools/pool.yaml").iter().map(FluxKustomization::name).collect();
+        assert_eq!((names, values(&files, "pools")), (vec!["one"], vec![]));
     }
 
     #[test]

@@ -12,11 +12,14 @@ use super::kinds::Kind;
 use super::open;
 use super::rules::{self, Check, reading};
 use super::schema;
-use super::substitution::{self, Miss};
+use super::substitution::{self, Miss, Values};
 use super::unread;
 use super::versions;
 use crate::api::ec2_node_class::Subnet;
 use crate::api::source::{SourceFile, Standing};
+
+/// A document is judged for so many clusters that have other values. What is wrong for more of them is seldom wrong for one alone.
+const CLUSTERS_MAX: usize = 20;
 
 /// What the document is with its variables, and what was found in it.
 #[derive(Clone, Debug)]
@@ -35,15 +38,44 @@ impl Judged {
     /// document was before, by what it is with its variables.
     pub fn of<'o>(
         kind: Kind,
-        mut document: Document,
+        document: Document,
         (source, place): (&SourceFile, &str),
+        context: &Context,
+        old: impl FnOnce(&Value) -> Option<&'o Value>,
+    ) -> Self {
+        let mut clusters = context.values_of_clusters(place).peekable();
+        let written = clusters.peek().is_some().then(|| document.clone());
+        let mut judged = Self::with(kind, document, (source, context.values_at(place)), context, old);
+        let Some(written) = written.filter(|_| judged.document.variables.open_to_others().next().is_some()) else {
+            return judged;
+        };
+        for (cluster, values) in clusters.take(CLUSTERS_MAX) {
+            let own = Self::with(kind, written.clone(), (source, values), context, |_| None);
+            let is_known = |new: &Finding| {
+                let place = |it: &Finding| (it.rule.code, it.file, it.span.start_byte);
+                judged.findings.iter().any(|it| place(it) == place(new))
+            };
+            let new: Vec<Finding> = own.findings.into_iter().filter(|it| !is_known(it)).collect();
+            judged.findings.extend(new.into_iter().map(|mut finding| {
+                finding.message.push_str(&format!("; so Kustomization {cluster} sets it"));
+                finding
+            }));
+        }
+        judged
+    }
+
+    /// With these values for variables.
+    fn with<'o>(
+        kind: Kind,
+        mut document: Document,
+        (source, values): (&SourceFile, Values<'_>),
         context: &Context,
         old: impl FnOnce(&Value) -> Option<&'o Value>,
     ) -> Self {
         let mut misses = Vec::new();
         // Of what a cluster has variables were replaced, and what looks like one is meant as it stands there.
         if kind.is_object() && source.standing != Standing::Applied {
-            misses = substitution::apply(kind, &mut document, context.values_at(place));
+            misses = substitution::apply(kind, &mut document, values);
         }
         let mut findings = ambiguous(kind, &document);
         let old = old(&document.value);

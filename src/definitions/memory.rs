@@ -3,9 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::context::Context;
+use super::context::{Context, Flux};
 use super::document::{Document, Parsed};
-use super::flux::Values;
 use super::judging::Judged;
 use super::versions::Installed;
 use crate::api::kustomization;
@@ -19,7 +18,7 @@ pub struct Memory {
     files: Vec<Option<Remembered>>,
     built: JudgedOfBuilds,
     /// What Flux put in the place of variables.
-    of_flux: BTreeMap<String, Values>,
+    of_flux: Flux,
 }
 
 /// What all files are read by. With another one nothing that is known counts.
@@ -94,7 +93,7 @@ impl Memory {
     }
 
     /// What is known, to judge by: nothing, where Flux now has other values for variables.
-    pub fn judged(&mut self, mut files: Vec<JudgedOfFile>, of_flux: &BTreeMap<String, Values>) -> KnownJudged {
+    pub fn judged(&mut self, mut files: Vec<JudgedOfFile>, of_flux: &Flux) -> KnownJudged {
         let mut built_before = std::mem::take(&mut self.built);
         if self.of_flux != *of_flux {
             self.of_flux.clone_from(of_flux);

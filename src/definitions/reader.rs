@@ -69,7 +69,7 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
     let counted = Counted::default();
     let (parsed, known) = known_or_parsed(&sources, &context, memory.as_deref_mut(), &counted);
     let flux = flux_of(&sources, &parsed, given, &context);
-    context.take_flux(&flux);
+    context.take_flux(&flux, purpose == Purpose::Judge);
     let layout = Layout::of(&sources, &links, &parsed, &context.paths);
     let tops = match layout.of_root().filter(|_| purpose == Purpose::Use) {
         Some(root) => vec![root],
@@ -160,7 +160,7 @@ fn context_of(
     purpose: Purpose,
     options: LintOptions<'_>,
 ) -> (Context, OwnBaseline) {
-    let mut context = Context::of(sources, &given.values());
+    let mut context = Context::new(sources, &given.values());
     context.hidden = given.hidden().map(|(name, _)| name.clone()).collect();
     if purpose == Purpose::Use {
         (context.karpenter, context.baseline) = (None, None);
@@ -236,8 +236,11 @@ fn known_or_parsed(
 /// Parses every file that may be needed: of a repository with kustomizations also those that the settings leave out.
 fn parser<'c>(sources: &[&SourceFile], context: &'c Context) -> impl Fn(usize, &SourceFile) -> Parsed + use<'c> {
     let has_kustomizations = sources.iter().any(|source| kustomization::is_file(&source.path));
+    // Of what the settings leave out nothing else is needed.
+    let is_told = !has_kustomizations && !context.paths.is_empty() && flux::is_told(sources);
     move |index, source| {
-        let is_needed = has_kustomizations || is_asked_for(source, &context.paths) || flux::may_tell(source);
+        let is_needed =
+            has_kustomizations || is_asked_for(source, &context.paths) || (is_told && flux::may_tell(source));
         let is_baseline = context.baseline.as_deref() == Some(source.path.as_str());
         if !source.has_content() || !is_needed || is_baseline || context.template_of(&source.path).is_some() {
             return Parsed::default();

@@ -122,6 +122,31 @@ fn flux_is_told_its_variables_in_the_files() {
 }
 
 #[test]
+fn each_cluster_that_says_something_else_is_judged() {
+    let cluster = |name: &str, weight: u32| {
+        let text = FLUX.replace("name: nodes", &format!("name: {name}"));
+        SourceFile::new(format!("{name}.yaml"), text.replace("CLUSTER_NAME: blue", &format!("WEIGHT: \"{weight}\"")))
+    };
+    let text = POOL.replace("spec:\n  template", "spec:\n  weight: ${WEIGHT}\n  template");
+    let pool = SourceFile::new("nodes/pool.yaml", text);
+    let errors = |files: &[SourceFile]| {
+        let found = lint(files, &GivenVariables::default());
+        let errors = found.diagnostics.into_iter().filter(|it| it.severity == Severity::Error);
+        errors.map(|it| (it.span.line, it.message)).collect::<Vec<_>>()
+    };
+    assert!(errors(&[cluster("blue", 5), cluster("green", 50), pool.clone()]).is_empty());
+    let found = errors(&[cluster("blue", 5), cluster("green", 500), cluster("red", 600), pool.clone()]);
+    let [(6, message)] = &found[..] else { panic!("{found:?}") };
+    assert!(message.ends_with("; so Kustomization `green` in green.yaml sets it"), "{message}");
+    // A folder in it may have a Kustomization of its own.
+    let own = SourceFile::new("own.yaml", FLUX.replace("./nodes", "./nodes/own"));
+    let inside = SourceFile::new("nodes/own/pool.yaml", pool.content.clone());
+    assert!(errors(&[cluster("blue", 5), cluster("green", 500), own, inside]).is_empty());
+    // A plan is of one cluster, which is not known.
+    assert!(!read(&[cluster("blue", 5), cluster("green", 500), pool], &GivenVariables::default()).has_errors());
+}
+
+#[test]
 fn what_flux_is_told_later_is_not_forgotten() {
     let mut memory = Memory::default();
     let mut again = |flux: &str| {
@@ -132,6 +157,77 @@ fn what_flux_is_told_later_is_not_forgotten() {
     assert!(!again(FLUX));
     assert!(again(&FLUX.replace("CLUSTER_NAME: blue", "WEIGHT: \"500\"")));
     assert!(!again(&FLUX.replace("CLUSTER_NAME: blue", "WEIGHT: \"50\"")));
+}
+
+/// As kustomize 5.5 judges them: it builds nothing of those that are refused.
+#[test]
+fn a_patch_with_a_target_is_named_all_the_same() {
+    let built = |patch: &str| {
+        let indented: String = patch.lines().map(|line| format!("    {line}\n")).collect();
+        let kustomization =
+            format!("resources: [pool.yaml]\npatches:\n- target: {{ kind: NodePool }}\n  patch: |-\n{indented}");
+        let files = [SourceFile::new("kustomization.yaml", kustomization), SourceFile::new("pool.yaml", POOL)];
+        let found = read(&files, &GivenVariables::default());
+        let lines = found.diagnostics.iter().filter(|it| it.code == "CL0015").map(|it| it.span.line);
+        (lines.collect::<Vec<usize>>(), found.node_pools.first().and_then(|pool| pool.value.spec.weight))
+    };
+    let named = "kind: NodePool\nmetadata: { name: any }\n";
+    assert_eq!(built(&format!("{named}spec: {{ weight: 8 }}")), (vec![], Some(8)));
+    assert!(built("kind: NodePool\nmetadata: { name: 1 }\nspec: { weight: 8 }").0.is_empty());
+    for unnamed in
+        ["spec: { weight: 8 }", "kind: NodePool\nspec: {}", "metadata: { name: a }", "kind: A\nmetadata: { name: '' }"]
+    {
+        assert_eq!(built(unnamed).0, [5], "{unnamed}");
+    }
+    assert_eq!(built(&format!("{named}spec: {{ weight: 8 }}\n---\n{named}spec: {{ weight: 9 }}")).0, [9]);
+    assert_eq!(built("- { op: replace, path: /spec/weight, value: 8 }"), (vec![], Some(8)));
+}
+
+#[test]
+fn what_a_class_lacks_to_be_found_is_said() {
+    let lacks = |class: &str| {
+        let class_of_ours = "{ group: karpenter.k8s.aws, kind: EC2NodeClass, name: default }";
+        let found = shown(&read_text(&POOL.replace(class_of_ours, class)));
+        let of_field = |it: &str| Some((it.split_once("nodeClassRef` lacks ")?.1).to_owned());
+        found.iter().filter_map(|it| of_field(it)).collect::<Vec<String>>()
+    };
+    let (group, kind) = ("`group` [add `group: karpenter.k8s.aws`]", "`kind` [add `kind: EC2NodeClass`]");
+    assert_eq!(lacks("{ name: default }"), [group, kind]);
+    assert_eq!(lacks("{ kind: EC2NodeClass, name: default }"), [group]);
+    assert_eq!(lacks("{ group: karpenter.k8s.aws, name: default }"), [kind]);
+}
+
+/// As kustomize 5.5 judges them.
+#[test]
+fn generators_change_what_is_there_and_make_the_rest() {
+    let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: { name: vars }\ndata: { weight: \"5\", other: \"6\" }\n";
+    let built = |generator: &str| {
+        let kustomization = format!(
+            "resources: [pool.yaml, map.yaml]\nconfigMapGenerator:\n- {{ {generator} }}\nreplacements:\n- source: {{ kind: ConfigMap, name: vars, \
+             fieldPath: data.weight }}\n  targets: [{{ select: {{ kind: NodePool }}, fieldPaths: [spec.weight] }}]\n"
+        );
+        let pool = POOL.replace("spec:\n  template", "spec:\n  weight: 1\n  template");
+        let files = [("kustomization.yaml", kustomization.as_str()), ("pool.yaml", &pool), ("map.yaml", map)];
+        let found = read(&files.map(|(path, text)| SourceFile::new(path, text)), &GivenVariables::default());
+        let errors = found.diagnostics.iter().filter(|it| it.severity == Severity::Error).map(|it| it.span.line);
+        (errors.collect::<Vec<usize>>(), found.node_pools.first().and_then(|pool| pool.value.spec.weight))
+    };
+    assert_eq!(built("name: vars, behavior: merge, literals: [weight=7]"), (vec![], Some(7)));
+    assert_eq!(built("name: vars, behavior: replace, literals: [weight=8, a=b=c]"), (vec![], Some(8)));
+    assert_eq!(built("name: new, literals: [a=b]"), (vec![], Some(5)));
+    assert_eq!(built("name: new, behavior: merge, literals: [a=b]").0, [3]);
+    let aimless = |targets: &str| {
+        let text = format!("resources: [a.yaml]\nreplacements:\n- source: {{ kind: NodePool }}\n{targets}");
+        let files = [SourceFile::new("kustomization.yaml", text), SourceFile::new("a.yaml", POOL)];
+        let found = read(&files, &GivenVariables::default());
+        found.diagnostics.iter().filter(|it| it.code == "CL0015").map(|it| it.span.line).collect::<Vec<_>>()
+    };
+    assert_eq!(aimless(""), [3]);
+    assert_eq!(aimless("  targets: []\n"), [3]);
+    assert_eq!(aimless("  targets:\n  - fieldPaths: [metadata.name]\n"), [5]);
+    assert!(aimless("  targets: [{ select: { kind: NodePool } }]\n").is_empty());
+    assert_eq!(built("name: new, literals: [a]").0, [3]);
+    assert_eq!(built("name: vars, literals: [a=b]").0[0], 3);
 }
 
 #[test]

@@ -114,7 +114,7 @@ fn only_colours(text: &str) -> String {
 }
 
 /// CI systems obey lines of a log that begin with `::`, and others that have `##[` or `##vso[` anywhere.
-fn without_commands(mut text: String) -> String {
+pub fn without_commands(mut text: String) -> String {
     for (command, shown) in [("##[", "#\u{fffd}#["), ("##vso[", "#\u{fffd}#vso[")] {
         if text.contains(command) {
             text = text.replace(command, shown);

@@ -257,6 +257,38 @@ spec:\r
     );
 }
 
+/// What programs make of a patch is what `--fix` writes, whatever line ends and names the files have, and however they were called.
+#[test]
+fn a_patch_applies_byte_for_byte() {
+    let pool = format!("\u{feff}# one\u{202e}\n{POOL}").replace('\n', "\r\n");
+    let other = POOL.replace("general", "other");
+    let files = [("pools/a pool.yaml", pool.as_str()), ("other.yaml", other.trim_end()), ("class.yaml", CLASS)];
+    let fixed = folder(&files);
+    lint(fixed.path(), &[".", "--fix"]);
+    for name in ["pools/a pool.yaml", "other.yaml"] {
+        assert!(read(fixed.path(), name).contains("arm64"), "{name}");
+    }
+    let programs: [(&str, &[&str]); 2] = [("git", &["apply", "-"]), ("patch", &["-p1"])];
+    for (program, arguments) in programs {
+        for from in ["", "pools"] {
+            let folder = folder(&files);
+            git(folder.path());
+            let typed = if from.is_empty() { folder.path().to_str().unwrap() } else { ".." };
+            let patch = program::cutlist(&folder.path().join(from), ["lint", typed, "--diff"]).stdout;
+            assert!(patch.contains("--- a/other.yaml\n") && patch.contains("--- a/pools/a pool.yaml\t\n"), "{patch}");
+            write(folder.path(), "fix.patch", &patch);
+            let mut applying = Command::new(program);
+            applying.args(arguments).current_dir(folder.path()).env("GIT_CONFIG_GLOBAL", "/dev/null");
+            let patch_file = std::fs::File::open(folder.path().join("fix.patch")).unwrap();
+            let applied = applying.stdin(patch_file).output().unwrap();
+            assert!(applied.status.success(), "{program}: {applied:?}\n{patch}");
+            for (name, _) in files {
+                assert_eq!(read(folder.path(), name), read(fixed.path(), name), "{program} from `{from}`: {name}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_fix_never_makes_it_worse() {
     // The key that was meant is there already; a variable, an alias and a patch are not what stands in the file.

@@ -3,6 +3,7 @@
 //! `{root}` stands for the address of the folder. Of findings, completions, fixes and documentation the transcript has what a reader
 //! needs; with `verbatim` in the first step every message stands there as it came.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -82,6 +83,24 @@ impl Player {
                 parameters["context"] = json!({ "diagnostics": [], "only": value.get("only") });
                 self.ask("textDocument/codeAction", &parameters);
             }
+            "definition" | "prepareRename" => {
+                let place = self.client.place(file, text("at"));
+                self.ask(&format!("textDocument/{name}"), &place);
+            }
+            "references" => {
+                let mut parameters = self.client.place(file, text("at"));
+                parameters["context"] = json!({ "includeDeclaration": value["givers"] == true });
+                self.ask("textDocument/references", &parameters);
+            }
+            "rename" => {
+                let mut parameters = self.client.place(file, text("at"));
+                parameters["newName"] = value["to"].clone();
+                self.ask("textDocument/rename", &parameters);
+            }
+            "symbols" => {
+                let document = json!({ "textDocument": { "uri": self.client.uri(file) } });
+                self.ask("textDocument/documentSymbol", &document);
+            }
             // Somebody else does something to a file, and the editor tells of it.
             "write" => {
                 std::fs::write(self.client.root.join(file), text("text")).unwrap();
@@ -141,11 +160,15 @@ impl Player {
             write!(out, "hover {}\n{}", range(&result["range"]), value.trim_end()).unwrap();
         } else if result["items"].is_array() {
             candidates(result, &mut out);
-        } else if let Some(actions) = result.as_array() {
-            actions.iter().for_each(|action| self::action(action, &mut out));
-            if actions.is_empty() {
+        } else if let Some(found) = result.as_array() {
+            found.iter().for_each(|it| self::found(it, &mut out));
+            if found.is_empty() {
                 out.push_str("no actions");
             }
+        } else if result["uri"].is_string() {
+            found(result, &mut out);
+        } else if result["changes"].is_object() {
+            edits(result, &mut out);
         } else if result["serverInfo"].is_object() {
             write!(out, "begun, {}", result["capabilities"]["positionEncoding"]).unwrap();
         } else {
@@ -190,9 +213,23 @@ fn candidates(list: &Value, out: &mut String) {
     }
 }
 
-fn action(action: &Value, out: &mut String) {
-    writeln!(out, "{} ({})", action["title"].as_str().unwrap(), action["kind"].as_str().unwrap()).unwrap();
-    for (uri, edits) in action["edit"]["changes"].as_object().unwrap() {
+/// A place, an object of a document, or what can be done.
+fn found(found: &Value, out: &mut String) {
+    if let Some(uri) = found["uri"].as_str() {
+        writeln!(out, "{uri} {}", range(&found["range"])).unwrap();
+    } else if let Some(name) = found["name"].as_str() {
+        let (all, of_name) = (range(&found["range"]), range(&found["selectionRange"]));
+        writeln!(out, "{} {name} {all}, called so at {of_name}", found["detail"].as_str().unwrap()).unwrap();
+    } else {
+        writeln!(out, "{} ({})", found["title"].as_str().unwrap(), found["kind"].as_str().unwrap()).unwrap();
+        edits(&found["edit"], out);
+    }
+}
+
+fn edits(edit: &Value, out: &mut String) {
+    // Files come in any order.
+    let changes: BTreeMap<_, _> = edit["changes"].as_object().unwrap().iter().collect();
+    for (uri, edits) in changes {
         for edit in edits.as_array().unwrap() {
             writeln!(out, "  {uri} {} {}", range(&edit["range"]), edit["newText"]).unwrap();
         }

@@ -192,7 +192,9 @@ fn obeyed(printed: &Printed, is_markdown: bool) -> Vec<String> {
     for text in printed.texts() {
         // Markdown breaks mentions and links with spaces of no width, which are ours.
         let hostile = |character: &char| is_obeyed(*character) && !(is_markdown && *character == '\u{200b}');
-        if let Some(character) = text.chars().find(hostile) {
+        // What is no terminal gets the files' own bytes of a patch: it could not be applied with others.
+        let is_patch = text.starts_with("--- ");
+        if let Some(character) = text.chars().find(hostile).filter(|_| !is_patch) {
             found.push(format!("{}: {character:?} in {text:?}", printed.what));
         }
         let form = printed.what.rsplit(' ').next().unwrap_or_default();

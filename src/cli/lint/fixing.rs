@@ -7,10 +7,10 @@ use super::sets::Set;
 use crate::api::source::Standing;
 use crate::cli::exit::Failure;
 use crate::cli::replacing::replace;
-use crate::cli::{inputs, output};
+use crate::cli::{inputs, output, patching};
 use crate::definitions::rules::reading;
 use crate::definitions::{Fix, apply_fixes};
-use crate::render::diagnostics::{LintReport, patch};
+use crate::render::diagnostics::LintReport;
 
 /// A fix may uncover what was hidden, such as the fields of a kind that was misspelt. Nobody's file needs more rounds.
 const ROUNDS_MAX: usize = 10;
@@ -91,10 +91,13 @@ fn put(sets: &mut [Set], written: &BTreeMap<String, String>) {
 }
 
 /// Prints the changes as a patch; whether there are any.
-pub fn show(changes: &BTreeMap<String, Change>) -> Result<bool, Failure> {
-    for (file, change) in changes {
-        output::text(&patch(file, &change.before, &change.after))?;
-    }
+pub fn show<'c>(changes: &'c BTreeMap<String, Change>) -> Result<bool, Failure> {
+    let shown = |(file, change): (&'c String, &'c Change)| patching::Change {
+        file,
+        before: &change.before,
+        after: &change.after,
+    };
+    patching::show(&changes.iter().map(shown).collect::<Vec<_>>())?;
     Ok(!changes.is_empty())
 }
 

@@ -10,6 +10,7 @@ use super::documents::Document;
 use super::published::{self, Text};
 use crate::definitions::editing::completion::{self, Candidate, Known, What};
 use crate::definitions::editing::fields;
+use crate::definitions::editing::names;
 use crate::definitions::editing::place::{Place, Reach};
 use crate::definitions::editing::silencing;
 use crate::definitions::editing::values;
@@ -64,12 +65,15 @@ impl Around<'_> {
         Some(lsp::Hover { contents: lsp::Contents::MarkupContent(self.markup(parts.join("\n---\n\n"))), range })
     }
 
-    /// The class that a pool names there.
-    pub fn class_named(&self, position: lsp::Position) -> Option<String> {
-        let place = Place::at(&self.document.text, self.byte(position), Reach::WholeWord)?;
-        let path: Vec<&str> = place.path.iter().map(String::as_str).collect();
-        let is_name = matches!(path.as_slice(), [.., "nodeClassRef", "name"]);
-        is_name.then_some(place.word)
+    /// The objects of the document.
+    pub fn symbols(&self) -> lsp::DocumentSymbolResponse {
+        let text = self.text();
+        let symbol = |it: names::Symbol| {
+            let (range, of_name) = (text.range(it.start, it.end), text.range(it.name_start, it.name_end));
+            lsp::DocumentSymbol::new(it.name, Some(it.kind), lsp::SymbolKind::Object, None, None, range, of_name, None)
+        };
+        let symbols = names::symbols(&self.document.text).into_iter().map(symbol);
+        lsp::DocumentSymbolResponse::DocumentSymbolList(symbols.collect())
     }
 
     pub fn completion(&self, position: lsp::Position) -> Option<lsp::CompletionResponse> {

@@ -78,6 +78,12 @@ pub fn result(encoding: Encoding) -> lsp::InitializeResult {
         text_document_sync: Some(lsp::TextDocumentSync::Options(sync)),
         hover_provider: Some(lsp::HoverProvider::Bool(true)),
         definition_provider: Some(lsp::DefinitionProvider::Bool(true)),
+        references_provider: Some(lsp::ReferencesProvider::Bool(true)),
+        document_symbol_provider: Some(lsp::DocumentSymbolProvider::Bool(true)),
+        rename_provider: Some(lsp::RenameProvider::RenameOptions(lsp::RenameOptions {
+            prepare_provider: Some(true),
+            ..Default::default()
+        })),
         completion_provider: Some(completion),
         code_action_provider: Some(lsp::CodeActionProvider::CodeActionOptions(actions)),
         workspace: Some(lsp::WorkspaceOptions { workspace_folders: Some(folders), ..Default::default() }),

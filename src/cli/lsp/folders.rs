@@ -1,6 +1,6 @@
 //! What is read together: a folder with `cutlist.yaml`, else a folder of the editor's workspace, else one document alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
 use crate::adapters::git::{self, ReadError};
@@ -50,8 +50,6 @@ pub struct Folder {
     /// By the path of the file.
     pub found: BTreeMap<String, Vec<Diagnostic>>,
     pub node_classes: Vec<String>,
-    /// File and line, from 1, in which a class is defined.
-    pub class_places: BTreeMap<String, (String, usize)>,
     pub region: String,
 }
 
@@ -66,7 +64,6 @@ impl Folder {
             is_unpublished: false,
             found: BTreeMap::new(),
             node_classes: Vec::new(),
-            class_places: BTreeMap::new(),
             region: DEFAULT_REGION.to_owned(),
         }
     }
@@ -136,12 +133,9 @@ impl Folder {
         self.is_changed = false;
         self.was_looked_at = true;
         self.region = definitions.region().name;
-        let places = definitions.node_classes.iter().filter_map(|class| {
-            let name = class.value.metadata.name.clone()?;
-            Some((name, (class.file.clone(), class.line)))
-        });
-        self.class_places = places.collect();
-        self.node_classes = self.class_places.keys().cloned().collect();
+        let names: BTreeSet<_> =
+            definitions.node_classes.iter().filter_map(|it| it.value.metadata.name.clone()).collect();
+        self.node_classes = names.into_iter().collect();
         self.found.clear();
         for diagnostic in definitions.diagnostics {
             self.found.entry(diagnostic.file.clone()).or_default().push(diagnostic);
@@ -161,6 +155,11 @@ impl Folder {
             }
         }
         Some(path)
+    }
+
+    /// As they are on disk, with what is open in the editor in their place.
+    pub fn files(&self) -> &[SourceFile] {
+        &self.files
     }
 
     pub fn text_of(&self, name: &str) -> &str {

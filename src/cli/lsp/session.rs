@@ -10,13 +10,14 @@ use serde_json::Value;
 
 use super::answers::Around;
 use super::capabilities::{self, Client};
-use super::documents::{Document, path_of, uri_of};
+use super::documents::{Document, path_of};
 use super::folders::{Folder, Key};
 use super::framing::{FramingError, Incoming};
 use crate::cli::arguments::DefinitionArguments;
 use crate::definitions::editing::completion::Known;
 use crate::definitions::editing::positions::Lines;
 
+mod names;
 mod workspace;
 
 /// Why the conversation is over.
@@ -151,10 +152,31 @@ impl<'a> Session<'a> {
             }
             (Phase::Open, "textDocument/definition") => {
                 let Some(parameters) = self.parameters::<lsp::DefinitionRequest>(&id, parameters) else { return };
-                let lsp::TextDocumentPositionParams { text_document, position } =
-                    parameters.text_document_position_params;
-                let found = self.definition(text_document.uri, position);
+                let found = self.definition(&parameters.text_document_position_params);
                 self.answer::<lsp::DefinitionRequest>(id, found);
+            }
+            (Phase::Open, "textDocument/references") => {
+                let Some(parameters) = self.parameters::<lsp::ReferencesRequest>(&id, parameters) else { return };
+                let has_givers = parameters.context.include_declaration;
+                let found = self.references(&parameters.text_document_position_params, has_givers);
+                self.answer::<lsp::ReferencesRequest>(id, found);
+            }
+            (Phase::Open, "textDocument/prepareRename") => {
+                let Some(parameters) = self.parameters::<lsp::PrepareRenameRequest>(&id, parameters) else { return };
+                let found = self.renamable(&parameters.text_document_position_params);
+                self.answer::<lsp::PrepareRenameRequest>(id, found);
+            }
+            (Phase::Open, "textDocument/rename") => {
+                let Some(parameters) = self.parameters::<lsp::RenameRequest>(&id, parameters) else { return };
+                match self.rename(&parameters.text_document_position_params, &parameters.new_name) {
+                    Ok(edit) => self.answer::<lsp::RenameRequest>(id, edit),
+                    Err(why) => self.refuse(id, lsp::ErrorCodes::Custom(lsp::LspErrorCodes::RequestFailed.into()), why),
+                }
+            }
+            (Phase::Open, "textDocument/documentSymbol") => {
+                let Some(parameters) = self.parameters::<lsp::DocumentSymbolRequest>(&id, parameters) else { return };
+                let found = self.around(&parameters.text_document.uri, false, |around| around.symbols());
+                self.answer::<lsp::DocumentSymbolRequest>(id, found);
             }
             (Phase::Open, "textDocument/codeAction") => {
                 let Some(parameters) = self.parameters::<lsp::CodeActionRequest>(&id, parameters) else { return };
@@ -253,18 +275,6 @@ impl<'a> Session<'a> {
         let found = folder.found.get(&name).map(Vec::as_slice).unwrap_or_default();
         let known = Known { file_name: &name, region: &folder.region, node_classes: &folder.node_classes };
         Some(answer(Around { uri, document, client: &self.client, found, known }))
-    }
-
-    /// Where the class is defined that a pool names at a place.
-    fn definition(&mut self, uri: lsp::Uri, position: lsp::Position) -> Option<lsp::DefinitionResponse> {
-        let name = self.around(&uri, true, |around| around.class_named(position)).flatten()?;
-        let folder = self.folders.get(&self.documents.get(&uri.to_string())?.key)?;
-        let (file, line) = folder.class_places.get(&name)?;
-        // Where there is no folder, there is this document alone.
-        let uri = folder.path_of(file).map_or(Some(uri), |path| uri_of(&path))?;
-        let at = lsp::Position { line: u32::try_from(line.saturating_sub(1)).ok()?, character: 0 };
-        let location = lsp::Location { uri, range: lsp::Range { start: at, end: at } };
-        Some(lsp::DefinitionResponse::Definition(lsp::Definition::Location(location)))
     }
 
     fn parameters<R: Request>(&mut self, id: &Id, parameters: Value) -> Option<R::Params> {

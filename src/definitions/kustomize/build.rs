@@ -203,7 +203,8 @@ impl Builder<'_> {
 
     /// In the order of `kustomize build`.
     fn transform(&mut self, kustomization: usize, document: &Document, items: &mut Vec<Item>) {
-        generate::apply(document, items);
+        let generated = generate::apply(document, items, self.is_in_part());
+        self.findings.extend(generated);
         for found in patch::of(self, kustomization, document, "patchesStrategicMerge") {
             patch::apply(self, &found, items);
         }

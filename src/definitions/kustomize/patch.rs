@@ -72,6 +72,10 @@ fn found<'d>(
             return None;
         }
     };
+    // What the entry does is gone through all the same: it may hold more mistakes.
+    if target.is_some() && !pointer.starts_with("/patchesJson6902/") {
+        builder.findings.extend(not_told_apart(&documents));
+    }
     let option = |name: &str| entry.pointer(&format!("/options/{name}")) == Some(&Value::Bool(true));
     let (may_rename, may_change_kind) = (option("allowNameChange"), option("allowKindChange"));
     Some(Found { kustomization: document, pointer, documents, target, may_rename, may_change_kind })
@@ -94,6 +98,28 @@ fn from_file(
             None
         }
     }
+}
+
+/// What kustomize reads a patch by, before it looks for objects: of a part of an object it wants kind and name, whatever the target says, and one
+/// part alone.
+fn not_told_apart(documents: &[Document]) -> Option<Finding> {
+    let mut parts = documents.iter().filter(|it| it.value.is_object());
+    let is_named = |part: &&Document| {
+        let name = part.value.pointer("/metadata/name").filter(|name| !name.is_null());
+        let kind = part.str("/kind").unwrap_or_default();
+        !kind.is_empty() && name.is_some_and(|name| name.as_str() != Some(""))
+    };
+    if let Some(part) = parts.clone().find(|part| !is_named(part)) {
+        let message = "a patch that is a part of an object has `kind` and `metadata.name`, also where a `target` says what it is for";
+        let finding = Finding::at(&rules::INVALID, part, "", Place::Key, message);
+        return Some(
+            finding.hint("add both; with a target any name will do. The kustomization can not be built without them"),
+        );
+    }
+    let second = parts.nth(1)?;
+    let message = "with a `target` there is one patch in an entry: the kustomization can not be built";
+    let finding = Finding::at(&rules::INVALID, second, "", Place::Key, message);
+    Some(finding.hint("make an entry of its own of each"))
 }
 
 /// A patch that is text in the kustomization: with its places there, if it is written as a block.

@@ -1,6 +1,6 @@
 //! Replacements: a value of one object is copied into others.
 
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Number, Value, json};
 
 use super::build::{BUILD_HINT, Builder, not_there};
 use super::layout::Target;
@@ -57,7 +57,13 @@ fn replacement(builder: &mut Builder<'_>, document: &Document, pointer: &str, it
     };
     let targets: Vec<(String, Value)> =
         document.items(&format!("{pointer}/targets")).map(|(at, target)| (at, target.clone())).collect();
+    if targets.is_empty() {
+        return invalid(pointer.to_owned(), "a replacement has a `source` and `targets`".to_owned());
+    }
     for (at, target) in targets {
+        if target.get("select").is_none_or(Value::is_null) {
+            return invalid(at, "a target says by `select` which objects it is about".to_owned());
+        }
         let mut selectors = Vec::new();
         for field in ["select", "reject"] {
             let entries = match target.get(field) {
@@ -216,13 +222,36 @@ fn part_replaced(text: &str, delimiter: &str, index: i64, new: &str) -> String {
     parts.join(delimiter)
 }
 
-/// Makes the mappings on the way to a field that is not there.
+/// Makes the mappings on the way to a field that is not there, and entries of lists that are told by a member.
 fn make(value: &mut Value, path: &str) {
     let mut here = value;
-    for step in steps(path) {
-        let Some(map) = here.as_object_mut().filter(|_| !step.starts_with('[') && step != "*") else { return };
-        here = map.entry(step).or_insert_with(|| Value::Object(Map::new()));
+    let steps = steps(path);
+    for (number, step) in steps.iter().enumerate() {
+        if let Some((key, wanted)) = told_by(step) {
+            let Some(entries) = here.as_array_mut() else { return };
+            let known = entries.iter().position(|entry| is_told_by(entry, key, wanted));
+            let at = known.unwrap_or(entries.len());
+            if known.is_none() {
+                entries.push(json!({ key: wanted }));
+            }
+            let Some(entry) = entries.get_mut(at) else { return };
+            here = entry;
+            continue;
+        }
+        let Some(map) = here.as_object_mut().filter(|_| step != "*") else { return };
+        let is_of_list = steps.get(number + 1).is_some_and(|next| told_by(next).is_some());
+        let made = || if is_of_list { Value::Array(Vec::new()) } else { Value::Object(Map::new()) };
+        here = map.entry(step.as_str()).or_insert_with(made);
     }
+}
+
+/// `[key=a.b]`: the entry of a list whose member says so.
+fn told_by(step: &str) -> Option<(&str, &str)> {
+    step.strip_prefix('[')?.strip_suffix(']')?.split_once('=')
+}
+
+fn is_told_by(entry: &Value, key: &str, wanted: &str) -> bool {
+    entry.get(key).and_then(Value::as_str) == Some(wanted)
 }
 
 /// The steps of a path: `spec.list.[key=a.b].0.x\.y`.
@@ -265,11 +294,8 @@ fn pointers(value: &Value, path: &str, create: bool) -> Vec<String> {
             let entries = || here.as_array().into_iter().flatten().enumerate();
             if step == "*" {
                 next.extend(entries().map(|(index, _)| format!("{pointer}/{index}")));
-            } else if let Some((key, wanted)) =
-                step.strip_prefix('[').and_then(|it| it.strip_suffix(']')).and_then(|it| it.split_once('='))
-            {
-                let is_meant = |entry: &Value| entry.get(key).and_then(Value::as_str) == Some(wanted);
-                let meant = entries().filter(|(_, entry)| is_meant(entry));
+            } else if let Some((key, wanted)) = told_by(&step) {
+                let meant = entries().filter(|(_, entry)| is_told_by(entry, key, wanted));
                 next.extend(meant.map(|(index, _)| format!("{pointer}/{index}")));
             } else {
                 let at = spans::join(&pointer, &step);
@@ -285,8 +311,6 @@ fn pointers(value: &Value, path: &str, create: bool) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     /// As `kustomize build` 5.5 does it.
@@ -310,6 +334,20 @@ mod tests {
             assert_eq!(replaced(&json!("a-b-c"), &copied(json!("x")), &part(index)), json!(expected), "{index}");
         }
         assert_eq!(replaced(&json!("a-b"), &copied(json!(7)), &part(1)), json!("a-7"));
+    }
+
+    #[test]
+    fn entries_of_lists_are_made_as_kustomize_makes_them() {
+        let mut object = json!({ "list": [{ "key": "a" }] });
+        for path in ["list.[key=b.c].value", "list.[key=a].value", "other.[name=x].on.y", "list.*.none"] {
+            make(&mut object, path);
+        }
+        let value = json!({});
+        let expected = json!({
+            "list": [{ "key": "a", "value": value }, { "key": "b.c", "value": value }],
+            "other": [{ "name": "x", "on": { "y": value } }],
+        });
+        assert_eq!(object, expected);
     }
 
     #[test]

@@ -93,7 +93,7 @@ pub fn migrate(sources: &[SourceFile]) -> Migration {
     let mut files: Vec<&SourceFile> =
         sources.iter().filter(|it| it.has_content() && files::is_candidate(&it.path)).collect();
     files.sort_by(|one, other| one.path.cmp(&other.path));
-    let context = Context::of(&files, &BTreeMap::new());
+    let context = Context::new(&files, &BTreeMap::new());
     let parse = |(index, source): (usize, &&SourceFile)| match text_of(source) {
         Ok(text) if context.template_of(&source.path).is_none() => document::parse(index, &Arc::from(text)),
         _ => Parsed::default(),

@@ -123,7 +123,7 @@ fn name_missing(document: &Document) -> Vec<Finding> {
 }
 
 /// RFC 1123 subdomain. Source: k8s.io/apimachinery/pkg/util/validation, `IsDNS1123Subdomain`.
-pub(super) fn is_subdomain(name: &str) -> bool {
+pub(in crate::definitions) fn is_subdomain(name: &str) -> bool {
     let label = |label: &str| {
         let alphanumeric = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
         let ends = [label.bytes().next(), label.bytes().last()].into_iter().all(|end| end.is_some_and(alphanumeric));

@@ -251,9 +251,13 @@ fn missing_field(document: &Document, pointer: &str, field: &str, empty_members:
         if pointer.is_empty() { "the document".to_owned() } else { format!("`{}`", spans::field_path(pointer)) };
     let mut finding =
         Finding::at(&rules::MISSING_FIELD, document, pointer, Place::Key, format!("{holder} lacks `{field}`"));
-    let is_of_ours = document.str(&spans::join(pointer, "kind")) == Some(CLASS_KIND);
-    if spans::last(pointer) == "nodeClassRef" && field == "group" && is_of_ours {
-        finding = finding.hint(format!("add `group: {CLASS_GROUP}`"));
+    // Before version 1 a pool named its class alone.
+    let may_be = |member: &str, meant: &str| document.str(&spans::join(pointer, member)).is_none_or(|it| it == meant);
+    let is_of_ours = may_be("kind", CLASS_KIND) && may_be("group", CLASS_GROUP);
+    match (spans::last(pointer).as_str(), field) {
+        ("nodeClassRef", "group") if is_of_ours => finding = finding.hint(format!("add `group: {CLASS_GROUP}`")),
+        ("nodeClassRef", "kind") if is_of_ours => finding = finding.hint(format!("add `kind: {CLASS_KIND}`")),
+        _ => {}
     }
     finding.pointer = Some(at);
     finding

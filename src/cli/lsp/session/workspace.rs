@@ -120,17 +120,18 @@ impl Session<'_> {
         }
     }
 
+    /// The addresses of open documents of a folder, by the names that their files have in it.
+    pub(super) fn open_of(&self, key: &Key, folder: &Folder) -> BTreeMap<String, String> {
+        let of_it = self.documents.iter().filter(|(_, document)| document.key == *key);
+        of_it.map(|(uri, document)| (folder.name_of_document(document.path.as_deref()), uri.clone())).collect()
+    }
+
     fn publish(&mut self, key: &Key) {
         let Some(folder) = self.folders.get(key) else { return };
-        let open: BTreeMap<String, &str> = self
-            .documents
-            .iter()
-            .filter(|(_, document)| document.key == *key)
-            .map(|(uri, document)| (folder.name_of_document(document.path.as_deref()), uri.as_str()))
-            .collect();
+        let open = self.open_of(key, folder);
         let mut shown: BTreeMap<String, Vec<lsp::Diagnostic>> = BTreeMap::new();
         // Of an open document it is said that nothing is found, too.
-        shown.extend(open.values().map(|uri| ((*uri).to_owned(), Vec::new())));
+        shown.extend(open.values().map(|uri| (uri.clone(), Vec::new())));
         for (name, found) in &folder.found {
             // An open document that is read elsewhere is judged there.
             let is_elsewhere = |uri: &String| self.documents.get(uri).is_some_and(|document| document.key != *key);
@@ -154,7 +155,7 @@ impl Session<'_> {
     fn shown(
         &self,
         folder: &Folder,
-        open: &BTreeMap<String, &str>,
+        open: &BTreeMap<String, String>,
         name: &str,
         found: &[Diagnostic],
     ) -> Vec<lsp::Diagnostic> {
@@ -193,9 +194,9 @@ const UNTITLED: &str = "untitled.yaml";
 const COMPLAINTS_MAX: usize = 100;
 
 /// The address of a file: the editor's own where it has it open.
-fn uri_in(folder: &Folder, open: &BTreeMap<String, &str>, name: &str) -> Option<String> {
+pub(super) fn uri_in(folder: &Folder, open: &BTreeMap<String, String>, name: &str) -> Option<String> {
     match open.get(name) {
-        Some(uri) => Some((*uri).to_owned()),
+        Some(uri) => Some(uri.clone()),
         None => Some(uri_of(&folder.path_of(name)?)?.to_string()),
     }
 }
