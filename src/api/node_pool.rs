@@ -165,6 +165,11 @@ impl NodeClassReference {
         self.group == AUTO_MODE_GROUP && self.kind == AUTO_MODE_KIND
     }
 
+    /// Whether both name the same class.
+    pub fn is_same_class(&self, other: &Self) -> bool {
+        (&self.group, &self.kind, &self.name) == (&other.group, &other.kind, &other.name)
+    }
+
     /// Whether another controller makes the nodes: EKS, or Karpenter with the provider of another cloud.
     pub fn is_of_others(&self) -> bool {
         let may_be_ours = self.group.is_empty() || self.group == CLASS_GROUP || self.kind == CLASS_KIND;
