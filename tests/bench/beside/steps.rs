@@ -64,7 +64,7 @@ pub fn play(cutlist: &Path, programs: &Path, folder: &Path, seed: u64, count: us
     std::thread::sleep(Duration::from_secs(8));
     karpenter.pause();
     let definitions = folder.join("definitions");
-    let world = World::begin(&cluster, &definitions, seed);
+    let world = World::begin(&cluster, &karpenter, &definitions, seed);
     let planner = Planner {
         cutlist: cutlist.to_owned(),
         kubeconfig: plane.kubeconfig_of_admin(),
@@ -75,7 +75,7 @@ pub fn play(cutlist: &Path, programs: &Path, folder: &Path, seed: u64, count: us
     tell(stage.step("begin", "three pools and three workloads", MOST_LOOKS));
     while stage.number < count {
         if stage.number % EXPIRY_EVERY == EXPIRY_EVERY - 2 {
-            let what = stage.world.make_brief(&cluster);
+            let what = stage.world.make_brief(&cluster, &stage.karpenter);
             tell(stage.step("pool made", &what, MOST_LOOKS));
             std::thread::sleep(BRIEF);
             tell(stage.step("expiry", "nodes of pool brief have expired", 1));
@@ -85,7 +85,7 @@ pub fn play(cutlist: &Path, programs: &Path, folder: &Path, seed: u64, count: us
             stage.karpenter.go_on();
             stage.karpenter.wait(&cluster, mark, &Deeds::default());
         } else {
-            let (kind, what) = stage.world.change(&cluster);
+            let (kind, what) = stage.world.change(&cluster, &stage.karpenter);
             tell(stage.step(kind, &what, MOST_LOOKS));
         }
     }
@@ -114,6 +114,7 @@ impl Stage<'_> {
         let foreseen = self.planner.look(self.folder);
         let mark = self.karpenter.mark();
         self.karpenter.go_on();
+        self.world.catch_up(&cluster);
         self.karpenter.wait(&cluster, mark, &foreseen.deeds);
         let did = self.karpenter.did(mark, Some(&foreseen.deeds));
         let missed = foreseen.deeds.difference(&did);

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::cluster::{Apply, Cluster};
+use crate::karpenter::Karpenter;
 use crate::random::Random;
 
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -47,6 +48,8 @@ pub struct World {
     pools: Vec<Value>,
     deployments: Vec<Deployment>,
     made: usize,
+    /// Pools are changed in the definitions, and not yet in the cluster.
+    is_ahead: bool,
     /// Pools that have nodes: others say nothing of most changes.
     used: Vec<String>,
     /// The folder with the definitions.
@@ -55,7 +58,7 @@ pub struct World {
 
 impl World {
     /// Three pools and three workloads.
-    pub fn begin(cluster: &Cluster, definitions: &Path, seed: u64) -> Self {
+    pub fn begin(cluster: &Cluster, karpenter: &Karpenter, definitions: &Path, seed: u64) -> Self {
         std::fs::create_dir_all(definitions).unwrap();
         let settings = "apiVersion: cutlist.dev/v1alpha1\nkind: Settings\nmetadata: { name: beside }\n\
                         spec: { clusterName: beside, region: us-east-1, packing: karpenter }\n";
@@ -77,10 +80,11 @@ impl World {
             pools,
             deployments: Vec::new(),
             made: 0,
+            is_ahead: false,
             used: Vec::new(),
             definitions: definitions.to_owned(),
         };
-        world.apply_pools(cluster);
+        world.tell(cluster, karpenter);
         for _ in 0..3 {
             world.make_deployment(cluster);
         }
@@ -88,7 +92,10 @@ impl World {
     }
 
     /// Changes something by chance; gives the kind of the change, and what it was.
-    pub fn change(&mut self, cluster: &Cluster) -> (&'static str, String) {
+    ///
+    /// Changes of pools alone are in the definitions first: Karpenter uses no pool before it has looked at its change, which it would not
+    /// have done when it goes on.
+    pub fn change(&mut self, cluster: &Cluster, karpenter: &Karpenter) -> (&'static str, String) {
         self.used = cluster
             .list(CLAIMS)
             .iter()
@@ -115,12 +122,14 @@ impl World {
             "weights" => {
                 let weight = [None, Some(1), Some(10), Some(50), Some(100)][self.random.below(5)];
                 let pool = self.set(&["general", "mixed"], "/spec", "weight", json!(weight));
+                self.tell(cluster, karpenter);
                 format!("{pool} weighs {weight:?}, {}", self.scale_out(cluster))
             }
             "limits" => {
                 let cpu = [8, 16, 32, 64, 1000][self.random.below(5)];
                 let pool =
                     self.set(&["general", "mixed", "batch"], "/spec", "limits", json!({ "cpu": cpu.to_string() }));
+                self.tell(cluster, karpenter);
                 format!("{pool} has at most {cpu} cpu, {}", self.scale_out(cluster))
             }
             "budgets" => {
@@ -136,6 +145,7 @@ impl World {
                 };
                 let what = budgets.to_string();
                 let pool = self.set(&["general", "mixed"], "/spec/disruption", "budgets", budgets);
+                self.tell(cluster, karpenter);
                 format!("{pool} allows {what}, {}", self.scale_in(cluster))
             }
             "policies" => {
@@ -166,7 +176,9 @@ impl World {
                 format!("nodes of {pool} are of generation {generation}")
             }
         };
-        self.apply_pools(cluster);
+        let with_workloads = ["weights", "limits", "budgets"];
+        self.is_ahead = KINDS[4..].contains(&kind) && !with_workloads.contains(&kind);
+        self.write_definitions();
         (kind, what)
     }
 
@@ -186,11 +198,11 @@ impl World {
     }
 
     /// A pool of its own, with a workload that only it takes, whose nodes expire soon.
-    pub fn make_brief(&mut self, cluster: &Cluster) -> String {
+    pub fn make_brief(&mut self, cluster: &Cluster, karpenter: &Karpenter) -> String {
         let mut brief = dedicated(pool("brief", &["c", "m"], &["amd64"], &["on-demand"]));
         brief["spec"]["template"]["spec"]["expireAfter"] = json!(format!("{}s", BRIEF.as_secs()));
         self.pools.push(brief);
-        self.apply_pools(cluster);
+        self.tell(cluster, karpenter);
         let replicas = 1 + self.random.below(4);
         let mut spec = json!({});
         dedicate(&mut spec, "brief");
@@ -206,6 +218,21 @@ impl World {
         cluster.delete(&format!("{DEPLOYMENTS}/brief")).unwrap();
         cluster.delete(&format!("{POOLS}/brief")).unwrap();
         self.apply_pools(cluster);
+    }
+
+    /// Brings the pools of the cluster up to the definitions.
+    pub fn catch_up(&mut self, cluster: &Cluster) {
+        if std::mem::take(&mut self.is_ahead) {
+            self.apply_pools(cluster);
+        }
+    }
+
+    /// Lets Karpenter know the pools before workloads change.
+    fn tell(&self, cluster: &Cluster, karpenter: &Karpenter) {
+        self.apply_pools(cluster);
+        karpenter.go_on();
+        std::thread::sleep(Duration::from_millis(1500));
+        karpenter.pause();
     }
 
     fn scale_out(&mut self, cluster: &Cluster) -> String {
@@ -318,12 +345,15 @@ impl World {
     }
 
     fn apply_pools(&self, cluster: &Cluster) {
-        let mut text = String::new();
         for pool in &self.pools {
             cluster.apply(pool, Apply::ForReal).unwrap();
-            text.push_str(&format!("---\n{}", serde_yaml::to_string(pool).unwrap()));
         }
-        std::fs::write(self.definitions.join("pools.yaml"), text).unwrap();
+        self.write_definitions();
+    }
+
+    fn write_definitions(&self) {
+        let texts = self.pools.iter().map(|pool| format!("---\n{}", serde_yaml::to_string(pool).unwrap()));
+        std::fs::write(self.definitions.join("pools.yaml"), texts.collect::<String>()).unwrap();
     }
 
     fn apply_deployment(&self, cluster: &Cluster, position: usize) {
