@@ -17,10 +17,12 @@ pub struct Made {
     pub pods: u64,
 }
 
-/// A node that goes, by the name of its claim.
+/// A node that goes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Gone {
     pub why: Why,
+    /// What it is, and whose pods it carries, where that is known: of nodes that are alike any will do, and Karpenter takes one by chance.
+    pub alike: String,
     pub claim: String,
 }
 
@@ -61,7 +63,7 @@ fn amount(quantity: &Value, parts: u64) -> u64 {
     let text = quantity.as_str().map_or_else(|| quantity.to_string(), str::to_owned);
     let digits = text.trim_end_matches(|it: char| !it.is_ascii_digit());
     let number: u64 = digits.parse().unwrap_or(0);
-    match &text[digits.len()..] {
+    match text.split_at(digits.len()).1 {
         "m" => number * parts / 1000,
         "k" => number * parts * 1000,
         "M" => number * parts * 1_000_000,
@@ -97,8 +99,27 @@ impl Deeds {
         self
     }
 
+    /// With nodes that are alike under one name.
+    pub fn described(mut self, alike: &BTreeMap<String, String>) -> Self {
+        for gone in &mut self.gone {
+            gone.alike = alike.get(&gone.claim).unwrap_or(&gone.claim).clone();
+        }
+        self.sorted()
+    }
+
+    fn without_names(&self) -> Self {
+        let mut deeds = self.clone();
+        deeds.gone.iter_mut().for_each(|gone| gone.claim = gone.alike.clone());
+        deeds.sorted()
+    }
+
     /// One of the words by which misses are told apart; `None` where both are the same.
     pub fn difference(&self, did: &Self) -> Option<&'static str> {
+        let (this, did) = (&self.without_names(), &did.without_names());
+        this.difference_by_name(did)
+    }
+
+    fn difference_by_name(&self, did: &Self) -> Option<&'static str> {
         if self == did {
             return None;
         }

@@ -136,7 +136,7 @@ impl Karpenter {
     /// Whether its log has grown by a line that says that something is going on.
     fn has_said_more(&mut self) -> bool {
         let log = self.process.log();
-        let is_busy = BUSY.iter().any(|word| log[self.read..].contains(word));
+        let is_busy = BUSY.iter().any(|word| log.split_at(self.read).1.contains(word));
         self.read = log.len();
         is_busy
     }
@@ -171,7 +171,7 @@ impl Karpenter {
     fn in_order(&self, mark: usize) -> Vec<Deed> {
         let log = self.process.log();
         let mut deeds: Vec<Deed> = Vec::new();
-        for said in log[mark..].lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
+        for said in log.split_at(mark).1.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
             let Some(at) = said["time"].as_str().and_then(|time| time.parse::<Timestamp>().ok()) else { continue };
             match said["message"].as_str() {
                 Some("created nodeclaim") => {
@@ -181,7 +181,7 @@ impl Karpenter {
                 Some("disrupting node(s)") => {
                     let word = said["reason"].as_str().or_else(|| said["command"].as_str()).unwrap_or_default();
                     let why = Why::of(word);
-                    let gone = disrupted(&said).map(|claim| Gone { why, claim }).collect();
+                    let gone = disrupted(&said).map(|claim| Gone { why, alike: String::new(), claim }).collect();
                     let owed = said["replacement-node-count"].as_u64().unwrap_or(0);
                     deeds.push(Deed { at, by: By::Disruption, made: Vec::new(), gone, owed });
                 }
@@ -197,7 +197,7 @@ impl Karpenter {
     fn note_expired(&self, deeds: &mut Vec<Deed>, log: &str, mark: usize) {
         let said = |line: &str| serde_json::from_str::<Value>(line).ok();
         let time = |line: &str| said(line)?["time"].as_str()?.parse::<Timestamp>().ok();
-        let since = log[..mark].lines().rev().find_map(time);
+        let since = log.split_at(mark).0.lines().rev().find_map(time);
         let commands = log.lines().filter(|line| line.contains("disrupting node(s)")).filter_map(said);
         let commanded: Vec<String> = commands.flat_map(|said| disrupted(&said).collect::<Vec<_>>()).collect();
         let mut expired: Vec<(Timestamp, &String)> = self
@@ -211,7 +211,7 @@ impl Karpenter {
         expired.sort_unstable();
         let mut last: Option<Deed> = None;
         for (at, claim) in expired {
-            let gone = Gone { why: Why::Expired, claim: claim.clone() };
+            let gone = Gone { why: Why::Expired, alike: String::new(), claim: claim.clone() };
             match &mut last {
                 Some(deed) if at.duration_since(deed.at) < ONE_GO => deed.gone.push(gone),
                 _ => {
@@ -234,6 +234,17 @@ fn note_made(deeds: &mut Vec<Deed>, at: Timestamp, name: String, by_provisioner:
         Some(batch) if at.duration_since(batch.at) < ONE_GO => batch.made.push(name),
         _ => deeds.push(Deed { at, by: By::Provisioner, made: vec![name], gone: Vec::new(), owed: 0 }),
     }
+}
+
+/// Waits until every node of a pool is older than this; at once where there is none.
+pub fn wait_for_age(cluster: &Cluster, pool: &str, age: Duration) {
+    let claims = cluster.list(CLAIMS);
+    let of_pool = claims.iter().filter(|claim| claim["metadata"]["labels"]["karpenter.sh/nodepool"] == pool);
+    let made = of_pool.filter_map(|claim| claim["metadata"]["creationTimestamp"].as_str()?.parse::<Timestamp>().ok());
+    let Some(last) = made.max() else { return };
+    let since = Timestamp::now().duration_since(last);
+    let left = SignedDuration::try_from(age).unwrap() - since;
+    std::thread::sleep(Duration::try_from(left).unwrap_or_default() + Duration::from_secs(1));
 }
 
 /// The claims of the nodes of a command.

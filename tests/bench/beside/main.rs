@@ -79,7 +79,7 @@ fn main() {
             let (all, cutlist, programs, folder) = (&all, &cutlist, &programs, &folder);
             // One that breaks off leaves the steps of the others.
             scope.spawn(move || {
-                steps::play(cutlist, programs, folder, seed, count, &|step| all.lock().unwrap().push(step))
+                steps::play(cutlist, programs, folder, seed, count, &|step| all.lock().unwrap().push(step));
             });
         }
     });

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::control_plane::ControlPlane;
 use crate::deeds::Deeds;
 use crate::foreseen::{Foreseen, Planner};
-use crate::karpenter::Karpenter;
+use crate::karpenter::{self, Karpenter};
 use crate::sold::Sold;
 use crate::world::{BRIEF, World};
 
@@ -77,7 +77,7 @@ pub fn play(cutlist: &Path, programs: &Path, folder: &Path, seed: u64, count: us
         if stage.number % EXPIRY_EVERY == EXPIRY_EVERY - 2 {
             let what = stage.world.make_brief(&cluster, &stage.karpenter);
             tell(stage.step("pool made", &what, MOST_LOOKS));
-            std::thread::sleep(BRIEF);
+            karpenter::wait_for_age(&cluster, "brief", BRIEF);
             tell(stage.step("expiry", "nodes of pool brief have expired", 1));
             stage.world.remove_brief(&cluster);
             stage.world.settle(&cluster);
@@ -116,7 +116,7 @@ impl Stage<'_> {
         self.karpenter.go_on();
         self.world.catch_up(&cluster);
         self.karpenter.wait(&cluster, mark, &foreseen.deeds);
-        let did = self.karpenter.did(mark, Some(&foreseen.deeds));
+        let did = self.karpenter.did(mark, Some(&foreseen.deeds)).described(&foreseen.alike);
         let missed = foreseen.deeds.difference(&did);
         println!("  {}, {}.{number} {}: {did}", self.seed, self.number, missed.unwrap_or("foreseen"));
         if missed.is_some() {
@@ -137,7 +137,7 @@ impl Stage<'_> {
         }
         std::fs::write(folder.join("snapshot.json"), &foreseen.snapshot).unwrap();
         std::fs::write(folder.join("plan.json"), serde_json::to_string_pretty(&foreseen.plan).unwrap()).unwrap();
-        std::fs::write(folder.join("karpenter.log"), &self.karpenter.log()[mark..]).unwrap();
+        std::fs::write(folder.join("karpenter.log"), self.karpenter.log().split_at(mark).1).unwrap();
         let now = foreseen.plan["generatedFor"].as_str().unwrap_or_default();
         let again = format!(
             "foreseen: {}\nKarpenter: {did}\n\ncutlist plan {} --snapshot {} --catalog {} --packing karpenter --now {now}\n",

@@ -20,7 +20,7 @@ const FAMILY: &str = "karpenter.kwok.sh/instance-family";
 const CPU: &str = "karpenter.kwok.sh/instance-cpu";
 const MOST_DEPLOYMENTS: usize = 6;
 /// As long as the nodes of the pool live that is there for a while.
-pub const BRIEF: Duration = Duration::from_secs(90);
+pub const BRIEF: Duration = Duration::from_secs(180);
 
 /// Kinds of changes, in the order of the table's rows.
 pub const KINDS: [&str; 11] = [
@@ -119,6 +119,16 @@ impl World {
             "scale in" => self.scale_in(cluster),
             "deployment made" => self.make_deployment(cluster),
             "deployment removed" => self.remove_deployment(cluster),
+            _ => self.change_pools(cluster, karpenter, kind),
+        };
+        let with_workloads = ["weights", "limits", "budgets"];
+        self.is_ahead = KINDS[4..].contains(&kind) && !with_workloads.contains(&kind);
+        self.write_definitions();
+        (kind, what)
+    }
+
+    fn change_pools(&mut self, cluster: &Cluster, karpenter: &Karpenter, kind: &str) -> String {
+        match kind {
             "weights" => {
                 let weight = [None, Some(1), Some(10), Some(50), Some(100)][self.random.below(5)];
                 let pool = self.set(&["general", "mixed"], "/spec", "weight", json!(weight));
@@ -175,11 +185,7 @@ impl World {
                 );
                 format!("nodes of {pool} are of generation {generation}")
             }
-        };
-        let with_workloads = ["weights", "limits", "budgets"];
-        self.is_ahead = KINDS[4..].contains(&kind) && !with_workloads.contains(&kind);
-        self.write_definitions();
-        (kind, what)
+        }
     }
 
     /// Waits until kube-scheduler has tried every pod that workloads want; it goes on while Karpenter does not.

@@ -325,7 +325,7 @@ pub(super) fn moved_nanodollars(going: &[&Candidate], nodes_bought: usize) -> i6
 fn dearest_by_type(purchase: &Purchase) -> BTreeMap<String, HourlyPrice> {
     let rank = |name: &str| [keys::RESERVED, keys::SPOT].iter().position(|it| *it == name).unwrap_or(usize::MAX);
     let mut dearest: BTreeMap<&str, (usize, HourlyPrice)> = BTreeMap::new();
-    for alternative in purchase.alternatives.iter() {
+    for alternative in &purchase.alternatives {
         let (rank, price) = (rank(&alternative.capacity_type), alternative.price_per_hour);
         let known = dearest.entry(&alternative.instance_type).or_insert((rank, price));
         if rank < known.0 || rank == known.0 && price > known.1 {
