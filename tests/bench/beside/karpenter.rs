@@ -16,9 +16,12 @@ const CLAIMS: &str = "/apis/karpenter.sh/v1/nodeclaims";
 const NODES: &str = "/api/v1/nodes";
 /// It looks for nodes to disrupt every 10 s, looks again 15 s later before it does it, and may wait for `consolidateAfter` before.
 const QUIET: Duration = Duration::from_secs(40);
+/// Where it found nothing to save it looks again only when something has changed that it counts, or after five minutes, though a node may have
+/// become free to go in between.
+const SURELY_QUIET: Duration = Duration::from_secs(330);
 /// Nothing more belongs to what it did.
 const SETTLED: Duration = Duration::from_millis(2500);
-const PATIENCE: Duration = Duration::from_secs(240);
+const PATIENCE: Duration = Duration::from_secs(900);
 const PAUSE: Duration = Duration::from_millis(400);
 /// Lines of its log that say that something is going on.
 const BUSY: [&str; 8] = [
@@ -120,7 +123,12 @@ impl Karpenter {
             }
             let is_done = !foreseen.is_empty() && is_enough(foreseen, &self.did(mark, Some(foreseen)));
             // A little longer than its batch of pods, so that all of it is seen.
-            if last.elapsed() > if is_done { SETTLED } else { QUIET } {
+            let quiet = match is_done {
+                true => SETTLED,
+                false if foreseen.is_empty() => QUIET,
+                false => SURELY_QUIET,
+            };
+            if last.elapsed() > quiet {
                 self.pause();
                 // It may have begun with something in between.
                 if !self.has_said_more() && !self.note_claims(cluster) {
