@@ -6,7 +6,7 @@ FEATURES ?= --no-default-features
 LOCKED := --locked
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test ci-formats e2e e2e-aws e2e-forge e2e-gitops fuzz karpenter-versions fmt lint doc update-golden bench bench-quick bench-parity bench-consolidation bench-consolidation-ours bench-fidelity bench-lint bench-ec2 bench-ec2-sdk bench-programs release clean format-check tests rustfmt clippy
+.PHONY: help build demo test ci-formats e2e e2e-aws e2e-forge e2e-gitops fuzz karpenter-versions fmt lint doc update-golden bench bench-quick bench-parity bench-consolidation bench-consolidation-ours bench-fidelity bench-beside bench-lint bench-ec2 bench-ec2-sdk bench-programs release clean format-check tests rustfmt clippy
 
 help: ## list these targets
 	@echo "make TARGET, where TARGET is one of"
@@ -133,6 +133,14 @@ bench-fidelity: ## pods on the node that the first plan named, on a real control
 	@tests/control-plane/build target/e2e/programs
 	@CUTLIST=target/release/cutlist README=tests/bench/README.md $(CARGO) test $(LOCKED) $(FEATURES) --test e2e -- \
 	  --programs target/e2e/programs pods_as_the_first_plan_named
+
+# BESIDE="--steps N --seed S --planes P" plays other steps; what was missed goes to target/bench/beside, with all that a plan of it takes.
+bench-beside: ## what Karpenter itself does next, foreseen beside it on a real control plane, into tests/bench/README.md (three hours; needs Go)
+	@$(CARGO) build $(LOCKED) $(FEATURES) --release
+	@tests/control-plane/build target/e2e/programs
+	@tests/peers/karpenter-kwok/build target/e2e/programs
+	@$(CARGO) bench $(LOCKED) $(FEATURES) --profile dev --bench beside -- \
+	  --cutlist target/release/cutlist --programs target/e2e/programs --readme tests/bench/README.md $(BESIDE)
 
 # Played in one process, on an account that loses answers, refuses and throttles: no SDK, no network.
 bench-ec2: export CARGO_PROFILE_DEV_OPT_LEVEL ?= 1

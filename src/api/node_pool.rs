@@ -147,6 +147,9 @@ pub struct NodeClassReference {
     /// The name of the class.
     #[schemars(length(min = 1))]
     pub name: String,
+    /// Whether the catalog sells for classes of this kind, where it says for which it does; else it sells for EC2NodeClasses.
+    #[serde(skip)]
+    pub is_sold: Option<bool>,
 }
 
 /// Group and kind of the classes of Karpenter's AWS provider.
@@ -162,10 +165,15 @@ impl NodeClassReference {
         self.group == AUTO_MODE_GROUP && self.kind == AUTO_MODE_KIND
     }
 
+    /// Whether both name the same class.
+    pub fn is_same_class(&self, other: &Self) -> bool {
+        (&self.group, &self.kind, &self.name) == (&other.group, &other.kind, &other.name)
+    }
+
     /// Whether another controller makes the nodes: EKS, or Karpenter with the provider of another cloud.
     pub fn is_of_others(&self) -> bool {
         let may_be_ours = self.group.is_empty() || self.group == CLASS_GROUP || self.kind == CLASS_KIND;
-        self.is_of_auto_mode() || !may_be_ours
+        self.is_of_auto_mode() || !self.is_sold.unwrap_or(may_be_ours)
     }
 }
 

@@ -12,6 +12,7 @@ use crate::core::catalog::Catalog;
 use crate::core::inputs::{Inputs, LockedImages, Policy};
 use crate::core::model::static_hash::whole_hash;
 use crate::core::plan::{ClassAsWritten, DefinitionPlace, DefinitionPlaces, IMAGE_LOCK, Note, NoteCode, Revision};
+use crate::core::prepare::classes_of_catalog::take_over;
 use crate::core::prepare::classes_of_cluster::add_classes_of_cluster;
 use crate::core::snapshot::Snapshot;
 use crate::definitions::{Definition, Definitions};
@@ -33,8 +34,9 @@ pub struct Beside<'a> {
 /// Hands over the inputs of a plan. Classes that only the cluster has are added, with a note for each.
 pub fn with_inputs<T>(definitions: &Definitions, beside: Beside<'_>, then: impl FnOnce(&Inputs<'_>) -> T) -> T {
     let Beside { revision, prefix, snapshot, catalog, policy, seed, now, mut notes } = beside;
-    let node_pools = values(&definitions.node_pools);
+    let mut node_pools = values(&definitions.node_pools);
     let mut node_classes = values(&definitions.node_classes);
+    let snapshot = &*take_over(catalog, &mut node_pools, &mut node_classes, snapshot);
     notes.extend(add_classes_of_cluster(&node_pools, &mut node_classes, snapshot));
     let images = locked_images(definitions, &node_classes);
     notes.extend(notes_of_lock(definitions, &node_pools, &node_classes, &images));

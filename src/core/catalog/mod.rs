@@ -48,7 +48,18 @@ pub struct Catalog {
     pub region: String,
     /// The day the prices were valid, `2026-11-20`. Every plan shows it.
     pub date: String,
+    /// The classes whose nodes these are, such as KWOKNodeClasses of Karpenter's provider for tests; without it EC2NodeClasses. Plans then
+    /// are for pools of such classes alone, and take types as they are sold: nothing is known of what such a class makes of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_class: Option<ClassKind>,
     pub instance_types: Vec<InstanceType>,
+}
+
+/// The group and the kind of classes, as a `nodeClassRef` names them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ClassKind {
+    pub group: String,
+    pub kind: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

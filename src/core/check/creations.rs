@@ -176,7 +176,7 @@ fn launch(creation: &Creation<'_>, findings: &mut Findings) {
         ("metadata.name", claim.metadata.name.as_deref() == Some(step.node_claim.as_str())),
         ("label karpenter.sh/nodepool", labels.get(keys::NODE_POOL) == Some(&step.node_pool)),
         ("labels", template.metadata.labels.iter().all(|(key, value)| labels.get(key) == Some(value))),
-        ("spec.nodeClassRef", claim.spec.node_class_ref == template.spec.node_class_ref),
+        ("spec.nodeClassRef", claim.spec.node_class_ref.is_same_class(&template.spec.node_class_ref)),
         ("spec.taints", claim.spec.taints == template.spec.taints),
         ("spec.startupTaints", claim.spec.startup_taints == template.spec.startup_taints),
         ("spec.expireAfter", claim.spec.expire_after == template.spec.expire_after),

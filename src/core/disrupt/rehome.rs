@@ -14,6 +14,7 @@ use crate::core::provision::cheapest::improve::Pools;
 use crate::core::provision::cheapest::{WorkBudget, improve};
 use crate::core::provision::choice::{Choice, LaunchLists, choose};
 use crate::core::provision::explain::explain;
+use crate::core::provision::karpenter;
 use crate::core::provision::{Provisioning, Purchase};
 use crate::core::scheduler::Demand;
 use crate::core::scheduler::class::VariantIndex;
@@ -372,15 +373,16 @@ fn buy(engine: &mut Engine<'_, '_>, since: Mark, mut demand: Demand, packing: Pa
         return demand;
     }
     let problem = engine.problem;
+    if packing == Packing::Karpenter {
+        return karpenter::pack_on_new(engine, since.hosts(), &largest_first(problem, &demand), &demand);
+    }
     let levels = demand.keys().map(|class| problem.classes[*class].variants.len()).max().unwrap_or(0);
     let mut budget = WorkBudget::new(problem);
     for level in 0..levels {
         if !demand.is_empty() {
             let markets = Markets::new(problem, level, &demand);
             markets.fill(engine, since.hosts(), &mut demand, HourlyPrice::MAX, &mut budget);
-            if packing == Packing::Cheapest {
-                improve::improve(engine, since, level, &markets, &mut budget);
-            }
+            improve::improve(engine, since, level, &markets, &mut budget);
         }
     }
     demand

@@ -304,6 +304,7 @@ pub fn is_well_known(key: &str) -> bool {
             | keys::OPERATING_SYSTEM
             | keys::WINDOWS_BUILD
     ) || key.strip_prefix("karpenter.k8s.aws/").is_some_and(|name| AWS_LABELS.contains(&name))
+        || key.strip_prefix("karpenter.kwok.sh/").is_some_and(|name| KWOK_LABELS.contains(&name))
 }
 
 /// Labels that no template may set, because the controller does. Source: reference, section 2.3; as the rules of NodePool in
@@ -314,6 +315,9 @@ pub fn is_restricted(key: &str) -> bool {
         || (domain.ends_with("karpenter.sh") && key != keys::CAPACITY_TYPE)
         || (domain.ends_with("karpenter.k8s.aws") && !(domain == "karpenter.k8s.aws" && AWS_LABELS.contains(&name)))
 }
+
+/// Labels under `karpenter.kwok.sh/` that types of Karpenter's provider for tests have.
+const KWOK_LABELS: [&str; 4] = ["instance-cpu", "instance-family", "instance-memory", "instance-size"];
 
 /// Labels under `karpenter.k8s.aws/` that a requirement may use. Source: the definition that Karpenter 1.14.1 installs, as
 /// `api::validation` and the table of versions have it.

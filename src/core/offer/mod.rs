@@ -309,6 +309,11 @@ fn types_of_class(
     refusals: &Refusals,
     quotas: &Quotas,
 ) -> (Types, BTreeSet<String>) {
+    if inputs.catalog.node_class.is_some() {
+        let mut types = inputs.catalog.instance_types.clone();
+        refusals.leave_out(&mut types);
+        return (Rc::new(types), BTreeSet::new());
+    }
     let settings = NodeClassSettings::read(&class.spec).0;
     let mut types: Vec<InstanceType> = inputs.catalog.instance_types.iter().map(|sold| settings.apply(sold)).collect();
     refusals.leave_out(&mut types);

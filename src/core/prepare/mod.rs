@@ -4,6 +4,7 @@
 //! are not made yet, such as those of DaemonSets on new nodes, get theirs when their template is read.
 
 pub mod buffers;
+pub mod classes_of_catalog;
 pub mod classes_of_cluster;
 pub mod limit_range;
 pub mod priority;

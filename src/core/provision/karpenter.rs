@@ -70,6 +70,46 @@ fn pack_queue(
     leftover
 }
 
+/// Places pods on nodes that were opened from `first` on, then on new ones, class by class in the given order: what the reference does with
+/// pods that nodes which exist do not take. What is left.
+pub fn pack_on_new(engine: &mut Engine<'_, '_>, first: HostIndex, order: &[ClassIndex], demand: &Demand) -> Demand {
+    let mut capacities = Capacities::default();
+    let mut leftover = demand.clone();
+    loop {
+        let before: usize = leftover.values().sum();
+        for class in order {
+            let Some(left) = leftover.get_mut(class) else { continue };
+            while *left > 0 && place_on_one_of_new(engine, first, *class, &mut capacities) {
+                *left -= 1;
+            }
+        }
+        leftover.retain(|_, count| *count > 0);
+        if leftover.is_empty() || leftover.values().sum::<usize>() == before {
+            return leftover;
+        }
+    }
+}
+
+fn place_on_one_of_new(
+    engine: &mut Engine<'_, '_>,
+    first: HostIndex,
+    class: ClassIndex,
+    capacities: &mut Capacities,
+) -> bool {
+    let problem = engine.problem;
+    for variant in problem.classes[class].variants.iter().copied() {
+        if place_on_open(engine, first, class, variant).is_some() {
+            return true;
+        }
+        match place_on_new(engine, class, variant, capacities) {
+            NewNode::Opened(_) => return true,
+            NewNode::WaitsForReservation => return false,
+            NewNode::Refused => {}
+        }
+    }
+    false
+}
+
 /// Where to look next among nodes that exist. Nodes only fill up, so for a class that topology does not touch a node
 /// that had no room will have none.
 pub struct Cursor {

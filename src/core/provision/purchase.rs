@@ -68,6 +68,18 @@ impl Purchase {
             lowered,
         })
     }
+
+    /// Leaves only such alternatives, and is the first of them.
+    pub fn keep(&mut self, engine: &Engine<'_, '_>, is_kept: impl Fn(&Alternative) -> bool) {
+        self.alternatives.retain(is_kept);
+        let Some(first) = self.alternatives.first().cloned() else { return };
+        let mut types = engine.problem.templates[self.template].offerings.types.iter();
+        if let Some(entry) = types.find(|entry| entry.name == first.instance_type) {
+            self.allocatable = entry.allocatable_resources.clone();
+        }
+        (self.instance_type, self.zone, self.capacity_type) = (first.instance_type, first.zone, first.capacity_type);
+        self.price = first.price_per_hour;
+    }
 }
 
 /// Labels that are still open take the first value that is listed, so that the node is the same each time. Where none is listed the

@@ -121,7 +121,18 @@ impl Pass<'_, '_> {
         self.check_likeness(engine, going, &rehoming.purchases)?;
         let bought = rehoming.purchases.len();
         for purchase in &mut rehoming.purchases {
+            let dearest = dearest_by_type(purchase);
+            let shown = purchase.price;
             self.keep_worthwhile(engine, purchase, going, trial, (bought, crossing));
+            if self.inputs.policy.packing == Packing::Karpenter {
+                let is_worthwhile = |price: HourlyPrice| {
+                    self.check_payback(going, trial, (price - shown).times(bought), crossing).is_ok()
+                };
+                purchase.keep(engine, |it| dearest.get(&it.instance_type).is_some_and(|price| is_worthwhile(*price)));
+                if purchase.alternatives.is_empty() {
+                    return Err(NotSaved::NothingIsSaved.into());
+                }
+            }
             self.keep_flexible(engine, going, purchase)?;
         }
         let balances = self.balances(sources, trial);
@@ -309,6 +320,21 @@ pub(super) fn moved_nanodollars(going: &[&Candidate], nodes_bought: usize) -> i6
     let pods = going.iter().map(|candidate| candidate.move_nanodollars).fold(0, i64::saturating_add);
     let (times, of) = PACKED_ANEW;
     if going.len() == 1 && nodes_bought == 1 { pods } else { pods.saturating_mul(times) / of }
+}
+
+/// What a node of each type costs at most: in any zone, as spot where the type is sold as spot. Source: `WorstLaunchPrice` of the
+/// reference, which replaces nodes by types alone that are cheaper even then.
+fn dearest_by_type(purchase: &Purchase) -> BTreeMap<String, HourlyPrice> {
+    let rank = |name: &str| [keys::RESERVED, keys::SPOT].iter().position(|it| *it == name).unwrap_or(usize::MAX);
+    let mut dearest: BTreeMap<&str, (usize, HourlyPrice)> = BTreeMap::new();
+    for alternative in &purchase.alternatives {
+        let (rank, price) = (rank(&alternative.capacity_type), alternative.price_per_hour);
+        let known = dearest.entry(&alternative.instance_type).or_insert((rank, price));
+        if rank < known.0 || rank == known.0 && price > known.1 {
+            *known = (rank, price);
+        }
+    }
+    dearest.into_iter().map(|(name, (_, price))| (name.to_owned(), price)).collect()
 }
 
 fn all_spot(engine: &Engine<'_, '_>, going: &[&Candidate]) -> bool {

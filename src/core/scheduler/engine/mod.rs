@@ -8,6 +8,7 @@ mod concentration;
 mod devices;
 mod division;
 mod existing;
+mod given_back;
 mod meetings;
 mod min_values;
 mod opening;
@@ -77,6 +78,8 @@ pub struct Engine<'p, 'a> {
     settles: bool,
     /// Whether a pod waits when the reservations that it could use are all held, as in the reference.
     waits_for_reservations: bool,
+    /// Whether nodes that go no longer count for the limits of their pools, as in the reference.
+    gives_limits_back: bool,
     /// Whether a new node may be less varied than its pool's `minValues` ask for.
     lowers_min_values: bool,
     /// Whether limits of pools and of the cluster are left out of account, to find out what they cost.
@@ -104,6 +107,7 @@ impl<'p, 'a> Engine<'p, 'a> {
             table: HostTable::new(problem.nodes.end(), problem.dimensions.count(), problem.domains.key_count()),
             settles,
             waits_for_reservations: packing == Packing::Karpenter,
+            gives_limits_back: packing == Packing::Karpenter,
             lowers_min_values: false,
             ignores_limits: false,
             concentrations: Concentrations::new(problem.concentration.as_ref()),
@@ -560,6 +564,7 @@ impl<'p, 'a> Engine<'p, 'a> {
                 self.hosts[host].neighbours.clear();
             }
             self.hosts[host].closed = true;
+            self.give_back(host, 1);
             self.set_taking_pods(host, false);
             self.changes.push(Change::Closed { host });
         }
@@ -597,6 +602,7 @@ impl<'p, 'a> Engine<'p, 'a> {
                 Change::Removed { class, host } => self.leave(class, host, 1),
                 Change::Closed { host } => {
                     self.hosts[host].closed = false;
+                    self.give_back(host, -1);
                     self.set_taking_pods(host, true);
                     if let Some(open) = self.hosts[host].open.as_deref() {
                         self.hosts[host].neighbours = self.neighbours_of_open(open);

@@ -1,0 +1,28 @@
+//! What nodes that go give back to the limits of their pools. As in the reference alone: its scheduler counts just the nodes that it is given,
+//! and those that go, or that it tries to do without, are not among them.
+
+use crate::core::model::resources::NODES;
+use crate::core::scheduler::HostIndex;
+use crate::core::scheduler::quota::Scope;
+use crate::core::scheduler::vectors;
+
+use super::Engine;
+
+impl Engine<'_, '_> {
+    /// Of a node that exists, and takes no pods any more. With `sign` -1 it does again.
+    pub(super) fn give_back(&mut self, host: HostIndex, sign: i8) {
+        let problem = self.problem;
+        if !self.gives_limits_back || self.hosts[host].open.is_some() || problem.quotas.is_empty() {
+            return;
+        }
+        let machine = &problem.machines[host];
+        let pool = machine.node_pool().filter(|_| machine.is_managed());
+        let Some(template) = pool.and_then(|pool| problem.templates.iter().find(|it| it.name == pool)) else { return };
+        let mut capacity = machine.capacity();
+        capacity.set(NODES, 1);
+        let capacity = problem.limited.capacity(&capacity);
+        for quota in template.quotas.iter().filter(|it| problem.quotas[**it].scope == Scope::NodePool) {
+            vectors::add(&mut self.planned[*quota], &capacity, -i64::from(sign));
+        }
+    }
+}
