@@ -254,7 +254,7 @@ fn the_gitlab_component_previews_and_posts() {
         );
         is_preview(&job.file("clone/cutlist-preview.json").unwrap());
         assert!(String::from_utf8(ran.stdout).unwrap().contains("1 node replaced"));
-        assert!(job.file("clone/cutlist-preview.md").unwrap().contains("1 replaced"));
+        assert!(job.file("clone/cutlist-preview.md").unwrap().contains("1 node replaced"));
         job.planned(1);
         let posted = job.posted();
         assert_eq!(posted.is_some(), !token.is_empty(), "without a token nothing is posted, and the job does not fail");

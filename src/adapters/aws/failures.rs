@@ -149,6 +149,8 @@ const CODES: &[(&str, FailureClass, Remembered, &str)] = &[
     // Our own words where no answer came.
     ("Timeout", Server, Remembered::Nothing, "NoAnswer"),
     ("Unreachable", Server, Remembered::Nothing, "NoAnswer"),
+    // Our own word where a call did not come to its turn.
+    ("Waited", Throttled, Remembered::Nothing, "RequestLimitExceeded"),
     // The account is new; it passes by itself.
     ("PendingVerification", Server, Remembered::Nothing, "AccountPendingVerification"),
     // Our own things.

@@ -84,7 +84,10 @@ mod tests {
             texts.iter().flat_map(|text| text.lines()).filter(|line| line.starts_with("  cutlist ")).collect();
         assert!(examples.len() > 15, "{examples:?}");
         for example in examples {
-            Arguments::try_parse_from(example.split_whitespace()).unwrap_or_else(|error| panic!("{example}: {error}"));
+            // What follows is a description, or for the shell.
+            let typed = example.split(" > ").next().unwrap_or_default();
+            let typed = typed.trim_start().split("  ").next().unwrap_or_default();
+            Arguments::try_parse_from(typed.split_whitespace()).unwrap_or_else(|error| panic!("{example}: {error}"));
         }
     }
 }

@@ -158,7 +158,7 @@ pub(super) fn inline(
 }
 
 /// Reads a block of lines where it stands. Everything around it is blanked, and lines that are indented alike are a
-/// document like any other.
+/// document like any other; what stands between two documents does so at the begin of a line.
 fn block(origin: &Origin, text: &str) -> Option<Vec<Document>> {
     let start = origin.spans.value(&origin.root).start_byte;
     let rest = origin.text.get(start..)?;
@@ -171,10 +171,20 @@ fn block(origin: &Origin, text: &str) -> Option<Vec<Document>> {
     let length: usize = origin.text.get(begin..)?.split_inclusive('\n').take(lines).map(str::len).sum();
     let block = origin.text.get(begin..begin + length)?;
     let blank = |text: &str| text.bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' }).collect::<String>();
+    let block: String = block.split_inclusive('\n').map(separator_first).collect();
     let masked: Arc<str> = format!("{}{block}", blank(origin.text.get(..begin)?)).into();
     let parsed = document::parse(origin.file, &masked);
     let documents = parsed.documents.into_iter();
     Some(documents.map(|it| Document { text: Arc::clone(&origin.text), ..it }).collect())
+}
+
+/// A line of as many bytes; in one that separates two documents the spaces before the dashes come after them.
+fn separator_first(line: &str) -> String {
+    let indented = line.trim_start_matches(' ');
+    match indented.strip_prefix("---") {
+        Some(rest) if rest.trim().is_empty() => format!("---{}{rest}", " ".repeat(line.len() - indented.len())),
+        _ => line.to_owned(),
+    }
 }
 
 /// Applies an entry to all objects that it is for.

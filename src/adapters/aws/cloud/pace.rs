@@ -54,13 +54,8 @@ impl<C: Clock> Pace<C> {
                 // A wait alone may be longer: for the tokens of a thousand instances it is ten minutes, in which nothing else would be done.
                 let until = self.now().saturating_add(wait).unwrap_or(Timestamp::MAX);
                 if is_late(until) {
-                    let message = "it was not this call's turn in time".to_owned();
-                    return Err(ApiError {
-                        action,
-                        class: FailureClass::Throttled,
-                        code: "Waited".to_owned(),
-                        message,
-                    });
+                    let message = "it was not this call's turn in time";
+                    return Err(ApiError::of(action, "Waited", message));
                 }
                 tokio::time::sleep(wait.unsigned_abs()).await;
             }
