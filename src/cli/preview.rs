@@ -147,10 +147,12 @@ pub(super) fn node_plans(arguments: &PreviewArguments) -> Result<Vec<(String, Ve
     snapshots::clusters(arguments)?.into_iter().map(read).collect()
 }
 
-/// By folder and variables, and by the cluster where files tell what is for which one: clusters that have the same definitions share what
-/// was read of them.
+/// Folder, variables with their values, and the cluster where files tell what is for which one.
+type WhatIsRead = (String, Vec<(String, String)>, Option<String>);
+
+/// Clusters that have the same definitions share what was read of them.
 #[derive(Default)]
-struct Proposals(BTreeMap<(String, Vec<(String, String)>, Option<String>), Read>);
+struct Proposals(BTreeMap<WhatIsRead, Read>);
 
 impl Proposals {
     fn of(&mut self, arguments: &PreviewArguments, cluster: &Cluster) -> Result<&Read, Failure> {

@@ -202,7 +202,7 @@ pub fn may_tell(source: &SourceFile) -> bool {
 /// Whether any of the files may have one.
 pub fn is_told(sources: &[&SourceFile]) -> bool {
     let has_one = |it: &&SourceFile| str::from_utf8(&it.content).is_ok_and(|text| text.contains(GROUP));
-    sources.iter().filter(|it| it.has_content()).any(|it| has_one(it))
+    sources.iter().filter(|it| it.has_content()).any(has_one)
 }
 
 const SUBSTITUTE: &str = "/spec/postBuild/substitute";

@@ -463,12 +463,7 @@ spec:
                 argo("pools", &format!("kustomize: {{ {}, images: [a] }}", patch(2))),
             ),
         ] {
-            let side = |text: &str| {
-                [beside, &[(path, text)]].concat().iter().map(|it| (it.0.to_owned(), it.1.to_owned())).collect()
-            };
-            let (old, new): (Vec<(String, String)>, Vec<(String, String)>) = (side(&old), side(&new));
-            let [old, new] = [&old, &new]
-                .map(|files| files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect::<Vec<_>>());
+            let [old, new] = [&old, &new].map(|text| [beside, &[(path, text.as_str())]].concat());
             assert_eq!(between(&old, &new), [], "{path}: {new:?}");
         }
     }

@@ -195,12 +195,15 @@ fn who_made_a_commit_or_pushed_one_does_not_approve_it() {
     }
 }
 
+/// Forge, part of the address that is asked, what it answers, who pushed, and what is said of it.
+type Asked<'c> = (Forge, &'c str, Option<Harm>, &'c [&'c str], &'c str);
+
 /// What nobody could ask nobody knows: neither an old forge nor a token without the right lets who pushed it approve.
 #[test]
 fn an_approval_does_not_count_where_it_is_not_told_who_pushed() {
     let refused = |status: u16| Some(Harm::Answer(Answer::of(status, json!({ "message": "no" }))));
     let many: &[&str] = &["author"; 101];
-    let cases: [(Forge, &str, Option<Harm>, &[&str], &str); 6] = [
+    let cases: [Asked<'_>; 6] = [
         (GITHUB, "/activity", refused(404), &[], "answered 404"),
         (GITHUB, "/activity", refused(403), &[], "answered 403"),
         (GITHUB, "/activity", None, many, "more pushes than are listed"),

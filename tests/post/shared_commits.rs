@@ -30,7 +30,7 @@ fn the_commit_of_a_merge_queue_has_the_statuses_that_are_required() {
         let queued = queue(&desk);
         desk.look(&[]);
         let (state, description) = desk.status("cutlist/blue").unwrap();
-        let expected = (forge.name == "github").then(|| (state, description));
+        let expected = (forge.name == "github").then_some((state, description));
         assert_eq!(status(&desk, &queued, "cutlist/blue"), expected, "{}: one forge has queues", forge.name);
         assert_eq!(desk.bodies().len(), 1, "{}: the comment of the pull request, and no other", forge.name);
         let writes = desk.server.world().writes().len();

@@ -559,7 +559,7 @@ impl Stage {
     /// The same, with a look at the stage after each pass.
     pub async fn settle_watched(&mut self, mut look: impl FnMut(&Self)) -> bool {
         for _ in 0..5000 {
-            self.controller.pass().await;
+            Box::pin(self.controller.pass()).await;
             if self.fuse.is_crashed() {
                 return false;
             }
@@ -578,7 +578,7 @@ impl Stage {
         let pause = tokio::time::sleep(std::time::Duration::from_secs(seconds));
         tokio::pin!(pause);
         loop {
-            self.controller.pass().await;
+            Box::pin(self.controller.pass()).await;
             tokio::select! {
                 () = &mut pause => return,
                 () = self.controller.wait() => {}

@@ -70,7 +70,7 @@ mod tests {
         }
 
         async fn wait(&mut self) {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 

@@ -114,7 +114,7 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
 
     /// After a write: what was seen is no longer how it is, unless it was refused.
     pub fn tried_to_write(&self, outcome: &Result<(), PortError>) {
-        if !outcome.as_ref().is_err_and(|error| error.is_refused()) {
+        if !outcome.as_ref().is_err_and(PortError::is_refused) {
             self.wrote();
         }
     }

@@ -8,14 +8,14 @@ use k8s_openapi::api::core::v1::Node;
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::{NodePool, Operator};
-use crate::api::settings::MinValuesPolicy;
+use crate::api::settings::{MinValuesPolicy, Packing};
 use crate::core::catalog::{InstanceType, Offering};
 use crate::core::model::requirements::is_well_known;
 use crate::core::model::resources::{NODES, format_amount};
 use crate::core::model::{Requirements, Resources};
 use crate::core::plan::{Alternative, Plan, ReasonCode, Step, StepKind};
 
-use super::known::{Known, add_old_names, new_node, quantities, steps, to_core_taint};
+use super::known::{Existing, Known, add_old_names, new_node, quantities, removed_nodes, steps, to_core_taint};
 use super::plan::place;
 use super::violation::{Findings, ViolationCode};
 use super::{classes, reservations};
@@ -310,15 +310,21 @@ fn capacity_to_come(step: &Step, known: &Known<'_>) -> Resources {
 }
 
 /// What exists and what is created must stay within `spec.limits`: a node counts until it is gone, and nothing goes
-/// before what replaces it is there.
+/// before what replaces it is there. Under `packing: karpenter` one that goes does not: the reference's scheduler counts the nodes that stay.
 fn limits(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
+    let removed = removed_nodes(plan);
+    let goes = |name: &str, existing: &Existing<'_>| existing.going || removed.contains(name);
+    let counts = |name: &str, existing: &Existing<'_>| {
+        known.inputs.policy.packing != Packing::Karpenter || !goes(name, existing)
+    };
     for (name, pool) in &known.pools {
         let created: Vec<&Step> = steps(plan, StepKind::Create).filter(|step| step.node_pool == **name).collect();
         if created.is_empty() {
             continue;
         }
         let mut used = Resources::new();
-        for existing in known.nodes.values().filter(|it| it.pool.as_deref() == Some(*name)) {
+        let of_pool = known.nodes.iter().filter(|(_, it)| it.pool.as_deref() == Some(*name));
+        for (_, existing) in of_pool.filter(|(node, it)| counts(node, it)) {
             used.add(&capacity_of_existing(existing.node.clone(), existing.claim, known));
         }
         for step in created {

@@ -28,10 +28,9 @@ pub mod windows;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api::node_pool::NodePool;
-use crate::api::settings::Packing;
 use crate::core::inputs::Inputs;
 pub use crate::core::plan::Outlook;
-use crate::core::plan::{Balance, HeldBack, Reason, ReasonCode, RemovalMode};
+use crate::core::plan::{Balance, HeldBack, Reason, RemovalMode};
 use crate::core::provision::backlog::is_reschedulable;
 use crate::core::provision::bound::OpenNode;
 use crate::core::provision::{Provisioning, Purchase};
@@ -114,10 +113,7 @@ pub fn disrupt(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &
     let ledger = Ledger::new(&pools, inputs.disruption_budgets, &pool_nodes(engine, inputs), inputs.now);
     let ledger = ledger.placed(inputs.places);
     let mut targets = rehome::targets(engine, inputs, provisioning);
-    // The reference moves pods onto nodes that have drifted, and moves them again when it comes to these.
-    let is_reference = inputs.policy.packing == Packing::Karpenter;
-    let leaves = |cause: &Reason| !is_reference || cause.code != ReasonCode::Drifted;
-    for candidate in candidates.iter().filter(|candidate| candidate.removal_cause.as_ref().is_some_and(leaves)) {
+    for candidate in candidates.iter().filter(|candidate| candidate.removal_cause.is_some()) {
         targets[candidate.host].leaving = true;
     }
     let mut pass = Pass {

@@ -54,7 +54,11 @@ fn a_name_is_no_longer_than_an_api_server_keeps_one() {
     let (snapshot, _) = snapshot_of(pod(&"x".repeat(253), "1").to_string().as_bytes());
     assert_eq!(snapshot.pods.len(), 1);
     let error = error_of(&pod(&"x".repeat(1_000_000), "1").to_string());
-    assert!(error.contains("metadata.name: it has 1000000 bytes, and the most is 253"), "{}", &error[..300]);
+    assert!(
+        error.contains("metadata.name: it has 1000000 bytes, and the most is 253"),
+        "{}",
+        error.get(..300).unwrap_or(&error)
+    );
     assert!(error.len() < 1_000, "it is not said whole");
     let mut elsewhere = pod("a", "1");
     elsewhere["metadata"]["namespace"] = json!("y".repeat(254));
