@@ -79,11 +79,8 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
     let how =
         |(index, source): (usize, &&SourceFile)| how(index, source, &layout, used.contains(&index), purpose, &context);
     let hows: Vec<How> = sources.iter().enumerate().map(how).collect();
-    let afterwards = if purpose == Purpose::Use {
-        Afterwards::of(&flux, &sources, &parsed, cluster_of(given, &context))
-    } else {
-        Afterwards::default()
-    };
+    let told = || Afterwards::of(&flux, &sources, &parsed, cluster_of(given, &context));
+    let afterwards = if purpose == Purpose::Use { told() } else { Afterwards::default() };
     let changed = afterwards.carry_out(&layout, &parsed, &mut builds, &whole(&hows));
     // With a memory most of it is known.
     let mut ahead = if memory.is_some() { Vec::new() } else { ahead_of(&sources, &parsed, &hows, &context, options) };
