@@ -111,11 +111,12 @@ fn it_begins_with_the_plan_of_cutlist_plan() {
 }
 
 /// Cases of `tests/plan` in which plan and simulation rightly differ, and why.
-const DIFFER: [(&str, &str); 7] = [
+const DIFFER: [(&str, &str); 8] = [
     (
         "expired-takes-no-pending-pods",
         "kube-scheduler binds the pending pod to the node that expires before anybody plans",
     ),
+    ("nomination-whose-room-is-taken", "kube-scheduler binds the nominated pod that fits before anybody plans"),
     ("not-initialized-for-other-reasons", "a claim that never registered is given up before the first plan"),
     ("overlays", "instances of the world have no devices of an overlay, so none of its nodes initializes"),
     ("pod-disruption-budget-covers-everything", "the world counts anew what a budget allows"),
