@@ -118,6 +118,26 @@ async fn a_claim_whose_node_joined_unseen_is_not_given_up() {
     }
 }
 
+/// A watch breaks while a node starts: pods wait for it.
+#[tokio::test(start_paused = true)]
+async fn a_node_that_joins_while_a_kind_is_not_seen_opens() {
+    for kind in ["volumeattachments", "persistentvolumeclaims", "poddisruptionbudgets", "nodepools"] {
+        let mut stage = Stage::new(SETTINGS);
+        assert!(stage.settle().await);
+        stage.scale(5);
+        while stage.snapshot().node_claims.is_empty() {
+            stage.run_for(1).await;
+        }
+        assert_eq!(stage.world.with(|world| world.pod_counts()), (0, 5), "{kind}");
+        stage.world.with(|world| world.freeze(&[kind], Some("list failed: etcdserver: request timed out")));
+        stage.run_for(600).await;
+        assert_eq!(stage.world.with(|world| world.pod_counts()), (5, 0), "{kind}");
+        stage.world.with(World::see_all);
+        assert!(stage.settle().await);
+        stage.assert_consistent(kind);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_object_that_can_not_be_read_holds_the_nodes_of_its_pool_only() {
     for (name, is_held) in [("default", true), ("another", false)] {

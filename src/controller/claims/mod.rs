@@ -243,7 +243,8 @@ fn due<'v, K: Cluster, E: Cloud>(
 fn is_safe_in_doubt(effect: &Effect, is_ending: bool) -> bool {
     match effect {
         Effect::Evict { .. } => true,
-        Effect::PatchNode(patch) => patch.pointer("/metadata/finalizers").is_none(),
+        // One that joins gets a finalizer; one that goes loses it.
+        Effect::PatchNode(patch) => !is_ending || patch.pointer("/metadata/finalizers").is_none(),
         Effect::DeleteClaim(_)
         | Effect::DeleteNode { .. }
         | Effect::DeletePod { .. }
