@@ -17,7 +17,6 @@ pub mod rollouts;
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 
 use futures::StreamExt as _;
-use futures::future::join_all;
 use futures::stream::FuturesUnordered;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
@@ -153,14 +152,17 @@ impl Claims {
     }
 }
 
-/// Makes the calls, several at a time, up to the first that fails and those that are under way with it.
-pub(in crate::controller) async fn together<'t, T, F: Future<Output = Result<(), PortError>>>(
-    what: &'t [T],
-    call: impl Fn(&'t T) -> F,
+/// Makes the calls in their order, several at a time. After one that fails no other is begun, and those under way end.
+pub(in crate::controller) async fn together<T, F: Future<Output = Result<(), PortError>>>(
+    what: impl IntoIterator<Item = T>,
+    call: impl Fn(T) -> F,
 ) -> Result<(), PortError> {
-    for together in what.chunks(CLAIMS_TOGETHER) {
-        for outcome in join_all(together.iter().map(&call)).await {
-            outcome?;
+    let (mut rest, mut under_way) = (what.into_iter(), FuturesUnordered::new());
+    let mut done = Ok(());
+    loop {
+        while done.is_ok() && under_way.len() < CLAIMS_TOGETHER {
+            let Some(next) = rest.next() else { break };
+            under_way.push(call(next));
         }
     }
     Ok(())
@@ -279,26 +281,9 @@ async fn in_step<K: Cluster, E: Cloud>(
             continue;
         }
         let is_of_node = |due: &&mut Due<'_>| matches!(due.effects.front(), Some(Effect::PatchNode(_)));
-        let (mut of_nodes, mut others): (Vec<_>, Vec<_>) = due.iter_mut().partition(is_of_node);
-        steps_together(&mut of_nodes, effects).await?;
-        steps_together(&mut others, effects).await?;
-    }
-}
-
-/// In their order, several at a time; after one that fails, no other is begun.
-async fn steps_together<K: Cluster, E: Cloud>(
-    due: &mut [&mut Due<'_>],
-    effects: &Effects<'_, K, E>,
-) -> Result<(), PortError> {
-    let (mut rest, mut under_way) = (due.iter_mut(), FuturesUnordered::new());
-    let mut done = Ok(());
-    loop {
-        while done.is_ok() && under_way.len() < CLAIMS_TOGETHER {
-            let Some(due) = rest.next() else { break };
-            under_way.push(one_step(due, effects));
-        }
-        let Some(outcome) = under_way.next().await else { return done };
-        done = done.and(outcome);
+        let (of_nodes, others): (Vec<_>, Vec<_>) = due.iter_mut().partition(is_of_node);
+        together(of_nodes, |due| one_step(due, effects)).await?;
+        together(others, |due| one_step(due, effects)).await?;
     }
 }
 
