@@ -75,7 +75,11 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
         Some(root) => vec![root],
         None => layout.tops.clone(),
     };
-    let (mut builds, used, findings) = kustomize::build(&layout, &parsed, &tops);
+    let (mut builds, used, mut findings) = kustomize::build(&layout, &parsed, &tops);
+    if purpose == Purpose::Judge {
+        let others = layout.empty_ones(&context.paths).filter(|file| !used.contains(file));
+        findings.extend(others.map(kustomize::empty));
+    }
     let how =
         |(index, source): (usize, &&SourceFile)| how(index, source, &layout, used.contains(&index), purpose, &context);
     let hows: Vec<How> = sources.iter().enumerate().map(how).collect();

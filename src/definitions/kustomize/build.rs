@@ -2,18 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
-
 use super::layout::{Layout, Target};
 use super::weight::weight;
-use super::{Item, generate, patch, replace, transform};
+use super::{Item, form, generate, patch, replace, transform};
 use crate::api::kustomization::Purpose;
+use crate::definitions::diagnostic::Span;
 use crate::definitions::document::{Document, Parsed};
 use crate::definitions::findings::{Finding, Place};
 use crate::definitions::kinds::{Class, classify};
 use crate::definitions::limits::BUILT_BYTES;
 use crate::definitions::rules::{kustomize as rules, reading};
-use crate::definitions::suggest;
 
 /// What was built of one kustomization that no other one takes from.
 #[derive(Debug)]
@@ -69,55 +67,6 @@ pub(super) struct Builder<'b> {
     bytes: usize,
 }
 
-/// Fields that are carried out, or that change no object of ours.
-const KNOWN: [&str; 34] = [
-    "apiVersion",
-    "kind",
-    "metadata",
-    "resources",
-    "bases",
-    "components",
-    "patches",
-    "patchesStrategicMerge",
-    "patchesJson6902",
-    "namePrefix",
-    "nameSuffix",
-    "namespace",
-    "labels",
-    "commonLabels",
-    "commonAnnotations",
-    "replacements",
-    "configurations",
-    // Of other objects than ours.
-    "configMapGenerator",
-    "secretGenerator",
-    "generatorOptions",
-    "images",
-    "imageTags",
-    "replicas",
-    "validators",
-    "buildMetadata",
-    "sortOptions",
-    "inventory",
-    "helmGlobals",
-    // Named in a finding.
-    "generators",
-    "transformers",
-    "helmCharts",
-    "helmChartInflationGenerator",
-    "vars",
-    "openapi",
-];
-const UNSUPPORTED: [(&str, &str); 7] = [
-    ("generators", "what generators make is not read"),
-    ("transformers", "transformers are not carried out"),
-    ("helmCharts", "Helm charts are not rendered"),
-    ("helmChartInflationGenerator", "Helm charts are not rendered"),
-    ("vars", "vars are left as they are written"),
-    ("openapi", "merge keys of an OpenAPI schema are not used: a list in a patch takes the place of the whole list"),
-    ("crds", "what the schemas of custom resources say of references is not used"),
-];
-
 impl<'b> Builder<'b> {
     pub(super) fn new(layout: &'b Layout<'b>, parsed: &'b [Parsed]) -> Self {
         Self {
@@ -150,7 +99,8 @@ impl Builder<'_> {
         }
         self.path.push(kustomization);
         self.used.insert(kustomization);
-        self.check_fields(document);
+        self.findings.extend(form::check(document));
+        self.check_configurations(kustomization, document);
         let mut items = before;
         for wanted in [Purpose::Resource, Purpose::Component] {
             for (reference, target) in self.layout.references(kustomization) {
@@ -232,6 +182,12 @@ impl Builder<'_> {
     ) -> Vec<Item> {
         let is_component = |it: usize| self.layout.document(it).and_then(|it| it.str("/kind")) == Some("Component");
         let problem = match target {
+            Target::Kustomization(other) if self.layout.is_empty(other) => {
+                if self.used.insert(other) {
+                    self.findings.push(empty(other));
+                }
+                return items;
+            }
             Target::Kustomization(other) => match (purpose, is_component(other)) {
                 (Purpose::Component, true) => return self.accumulate(other, items),
                 (Purpose::Component, false) => format!("`{path}` is no component: its kind is not Component"),
@@ -244,8 +200,12 @@ impl Builder<'_> {
             Target::File(file) if purpose == Purpose::Resource && self.layout.document(file).is_none() => {
                 self.used.insert(file);
                 let documents = self.parsed.get(file).map_or(&[][..], |parsed| &parsed.documents);
-                let objects = documents.iter().filter(|it| !matches!(classify(&it.value), Class::NoObject));
-                items.extend(objects.cloned().map(Item::new));
+                for object in documents {
+                    match classify(&object.value) {
+                        Class::NoObject => self.findings.extend(no_object(document, pointer, object)),
+                        _ => items.push(Item::new(object.clone())),
+                    }
+                }
                 return items;
             }
             Target::File(_) if purpose == Purpose::Resource => format!("`{path}` is a kustomization: name its folder"),
@@ -263,46 +223,21 @@ impl Builder<'_> {
         items
     }
 
+    /// Of files that say where references are only that they are there matters here.
+    fn check_configurations(&mut self, kustomization: usize, document: &Document) {
+        for (reference, target) in self.layout.references(kustomization) {
+            if reference.purpose == Purpose::Configuration && target == Target::Missing {
+                self.findings.push(not_there(document, &reference.pointer, &reference.path));
+            }
+        }
+    }
+
     fn missing(&mut self, document: &Document, pointer: &str, path: &str, items: Vec<Item>) -> Vec<Item> {
         self.findings.push(not_there(document, pointer, path));
         items
     }
-
-    fn check_fields(&mut self, document: &Document) {
-        for (pointer, field, value) in document.members("") {
-            if let Some((_, what)) = UNSUPPORTED.iter().find(|(name, _)| *name == field) {
-                let is_empty = value.as_array().is_some_and(Vec::is_empty) || value.is_null();
-                if !is_empty {
-                    let finding = Finding::at(&rules::NOT_CARRIED_OUT, document, &pointer, Place::Key, *what);
-                    self.findings.push(finding.hint(BUILD_HINT));
-                }
-            } else if !KNOWN.contains(&field) {
-                let message = format!("unknown field `{field}` in a kustomization");
-                let hint = suggest::did_you_mean(field, KNOWN.iter().copied());
-                let finding = Finding::at(&rules::INVALID, document, &pointer, Place::Key, message);
-                self.findings.push(finding.maybe_hint(hint));
-            }
-        }
-        for field in LISTS {
-            let pointer = format!("/{field}");
-            if document.value.get(field).is_some_and(|value| !matches!(value, Value::Array(_) | Value::Null)) {
-                let message = format!("`{field}` must be a list");
-                self.findings.push(Finding::at(&rules::INVALID, document, &pointer, Place::Key, message));
-            }
-        }
-    }
 }
 
-const LISTS: [&str; 8] = [
-    "resources",
-    "bases",
-    "components",
-    "patches",
-    "patchesStrategicMerge",
-    "patchesJson6902",
-    "labels",
-    "replacements",
-];
 pub(super) const BUILD_HINT: &str = "to have all of it: kustomize build FOLDER | cutlist lint -";
 
 /// A file or folder that is named and can not be read.
@@ -316,4 +251,23 @@ pub(super) fn not_there(document: &Document, pointer: &str, path: &str) -> Findi
         "a path is relative to the folder of the kustomization"
     };
     Finding::at(&rules::INVALID, document, pointer, Place::Value, message).hint(hint)
+}
+
+/// Of a file that is called like a kustomization, and in which nothing stands.
+pub fn empty(file: usize) -> Finding {
+    Finding::at_span(&rules::INVALID, file, Span::start(), form::EMPTY).hint(form::EMPTY_HINT)
+}
+
+/// What is said of a document among the resources that is no object. One without content is passed over.
+fn no_object(kustomization: &Document, pointer: &str, document: &Document) -> Option<Finding> {
+    if document.value.is_null() {
+        return None;
+    }
+    let message = "this is no object: kustomize builds nothing of what it stands in";
+    let finding = Finding::at(&rules::INVALID, document, "", Place::Key, message);
+    Some(
+        finding
+            .related(kustomization, pointer, "taken from here")
+            .hint("add apiVersion, kind and metadata.name, or do not name the file"),
+    )
 }

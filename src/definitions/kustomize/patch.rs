@@ -11,7 +11,7 @@ use super::weight::weight;
 use super::{Item, merge, operations};
 use crate::api::kustomization::folder;
 use crate::definitions::diagnostic::Severity;
-use crate::definitions::document::{self, Document, Origin, spans::Node, spans::SpanIndex};
+use crate::definitions::document::{self, Document, Origin, Parsed, spans::Node, spans::SpanIndex};
 use crate::definitions::findings::{Finding, Place};
 use crate::definitions::kinds::{Class, Kind, classify};
 use crate::definitions::rules::kustomize as rules;
@@ -72,6 +72,14 @@ fn found<'d>(
             return None;
         }
     };
+    let is_nothing = |it: &Document| it.value.is_null() || it.value.as_array().is_some_and(Vec::is_empty);
+    if documents.iter().all(is_nothing) {
+        let at = ["path", "patch"].into_iter().find(|member| entry.get(*member).is_some());
+        let at = at.map_or_else(|| pointer.clone(), |member| format!("{pointer}/{member}"));
+        let finding = Finding::at(&rules::INVALID, document, &at, Place::Value, "there is nothing in the patch");
+        builder.findings.push(finding.hint("remove the entry: the kustomization can not be built with it"));
+        return None;
+    }
     // What the entry does is gone through all the same: it may hold more mistakes.
     if target.is_some() && !pointer.starts_with("/patchesJson6902/") {
         builder.findings.extend(not_told_apart(&documents));
@@ -91,7 +99,9 @@ fn from_file(
     match builder.layout.target(folder(builder.layout.path(kustomization)), path) {
         Target::File(file) => {
             builder.used.insert(file);
-            builder.parsed.get(file).map(|parsed| parsed.documents.clone())
+            // What is wrong in it is said where it stands.
+            let is_read = |parsed: &&Parsed| !parsed.documents.is_empty() || parsed.all().next().is_none();
+            builder.parsed.get(file).filter(is_read).map(|parsed| parsed.documents.clone())
         }
         Target::Remote | Target::Missing | Target::Folder | Target::Kustomization(_) => {
             builder.findings.push(not_there(document, pointer, path));
