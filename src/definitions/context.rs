@@ -96,12 +96,12 @@ impl Context {
 
     /// What variables stand for in a file, or in what the kustomization of this path builds.
     pub fn values_at(&self, path: &str) -> Values<'_> {
-        self.of(flux::nearest(&self.of_flux.values, path).unwrap_or(&self.variables))
+        self.of(files::nearest(&self.of_flux.values, path).map_or(&self.variables, |(_, values)| values))
     }
 
     /// The same by the Kustomizations of Flux that say different things of it, with their names.
     pub fn values_of_clusters(&self, path: &str) -> impl Iterator<Item = (&str, Values<'_>)> {
-        let clusters = flux::nearest(&self.of_flux.of_clusters, path).into_iter().flatten();
+        let clusters = files::nearest(&self.of_flux.of_clusters, path).into_iter().flat_map(|(_, all)| all);
         clusters.map(|(cluster, values)| (cluster.as_str(), self.of(values)))
     }
 

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::context::scalar;
 use super::document::{self, Document, Parsed};
+use super::files;
 use super::limits::FILE_BYTES;
 use crate::api::kustomization::{folder, join};
 use crate::api::source::{SourceFile, Standing};
@@ -86,7 +87,7 @@ impl FluxKustomizations {
     /// Those that build a file, or what a kustomization of this path makes: of the folders around it the nearest one that any is for. More
     /// than one where several clusters get the same folder.
     pub fn for_file(&self, path: &str) -> &[FluxKustomization] {
-        nearest(&self.by_folder, path).map_or(&[], Vec::as_slice)
+        files::nearest(&self.by_folder, path).map_or(&[], |(_, all)| all.as_slice())
     }
 
     /// Where several build a folder, leaves those that are for this cluster, if it is known which ones are.
@@ -175,20 +176,6 @@ pub fn taken_of_others<T>(all: &mut Vec<T>, cluster: Option<&str>, file: impl Fn
     others
 }
 
-/// What `by_folder` has for the nearest folder around a file.
-pub fn nearest<'v, T>(by_folder: &'v BTreeMap<String, T>, path: &str) -> Option<&'v T> {
-    let mut around = folder(path);
-    loop {
-        if let Some(found) = by_folder.get(around) {
-            return Some(found);
-        }
-        if around.is_empty() {
-            return None;
-        }
-        around = folder(around);
-    }
-}
-
 /// Variables are few and short; what else is kept in ConfigMaps, such as dashboards, is not.
 const MAP_BYTES_MAX: usize = 64 << 10;
 
@@ -210,9 +197,8 @@ const SUBSTITUTE_FROM: &str = "/spec/postBuild/substituteFrom";
 
 /// What is no whole one is a patch of another.
 fn kustomization(source: &SourceFile, document: &Document) -> Option<FluxKustomization> {
-    let group = document.str("/apiVersion")?.split_once('/')?.0;
     let is_whole = ["/spec/path", "/spec/sourceRef"].iter().any(|it| document.value.pointer(it).is_some());
-    if group != GROUP || document.str("/kind") != Some("Kustomization") || document.broken || !is_whole {
+    if document.group() != GROUP || document.str("/kind") != Some("Kustomization") || document.broken || !is_whole {
         return None;
     }
     // Without a path it is for the root, as one that begins with a slash is from the root.

@@ -159,8 +159,7 @@ impl Definitions {
 
     /// The region they are for, as far as they say it themselves.
     pub fn region(&self) -> Region {
-        let pools: Vec<NodePool> = self.node_pools.iter().map(|pool| pool.value.clone()).collect();
-        regions::find(self.settings.region.as_deref(), [], &pools)
+        regions::find(self.settings.region.as_deref(), [], self.node_pools.iter().map(|pool| &pool.value))
     }
 
     /// The files of pools, classes and what goes with them, of those that can not be used as well; some more than once.

@@ -82,15 +82,25 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
     }
     let how =
         |(index, source): (usize, &&SourceFile)| how(index, source, &layout, used.contains(&index), purpose, &context);
-    let hows: Vec<How> = sources.iter().enumerate().map(how).collect();
-    let told = || Afterwards::of(&flux, &sources, &parsed, cluster_of(given, &context));
-    let afterwards = if purpose == Purpose::Use { told() } else { Afterwards::default() };
-    let changed = afterwards.carry_out(&layout, &parsed, &mut builds, &whole(&hows));
+    let mut hows: Vec<How> = sources.iter().enumerate().map(how).collect();
+    let afterwards = Afterwards::of(&flux, &sources, &parsed, cluster_of(given, &context));
+    let mut changed = afterwards.carry_out(&layout, &parsed, &mut builds, &whole(&hows));
+    let used_afterwards = changed.used.iter().filter_map(|file| Some((*file, sources.get(*file)?)));
+    for (file, source) in used_afterwards {
+        if let Some(of_file) = hows.get_mut(file) {
+            *of_file = self::how(file, source, &layout, true, purpose, &context);
+        }
+    }
+    for file in changed.files.keys() {
+        if let Some(of_file) = hows.get_mut(*file) {
+            *of_file = How::Changed;
+        }
+    }
+    if purpose == Purpose::Judge {
+        findings.append(&mut changed.findings);
+    }
     // With a memory most of it is known.
-    let mut ahead = if memory.is_some() { Vec::new() } else { ahead_of(&sources, &parsed, &hows, &context, options) };
-    // What was known of them is not so any more.
-    let stale = ahead.iter_mut().enumerate().filter(|(file, _)| changed.files.contains_key(file));
-    stale.for_each(|(_, ahead)| *ahead = Ahead::default());
+    let ahead = if memory.is_some() { Vec::new() } else { ahead_of(&sources, &parsed, &hows, &context, options) };
     let mut reading =
         Reading { context, findings, ahead, purpose: Some(purpose), before: options.before, ..Reading::default() };
     reading.findings.extend(counted.finding());
@@ -276,6 +286,8 @@ enum How {
     /// The same, and what is wrong with it wherever it is used.
     InPart(Role),
     Whole,
+    /// Whole, as others make its objects after they were read.
+    Changed,
     /// Whole, and it is part of nothing that is built.
     Apart,
     NotRead,
@@ -341,7 +353,7 @@ fn how(
 enum Origin<'p> {
     /// From a file, as it stands there: which one of its documents it is.
     Written(usize),
-    /// From the kustomization of this path: which one of its objects it is.
+    /// From the kustomization, or the file that others change, of this path: which one of its objects it is.
     Built(&'p str, usize),
 }
 
@@ -438,7 +450,7 @@ impl Reading<'_> {
             self.not_read.push(NotRead::new(source.path.clone(), not_read::UNREADABLE));
         }
         match how {
-            How::Whole | How::Apart => self.documents(source, parsed, &mut found),
+            How::Whole | How::Apart | How::Changed => self.documents(source, parsed, how, &mut found),
             How::InPart(role) => self.in_part(parsed, role, &mut found),
             How::Counted(role) => {
                 let is_ours = |it: &&Document| matches!(classify(&it.value), Class::Read(_));
@@ -464,7 +476,7 @@ impl Reading<'_> {
         self.findings.extend(found);
     }
 
-    fn documents(&mut self, source: &SourceFile, parsed: &Parsed, found: &mut Vec<Finding>) {
+    fn documents(&mut self, source: &SourceFile, parsed: &Parsed, how: How, found: &mut Vec<Finding>) {
         let mut no_object = None;
         for (number, document) in parsed.documents.iter().enumerate() {
             match classify(&document.value) {
@@ -478,7 +490,13 @@ impl Reading<'_> {
                         found.push(finding);
                     }
                 }
-                class => self.document(class, document, Origin::Written(number), source, found),
+                class => {
+                    let origin = match how {
+                        How::Changed => Origin::Built(&source.path, number),
+                        _ => Origin::Written(number),
+                    };
+                    self.document(class, document, origin, source, found);
+                }
             }
         }
         // What stands for objects that are elsewhere, or encrypted, takes none away. A file without a document does.
@@ -569,13 +587,13 @@ impl Reading<'_> {
                 let is_planned_with = self.purpose == Some(Purpose::Use);
                 own.extend(is_planned_with.then(|| self.amounts.one_more(kind, &judged.document)).flatten());
                 let usable = judged.is_usable(&own);
-                let Judged { document, findings, unchecked, is_too_long, .. } = judged;
+                let Judged { document, asked, findings, unchecked, is_too_long, .. } = judged;
                 found.extend(findings.into_iter().chain(own));
                 if is_too_long || self.amounts.is_beyond(kind) {
                     return;
                 }
                 let staged = self.context.staged.contains(&source.path);
-                self.objects.push(Object { kind, document, usable, unchecked, staged, build: None });
+                self.objects.push(Object { kind, document, asked, usable, unchecked, staged, build: None });
             }
             Class::Foreign => {
                 self.documents_skipped += 1;

@@ -1,13 +1,17 @@
 //! All documents of a revision together, for the rules that compare them.
 
+use std::sync::Arc;
+
 use super::document::Document;
 use super::kinds::Kind;
+use super::rules::requirements::Asked;
 
 /// A document of a kind that is read.
 #[derive(Clone, Debug)]
 pub struct Object {
     pub kind: Kind,
     pub document: Document,
+    pub asked: Arc<Asked>,
     /// No error was found in it.
     pub usable: bool,
     /// What may be an error is not known: it hangs on a variable without a value.

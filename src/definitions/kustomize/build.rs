@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::layout::{Layout, Target};
 use super::weight::weight;
 use super::{Item, form, generate, patch, replace, transform};
-use crate::api::kustomization::Purpose;
+use crate::api::kustomization::{Purpose, folder};
 use crate::definitions::diagnostic::Span;
 use crate::definitions::document::{Document, Parsed};
 use crate::definitions::findings::{Finding, Place};
@@ -153,25 +153,26 @@ impl Builder<'_> {
 
     /// In the order of `kustomize build`.
     fn transform(&mut self, kustomization: usize, document: &Document, items: &mut Vec<Item>) {
+        let around = folder(self.layout.path(kustomization));
         let generated = generate::apply(document, items, self.is_in_part());
         self.findings.extend(generated);
-        for found in patch::of(self, kustomization, document, "patchesStrategicMerge") {
+        for found in patch::of(self, around, document, "patchesStrategicMerge") {
             patch::apply(self, &found, items);
         }
-        for found in patch::of(self, kustomization, document, "patches") {
+        for found in patch::of(self, around, document, "patches") {
             patch::apply(self, &found, items);
         }
         transform::namespace(document, items);
         self.findings.extend(transform::names(document, items));
         transform::labels(document, items);
         transform::annotations(document, items);
-        for found in patch::of(self, kustomization, document, "patchesJson6902") {
+        for found in patch::of(self, around, document, "patchesJson6902") {
             patch::apply(self, &found, items);
         }
         replace::apply(self, kustomization, document, items);
     }
 
-    fn take(
+    pub(super) fn take(
         &mut self,
         document: &Document,
         pointer: &str,

@@ -165,9 +165,9 @@ impl<'a> Layout<'a> {
                 }
             }
         }
+        let governed: BTreeMap<&str, ()> = self.kustomizations.keys().map(|it| (folder(self.path(*it)), ())).collect();
         for (index, source) in self.sources.iter().enumerate() {
-            let is_governed =
-                || self.kustomizations.keys().any(|it| files::covers(folder(self.path(*it)), &source.path));
+            let is_governed = || files::nearest(&governed, &source.path).is_some();
             if !roles.contains_key(&index) && !files::is_of_root(&source.path) && is_governed() {
                 roles.insert(index, Role::Apart);
             }

@@ -9,7 +9,6 @@ use super::layout::Target;
 use super::select::Selector;
 use super::weight::weight;
 use super::{Item, merge, operations};
-use crate::api::kustomization::folder;
 use crate::definitions::diagnostic::Severity;
 use crate::definitions::document::{self, Document, Origin, Parsed, spans::Node, spans::SpanIndex};
 use crate::definitions::findings::{Finding, Place};
@@ -28,20 +27,15 @@ pub(super) struct Found<'d> {
     may_change_kind: bool,
 }
 
-/// The entries of one field, without those in which something is wrong.
-pub(super) fn of<'d>(
-    builder: &mut Builder<'_>,
-    kustomization: usize,
-    document: &'d Document,
-    field: &str,
-) -> Vec<Found<'d>> {
+/// The entries of one field, without those in which something is wrong. Their files are named from the folder `around`.
+pub(super) fn of<'d>(builder: &mut Builder<'_>, around: &str, document: &'d Document, field: &str) -> Vec<Found<'d>> {
     let entries: Vec<(String, &Value)> = document.items(&format!("/{field}")).collect();
-    entries.into_iter().filter_map(|(pointer, entry)| found(builder, kustomization, document, pointer, entry)).collect()
+    entries.into_iter().filter_map(|(pointer, entry)| found(builder, around, document, pointer, entry)).collect()
 }
 
 fn found<'d>(
     builder: &mut Builder<'_>,
-    kustomization: usize,
+    around: &str,
     document: &'d Document,
     pointer: String,
     entry: &Value,
@@ -52,8 +46,8 @@ fn found<'d>(
     };
     let documents = match (entry.as_str(), text("path"), text("patch")) {
         (Some(text), ..) if text.contains('\n') || text.contains(": ") => inline(builder, document, &pointer, text),
-        (Some(path), ..) => from_file(builder, kustomization, document, &pointer, path),
-        (None, Some(path), None) => from_file(builder, kustomization, document, &format!("{pointer}/path"), path),
+        (Some(path), ..) => from_file(builder, around, document, &pointer, path),
+        (None, Some(path), None) => from_file(builder, around, document, &format!("{pointer}/path"), path),
         (None, None, Some(text)) => inline(builder, document, &format!("{pointer}/patch"), text),
         (None, Some(_), Some(_)) => {
             problem(builder, &pointer, "a patch has either `path` or `patch`".to_owned());
@@ -91,12 +85,12 @@ fn found<'d>(
 
 fn from_file(
     builder: &mut Builder<'_>,
-    kustomization: usize,
+    around: &str,
     document: &Document,
     pointer: &str,
     path: &str,
 ) -> Option<Vec<Document>> {
-    match builder.layout.target(folder(builder.layout.path(kustomization)), path) {
+    match builder.layout.target(around, path) {
         Target::File(file) => {
             builder.used.insert(file);
             // What is wrong in it is said where it stands.
