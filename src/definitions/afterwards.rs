@@ -378,7 +378,7 @@ fn config_maps(document: &Document) -> impl Iterator<Item = String> {
 mod tests {
     use super::*;
     use crate::core::plan::NoteCode;
-    use crate::definitions::{Definitions, GivenVariables, read};
+    use crate::definitions::{Definitions, GivenVariables, Memory, lint, lint_again, read};
 
     const POOL: &str = "apiVersion: karpenter.sh/v1
 kind: NodePool
@@ -486,5 +486,87 @@ spec:
         assert_eq!(pool.file, "pools/pool.yaml");
         let carried: Vec<&Line> = definitions.carried_out.iter().collect();
         assert_eq!(carried, [&("clusters/told.yaml".to_owned(), 7)]);
+    }
+
+    /// Code, file and line of what `lint` finds, beside what it says of a pool without a class.
+    fn linted(files: &[(&str, &str)]) -> Vec<(String, String, usize)> {
+        let files: Vec<SourceFile> = files.iter().map(|(path, text)| SourceFile::new(*path, *text)).collect();
+        let found = lint(&files, &GivenVariables::default()).diagnostics.into_iter();
+        let found = found.filter(|it| ["CL0015", "CL0016", "CL0207", "CL0600"].contains(&it.code.as_str()));
+        found.map(|it| (it.code, it.file, it.span.line)).collect()
+    }
+
+    #[test]
+    fn lint_judges_what_is_patched_at_the_patch() {
+        let kustomization = ("pools/kustomization.yaml", "resources: [pool.yaml]\n");
+        let too_much = PATCHES.replace('7', "500");
+        for (beside, told) in [
+            (&[][..], flux("pools", "./pools", &too_much)),
+            (&[kustomization], flux("pools", "./pools", &too_much)),
+            (&[], argo("pools", &too_much)),
+            (&[kustomization], argo("pools", &too_much)),
+        ] {
+            let files = [&[("pools/pool.yaml", POOL), ("clusters/told.yaml", told.as_str())], beside].concat();
+            let place = ("CL0207".to_owned(), "clusters/told.yaml".to_owned(), 7);
+            assert_eq!(linted(&files), [place], "{told}");
+        }
+    }
+
+    #[test]
+    fn what_can_not_be_carried_out_is_said_at_its_line() {
+        let of = |code: &str, line: usize| (code.to_owned(), "clusters/told.yaml".to_owned(), line);
+        let broken = PATCHES.replace("op: add", "op: test");
+        let by_file = "patches: [{ target: { kind: NodePool }, path: x.yaml }]";
+        let different = [flux("one", "./pools", PATCHES), flux("two", "./pools", &PATCHES.replace('7', "9"))];
+        for (told, expected) in [
+            (flux("pools", "./pools", &broken), vec![of("CL0015", 7)]),
+            (flux("pools", "./pools", by_file), vec![of("CL0016", 7)]),
+            (argo("pools", by_file), vec![of("CL0015", 7)]),
+            (flux("pools", "./pools", "components: [../x]"), vec![of("CL0015", 7)]),
+            (different.join("---\n"), vec![of("CL0016", 7), of("CL0016", 15)]),
+            // Of a folder without objects of ours nobody knows enough.
+            (flux("apps", "./apps", &broken), Vec::new()),
+        ] {
+            assert_eq!(linted(&[("pools/pool.yaml", POOL), ("clusters/told.yaml", &told)]), expected, "{told}");
+        }
+    }
+
+    #[test]
+    fn components_and_files_of_patches_are_found_from_the_folder() {
+        let pool = ("pools/pool.yaml", POOL);
+        let kustomization = ("pools/kustomization.yaml", "resources: [pool.yaml]\n");
+        let component = (
+            "components/heavy/kustomization.yaml",
+            "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nresources: [more.yaml]\n\
+             patches: [{ target: { kind: NodePool }, path: weight.yaml }]\n",
+        );
+        let more = POOL.replace("name: default }\nspec", "name: more }\nspec");
+        let weight = "[{ op: add, path: /spec/weight, value: 7 }]\n";
+        let beside = [component, ("components/heavy/more.yaml", &more), ("components/heavy/weight.yaml", weight)];
+        let components = "components: [../components/heavy]";
+        for around in [&[pool][..], &[pool, kustomization]] {
+            for told in [flux("pools", "./pools", components), argo("pools", components)] {
+                let files = [around, &beside, &[("clusters/told.yaml", told.as_str())]].concat();
+                let definitions = read_files(&files);
+                assert!(!definitions.has_errors(), "{told}: {:?}", definitions.diagnostics);
+                assert_eq!((weights(&definitions), notes(&definitions)), (vec![Some(7), Some(7)], 0), "{told}");
+                assert_eq!(linted(&files), [], "{told}");
+            }
+        }
+        let told = argo("pools", "patches: [{ target: { kind: NodePool }, path: ../components/heavy/weight.yaml }]");
+        let definitions = read_files(&[pool, kustomization, beside[2], ("clusters/told.yaml", &told)]);
+        assert_eq!((weights(&definitions), notes(&definitions)), (vec![Some(7)], 0), "{:?}", definitions.diagnostics);
+    }
+
+    #[test]
+    fn a_patch_that_changes_is_judged_again() {
+        let given = GivenVariables::default();
+        let mut memory = Memory::default();
+        for weight in ["7", "500", "500", "7"] {
+            let told = flux("pools", "./pools", &PATCHES.replace('7', weight));
+            let files = [("pools/pool.yaml", POOL), ("clusters/told.yaml", told.as_str())];
+            let files: Vec<SourceFile> = files.iter().map(|(path, text)| SourceFile::new(*path, *text)).collect();
+            assert_eq!(lint_again(&files, &given, &mut memory).has_errors(), weight == "500", "{weight}");
+        }
     }
 }

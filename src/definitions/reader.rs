@@ -593,7 +593,8 @@ impl Reading<'_> {
                     return;
                 }
                 let staged = self.context.staged.contains(&source.path);
-                self.objects.push(Object { kind, document, asked, usable, unchecked, staged, build: None });
+                let given_at = self.context.given_at(place_of(origin, source), &document);
+                self.objects.push(Object { kind, document, asked, given_at, usable, unchecked, staged, build: None });
             }
             Class::Foreign => {
                 self.documents_skipped += 1;
@@ -628,10 +629,7 @@ impl Reading<'_> {
 impl Reading<'_> {
     /// What is known of the document, or else is worked out, and kept where it stands in a file.
     fn judged(&mut self, kind: Kind, document: &Document, origin: Origin<'_>, source: &SourceFile) -> Judged {
-        let place = match origin {
-            Origin::Written(_) => source.path.as_str(),
-            Origin::Built(by, _) => by,
-        };
+        let place = place_of(origin, source);
         let old = |value: &Value| self.before.and_then(|before| before.find(place, kind, value));
         let judge = || Judged::of(kind, document.clone(), (source, place), &self.context, old);
         let Some(known) = self.judged.as_mut() else {
@@ -648,6 +646,14 @@ impl Reading<'_> {
             },
             Origin::Built(by, number) => known.of_built(by, number, document, judge),
         }
+    }
+}
+
+/// The path that variables are looked up by.
+fn place_of<'p>(origin: Origin<'p>, source: &'p SourceFile) -> &'p str {
+    match origin {
+        Origin::Written(_) => &source.path,
+        Origin::Built(by, _) => by,
     }
 }
 

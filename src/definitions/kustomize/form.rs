@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::build::BUILD_HINT;
 use crate::api::kustomization::GROUP;
-use crate::definitions::document::{Document, spans};
+use crate::definitions::document::{Disagreement, Document, spans};
 use crate::definitions::findings::{Finding, Place};
 use crate::definitions::fixes::Instead;
 use crate::definitions::rules::kustomize as rules;
@@ -258,6 +258,15 @@ fn fields(document: &Document, pointer: &str, known: Fields, findings: &mut Vec<
 
 fn value(document: &Document, pointer: &str, form: &'static Form, findings: &mut Vec<Finding>) {
     let Some(found) = document.value.pointer(pointer) else { return };
+    // kustomize reads YAML as kubectl does.
+    let disagreement = document.ambiguous.iter().find(|(at, _)| at == pointer).map(|(_, what)| *what);
+    match (form, disagreement) {
+        (Form::Text | Form::Path, Some(Disagreement::Text))
+        | (Form::Flag, Some(Disagreement::Boolean(_)))
+        | (Form::Count, Some(Disagreement::Octal(Some(_)) | Disagreement::Number(Some(_)))) => return,
+        (Form::Text | Form::Path, Some(_)) => return findings.push(unquoted(document, pointer, found)),
+        _ => {}
+    }
     let wanted = match (form, found) {
         (Form::Path, Value::String(text)) if !text.trim().is_empty() => return,
         (Form::Path, Value::String(_) | Value::Null) => return findings.push(unnamed(document, pointer)),
@@ -284,23 +293,32 @@ fn unnamed(document: &Document, pointer: &str) -> Finding {
     Finding::at(&rules::INVALID, document, pointer, Place::Value, message).hint("remove it")
 }
 
-/// What is said of a value of another type.
-fn other_than(document: &Document, pointer: &str, wanted: &str, form: &Form, found: &Value) -> Finding {
+/// `newTag`, or an entry of a list.
+fn name_of(pointer: &str) -> String {
     let name = spans::last(pointer);
     let is_entry = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
-    let name = match is_entry {
+    match is_entry {
         true => format!("an entry of `{}`", spans::field_path(spans::parent(pointer))),
         false => format!("`{name}`"),
-    };
-    let message = format!("{name} must be {wanted}");
-    let is_text_wanted = matches!(form, Form::Text | Form::Path);
+    }
+}
+
+/// What is said of a number or a boolean where text is wanted.
+fn unquoted(document: &Document, pointer: &str, found: &Value) -> Finding {
+    let as_found = || found.as_str().map_or_else(|| found.to_string(), str::to_owned);
+    let written = document.written(pointer).unwrap_or_else(as_found);
+    let message = format!("{} must be text, and `{written}` without quotes is none", name_of(pointer));
+    let quoted = format!("\"{written}\"");
+    let finding = Finding::at(&rules::INVALID, document, pointer, Place::Value, message);
+    finding.hint(format!("quote it: {quoted}")).instead(Some(Instead::Yaml(quoted)))
+}
+
+/// What is said of a value of another type.
+fn other_than(document: &Document, pointer: &str, wanted: &str, form: &Form, found: &Value) -> Finding {
+    let message = format!("{} must be {wanted}", name_of(pointer));
     match found {
-        Value::Number(_) | Value::Bool(_) if is_text_wanted => {
-            let written = document.written(pointer).unwrap_or_else(|| found.to_string());
-            let quoted = format!("\"{written}\"");
-            let message = format!("{message}, and `{written}` without quotes is none");
-            let finding = Finding::at(&rules::INVALID, document, pointer, Place::Value, message);
-            finding.hint(format!("quote it: {quoted}")).instead(Some(Instead::Yaml(quoted)))
+        Value::Number(_) | Value::Bool(_) if matches!(form, Form::Text | Form::Path) => {
+            unquoted(document, pointer, found)
         }
         Value::String(text) if matches!(form, Form::Flag | Form::Count) => {
             let finding = Finding::at(&rules::INVALID, document, pointer, Place::Value, message);
@@ -352,6 +370,9 @@ spec:
         for (rest, message) in [
             ("images: [{name: a, newTag: 1}]", "`newTag` must be text, and `1` without quotes is none"),
             ("images: [{name: a, newTag: 1.10}]", "`newTag` must be text, and `1.10` without quotes is none"),
+            ("images: [{name: a, newTag: yes}]", "`newTag` must be text, and `yes` without quotes is none"),
+            ("images: [{name: a, newTag: 012}]", "`newTag` must be text, and `012` without quotes is none"),
+            ("images: [{name: a, newTag: 1_000}]", "`newTag` must be text, and `1_000` without quotes is none"),
             ("images: [{name: a, newTg: x}]", "unknown field `newTg` in `images[0]`"),
             ("images: {name: a}", "`images` must be a list"),
             ("namePrefix: 1", "`namePrefix` must be text, and `1` without quotes is none"),
@@ -396,6 +417,8 @@ spec:
     fn what_kustomize_decodes_is_no_mistake() {
         for rest in [
             "images: [{name: a, newTag: null}]",
+            "images: [{name: a, newTag: 2026-01-01}, {name: b, newTag: 12:30}, {name: c, newTag: 1.2.3}]",
+            "generatorOptions: {immutable: yes}",
             "labels: [{pairs: {a: null}, includeTemplates: true, fields: [{path: spec/x, create: true}]}]",
             "patches: []",
             "NamePrefix: a-",
