@@ -396,6 +396,11 @@ fn syntax_hint(text: &str, start: usize) -> Option<String> {
     if line.contains("{{") {
         return Some(OF_TEMPLATE.to_owned());
     }
+    if text.get(..start).is_some_and(|before| before.ends_with('$')) && text.get(start..)?.starts_with('{') {
+        return Some(
+            "put the value in quotes: inside of `{ }` and `[ ]` the `{` of a variable begins a mapping".to_owned(),
+        );
+    }
     if start >= text.trim_end().len() {
         return Some("the file seems to be cut off".to_owned());
     }

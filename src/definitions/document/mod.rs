@@ -218,6 +218,11 @@ impl Parsed {
         self.findings.iter().chain(&self.aside)
     }
 
+    /// Whether a document of it could not be read.
+    pub fn lacks_some(&self) -> bool {
+        self.has_unread || self.count > self.documents.len()
+    }
+
     /// Of a file called so, whose first sign is a brace: kubectl takes nothing but JSON then.
     pub fn hold_to_json(&mut self, file: usize, file_text: &str) {
         let text = file_text.strip_prefix('\u{feff}').unwrap_or(file_text);

@@ -58,6 +58,8 @@ pub(super) struct Builder<'b> {
     /// Files that had a part in it.
     pub used: BTreeSet<usize>,
     pub findings: Vec<Finding>,
+    /// Some of the files that objects are taken from can not be read: what would be in them is not known.
+    pub has_unread: bool,
     /// Kustomizations that are being built, outermost first.
     path: Vec<usize>,
     /// What was made of those that begin with nothing: a base is taken by each overlay.
@@ -74,6 +76,7 @@ impl<'b> Builder<'b> {
             parsed,
             used: BTreeSet::new(),
             findings: Vec::new(),
+            has_unread: false,
             path: Vec::new(),
             built: BTreeMap::new(),
             items: 0,
@@ -148,7 +151,7 @@ impl Builder<'_> {
 
     /// Whether something of what was built so far is not carried out here.
     pub(super) fn is_in_part(&self) -> bool {
-        self.findings.iter().any(|finding| std::ptr::eq(finding.rule, &rules::NOT_CARRIED_OUT))
+        self.has_unread || self.findings.iter().any(|finding| std::ptr::eq(finding.rule, &rules::NOT_CARRIED_OUT))
     }
 
     /// In the order of `kustomize build`.
@@ -200,7 +203,8 @@ impl Builder<'_> {
             },
             Target::File(file) if purpose == Purpose::Resource && self.layout.document(file).is_none() => {
                 self.used.insert(file);
-                let documents = self.parsed.get(file).map_or(&[][..], |parsed| &parsed.documents);
+                let Some(Parsed { documents, .. }) = self.parsed.get(file) else { return items };
+                self.has_unread |= self.parsed.get(file).is_some_and(Parsed::lacks_some);
                 for object in documents {
                     match classify(&object.value) {
                         Class::NoObject => self.findings.extend(no_object(document, pointer, object)),

@@ -199,7 +199,10 @@ pub(super) fn apply(builder: &mut Builder<'_>, found: &Found<'_>, items: &mut Ve
             None => (0..items.len()).filter(|it| items.get(*it).is_some_and(|it| is_named_by(it, patch))).collect(),
         };
         if chosen.is_empty() {
-            builder.findings.extend(without_object(found, patch));
+            // What it is for may be in a file that can not be read, which is said there.
+            if !builder.has_unread {
+                builder.findings.extend(without_object(found, patch));
+            }
             continue;
         }
         let patched = chosen.iter().filter_map(|index| items.get(*index)).map(|item| weight(&item.document.value));
@@ -302,4 +305,23 @@ fn without_object(found: &Found<'_>, patch: &Document) -> Option<Finding> {
     let message = "no object is meant by this target: the patch changes nothing";
     let finding = Finding::at(&rules::WITHOUT_EFFECT, found.kustomization, &pointer, Place::Key, message);
     Some(finding.maybe_hint(meant.map(|meant| format!("did you mean `{meant}`?"))))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::api::source::SourceFile;
+    use crate::definitions::{GivenVariables, lint};
+
+    /// Variables without quotes in a flow mapping are no YAML: that is what is to be mended, and not what patches it.
+    #[test]
+    fn what_is_in_a_broken_file_is_not_missed() {
+        let pool = "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: ${CLUSTER}-general}\n";
+        let kustomization = "resources: [pool.yaml]\npatches:\n- target: {kind: NodePool}\n  patch: \"[{op: remove, path: /spec/weight}]\"\n\
+                             - patch: \"{apiVersion: karpenter.sh/v1, kind: NodePool, metadata: {name: general}, spec: {weight: 1}}\"\n";
+        let files = [SourceFile::new("kustomization.yaml", kustomization), SourceFile::new("pool.yaml", pool)];
+        let found = lint(&files, &GivenVariables::default()).diagnostics;
+        let codes: Vec<(&str, usize)> = found.iter().map(|it| (it.code.as_str(), it.span.line)).collect();
+        assert_eq!(codes, [("CL0003", 3)], "{found:?}");
+        assert!(found.iter().all(|it| it.hint.as_deref().is_some_and(|hint| hint.contains("in quotes"))), "{found:?}");
+    }
 }
