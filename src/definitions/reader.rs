@@ -7,7 +7,6 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use serde_json::Value;
 
-use super::afterwards::Afterwards;
 use super::ahead::{self, Ahead};
 use super::amounts::Amounts;
 use super::before::Before;
@@ -21,6 +20,7 @@ use super::given::GivenVariables;
 use super::judging::{self, Judged};
 use super::kinds::{self, Class, Kind, classify};
 use super::kustomize::{self, Build, Layout, Role};
+use super::made::{self, How, Made, is_asked_for};
 use super::memory::{JudgedOfFile, KnownJudged, Memory};
 use super::misses::Misses;
 use super::not_read::{self, NotRead};
@@ -71,34 +71,9 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
     let flux = flux_of(&sources, &parsed, given, &context);
     context.take_flux(&flux, purpose == Purpose::Judge);
     let layout = Layout::of(&sources, &links, &parsed, &context.paths);
-    let tops = match layout.of_root().filter(|_| purpose == Purpose::Use) {
-        Some(root) => vec![root],
-        None => layout.tops.clone(),
-    };
-    let (mut builds, used, mut findings) = kustomize::build(&layout, &parsed, &tops);
-    if purpose == Purpose::Judge {
-        let others = layout.empty_ones(&context.paths).filter(|file| !used.contains(file));
-        findings.extend(others.map(kustomize::empty));
-    }
-    let how =
-        |(index, source): (usize, &&SourceFile)| how(index, source, &layout, used.contains(&index), purpose, &context);
-    let mut hows: Vec<How> = sources.iter().enumerate().map(how).collect();
-    let afterwards = Afterwards::of(&flux, &sources, &parsed, cluster_of(given, &context));
-    let mut changed = afterwards.carry_out(&layout, &parsed, &mut builds, &whole(&hows));
-    let used_afterwards = changed.used.iter().filter_map(|file| Some((*file, sources.get(*file)?)));
-    for (file, source) in used_afterwards {
-        if let Some(of_file) = hows.get_mut(file) {
-            *of_file = self::how(file, source, &layout, true, purpose, &context);
-        }
-    }
-    for file in changed.files.keys() {
-        if let Some(of_file) = hows.get_mut(*file) {
-            *of_file = How::Changed;
-        }
-    }
-    if purpose == Purpose::Judge {
-        findings.append(&mut changed.findings);
-    }
+    let cluster = cluster_of(given, &context).map(str::to_owned);
+    let made = made::of(&sources, &parsed, &layout, &flux, &context, (purpose, cluster.as_deref()));
+    let Made { builds, hows, changed, carried_out, findings } = made;
     // With a memory most of it is known.
     let ahead = if memory.is_some() { Vec::new() } else { ahead_of(&sources, &parsed, &hows, &context, options) };
     let mut reading =
@@ -107,7 +82,7 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
     reading.judged = memory.as_deref_mut().map(|memory| memory.judged(known, &reading.context.of_flux));
     for (index, ((source, parsed), how)) in sources.iter().zip(&parsed).zip(hows).enumerate() {
         let is_named = files::is_of_root(&source.path) || !matches!(layout.role(index), Role::Plain | Role::Apart);
-        reading.file(index, source, changed.files.get(&index).unwrap_or(parsed), (how, is_named));
+        reading.file(index, source, changed.get(&index).unwrap_or(parsed), (how, is_named));
     }
     for build in builds {
         reading.build(build, &sources, &layout);
@@ -135,7 +110,7 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
     }
     let mut definitions = definitions.unwrap_or_default();
     reading.say_what_was_read(&mut definitions);
-    definitions.carried_out = changed.lines;
+    definitions.carried_out = carried_out;
     let sorted = reading.sorted_out(&mut definitions, &sources);
     definitions.diagnostics = diagnostics(sorted.kept, &sources);
     definitions.suppressed = suppressed(sorted.suppressed, &sources);
@@ -271,28 +246,6 @@ fn parser<'c>(sources: &[&SourceFile], context: &'c Context) -> impl Fn(usize, &
     }
 }
 
-/// What a cluster has is asked for whatever the paths of the settings are: they are those of the repository that it came from.
-fn is_asked_for(source: &SourceFile, paths: &[String]) -> bool {
-    let is_own = matches!(source.standing, Standing::Own | Standing::Template | Standing::TooLarge);
-    source.standing == Standing::Applied || (is_own && files::is_selected(&source.path, paths))
-}
-
-/// What becomes of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum How {
-    Skipped,
-    /// A kustomization used it: its objects are judged as it built them.
-    Counted(Role),
-    /// The same, and what is wrong with it wherever it is used.
-    InPart(Role),
-    Whole,
-    /// Whole, as others make its objects after they were read.
-    Changed,
-    /// Whole, and it is part of nothing that is built.
-    Apart,
-    NotRead,
-}
-
 /// The cluster that the files are read for, where somebody says that.
 fn cluster_of<'c>(given: &'c GivenVariables, context: &'c Context) -> Option<&'c str> {
     given.cluster.as_deref().or(context.cluster())
@@ -307,45 +260,6 @@ fn flux_of(
     let mut flux = FluxKustomizations::of(sources, parsed);
     flux.keep(cluster_of(given, context));
     flux
-}
-
-/// Files whose objects are taken as they stand there.
-fn whole(hows: &[How]) -> Vec<usize> {
-    hows.iter().enumerate().filter(|(_, how)| **how == How::Whole).map(|(file, _)| file).collect()
-}
-
-fn how(
-    index: usize,
-    source: &SourceFile,
-    layout: &Layout<'_>,
-    is_used: bool,
-    purpose: Purpose,
-    context: &Context,
-) -> How {
-    if context.baseline.as_deref() == Some(source.path.as_str()) {
-        return How::Skipped;
-    }
-    let is_asked_for = is_asked_for(source, &context.paths);
-    let role = layout.role(index);
-    let judges = purpose == Purpose::Judge && is_asked_for;
-    match (source.standing.clone(), role, is_used) {
-        (Standing::LinkNotFollowed | Standing::Submodule, ..) => How::NotRead,
-        // Settings may leave it out, unless a kustomization needs it.
-        (Standing::TooLarge, Role::Plain | Role::Apart, _) if !is_asked_for => How::Skipped,
-        (Standing::TooLarge, ..) => How::NotRead,
-        (_, Role::Resource | Role::Patch, true) if judges => How::InPart(role),
-        (_, Role::Patch, false) if judges => How::InPart(role),
-        (.., true) => How::Counted(role),
-        (_, Role::Kustomization | Role::Part, false) if is_asked_for => How::Counted(role),
-        (_, Role::Plain, false) if is_asked_for => How::Whole,
-        (_, Role::Apart, false) if judges => How::Apart,
-        (_, Role::Resource | Role::Apart | Role::Patch, false)
-            if judges || (is_asked_for && layout.tops.is_empty()) =>
-        {
-            How::Whole
-        }
-        _ => How::Skipped,
-    }
 }
 
 /// Where a document comes from.

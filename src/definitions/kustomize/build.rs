@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::layout::{Layout, Target};
 use super::weight::weight;
 use super::{Item, form, generate, patch, replace, transform};
-use crate::api::kustomization::{Purpose, folder};
+use crate::api::kustomization::{Purpose, Reference, folder, join};
 use crate::definitions::diagnostic::Span;
 use crate::definitions::document::{Document, Parsed};
+use crate::definitions::files::covers;
 use crate::definitions::findings::{Finding, Place};
 use crate::definitions::kinds::{Class, classify};
 use crate::definitions::limits::BUILT_BYTES;
@@ -103,7 +104,7 @@ impl Builder<'_> {
         self.path.push(kustomization);
         self.used.insert(kustomization);
         self.findings.extend(form::check(document));
-        self.check_configurations(kustomization, document);
+        self.check_files(kustomization, document);
         let mut items = before;
         for wanted in [Purpose::Resource, Purpose::Component] {
             for (reference, target) in self.layout.references(kustomization) {
@@ -228,11 +229,23 @@ impl Builder<'_> {
         items
     }
 
-    /// Of files that say where references are only that they are there matters here.
-    fn check_configurations(&mut self, kustomization: usize, document: &Document) {
-        for (reference, target) in self.layout.references(kustomization) {
-            if reference.purpose == Purpose::Configuration && target == Target::Missing {
-                self.findings.push(not_there(document, &reference.pointer, &reference.path));
+    /// What kustomize says of the files that are named before it reads them. Of configurations only that they are there matters here.
+    fn check_files(&mut self, kustomization: usize, document: &Document) {
+        let around = folder(self.layout.path(kustomization));
+        for (Reference { pointer, path, purpose }, target) in self.layout.references(kustomization) {
+            let is_inside = || join(around, &path).is_some_and(|joined| covers(around, &joined));
+            match target {
+                Target::Missing if purpose == Purpose::Configuration => {
+                    self.findings.push(not_there(document, &pointer, &path));
+                }
+                Target::File(_) if !is_inside() => {
+                    let message = format!(
+                        "`{path}` lies outside of the folder of the kustomization: `kustomize build` refuses it"
+                    );
+                    let finding = Finding::at(&rules::OUTSIDE, document, &pointer, Place::Value, message);
+                    self.findings.push(finding.hint(OUTSIDE_HINT));
+                }
+                _ => {}
             }
         }
     }
@@ -244,6 +257,8 @@ impl Builder<'_> {
 }
 
 pub(super) const BUILD_HINT: &str = "to have all of it: kustomize build FOLDER | cutlist lint -";
+
+const OUTSIDE_HINT: &str = "put a kustomization beside it and name its folder; or build with --load-restrictor LoadRestrictionsNone, as Flux does";
 
 /// A file or folder that is named and can not be read.
 pub(super) fn not_there(document: &Document, pointer: &str, path: &str) -> Finding {
