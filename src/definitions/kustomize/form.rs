@@ -2,6 +2,8 @@
 //!
 //! Source: `api/types` of kustomize 5.7. Go takes names of fields in any case; only a few people write them so.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::build::BUILD_HINT;
@@ -179,7 +181,9 @@ const UNSUPPORTED: [(&str, &str); 7] = [
 pub(super) fn check(document: &Document) -> Vec<Finding> {
     let mut findings = not_carried_out(document);
     findings.extend(head(document));
-    fields(document, "", KUSTOMIZATION, &mut findings);
+    let mut walk = Walk::of(document);
+    walk.fields("", KUSTOMIZATION);
+    findings.append(&mut walk.findings);
     let is_empty = |(_, field, value): (String, &str, &Value)| {
         ["apiVersion", "kind"].contains(&field) || value.is_null() || value.as_str() == Some("")
     };
@@ -191,12 +195,12 @@ pub(super) fn check(document: &Document) -> Vec<Finding> {
 
 /// The same of a document of replacements that a kustomization names.
 pub(super) fn check_replacements(document: &Document) -> Vec<Finding> {
-    let mut findings = Vec::new();
+    let mut walk = Walk::of(document);
     match &*document.value {
-        Value::Array(_) => value(document, "", &Form::List(&REPLACEMENT), &mut findings),
-        _ => value(document, "", &REPLACEMENT, &mut findings),
+        Value::Array(_) => walk.value("", &Form::List(&REPLACEMENT)),
+        _ => walk.value("", &REPLACEMENT),
     }
-    findings
+    walk.findings
 }
 
 pub(super) const EMPTY: &str =
@@ -236,56 +240,75 @@ fn head(document: &Document) -> Option<Finding> {
     Some(Finding::at(&rules::INVALID, document, "/apiVersion", Place::Value, message).hint(format!("write {version}")))
 }
 
-fn fields(document: &Document, pointer: &str, known: Fields, findings: &mut Vec<Finding>) {
-    for (at, field, _) in document.members(pointer) {
-        if let Some((_, form)) = known.iter().find(|(name, _)| *name == field) {
-            value(document, &at, form, findings);
-        } else if let Some((name, _)) = known.iter().find(|(name, _)| name.eq_ignore_ascii_case(field)) {
-            let message = format!("kustomize reads `{field}` as `{name}`, and it is not carried out here");
-            let finding = Finding::at(&rules::NOT_CARRIED_OUT, document, &at, Place::Key, message);
-            findings.push(finding.hint(format!("did you mean `{name}`?")));
-        } else {
-            let place = match pointer {
-                "" => "a kustomization".to_owned(),
-                _ => format!("`{}`", spans::field_path(pointer)),
-            };
-            let message = format!("unknown field `{field}` in {place}");
-            let hint = suggest::did_you_mean(field, known.iter().map(|(name, _)| *name));
-            findings.push(Finding::at(&rules::INVALID, document, &at, Place::Key, message).maybe_hint(hint));
-        }
+/// A document on the way through its fields.
+struct Walk<'d> {
+    document: &'d Document,
+    /// Scalars that programs read differently, by pointer.
+    ambiguous: BTreeMap<&'d str, Disagreement>,
+    findings: Vec<Finding>,
+}
+
+impl<'d> Walk<'d> {
+    fn of(document: &'d Document) -> Self {
+        let ambiguous = document.ambiguous.iter().map(|(pointer, what)| (pointer.as_str(), *what)).collect();
+        Self { document, ambiguous, findings: Vec::new() }
     }
 }
 
-fn value(document: &Document, pointer: &str, form: &'static Form, findings: &mut Vec<Finding>) {
-    let Some(found) = document.value.pointer(pointer) else { return };
-    // kustomize reads YAML as kubectl does.
-    let disagreement = document.ambiguous.iter().find(|(at, _)| at == pointer).map(|(_, what)| *what);
-    match (form, disagreement) {
-        (Form::Text | Form::Path, Some(Disagreement::Text))
-        | (Form::Flag, Some(Disagreement::Boolean(_)))
-        | (Form::Count, Some(Disagreement::Octal(Some(_)) | Disagreement::Number(Some(_)))) => return,
-        (Form::Text | Form::Path, Some(_)) => return findings.push(unquoted(document, pointer, found)),
-        _ => {}
+impl Walk<'_> {
+    fn fields(&mut self, pointer: &str, known: Fields) {
+        let document = self.document;
+        for (at, field, _) in document.members(pointer) {
+            if let Some((_, form)) = known.iter().find(|(name, _)| *name == field) {
+                self.value(&at, form);
+            } else if let Some((name, _)) = known.iter().find(|(name, _)| name.eq_ignore_ascii_case(field)) {
+                let message = format!("kustomize reads `{field}` as `{name}`, and it is not carried out here");
+                let finding = Finding::at(&rules::NOT_CARRIED_OUT, document, &at, Place::Key, message);
+                self.findings.push(finding.hint(format!("did you mean `{name}`?")));
+            } else {
+                let place = match pointer {
+                    "" => "a kustomization".to_owned(),
+                    _ => format!("`{}`", spans::field_path(pointer)),
+                };
+                let message = format!("unknown field `{field}` in {place}");
+                let hint = suggest::did_you_mean(field, known.iter().map(|(name, _)| *name));
+                self.findings.push(Finding::at(&rules::INVALID, document, &at, Place::Key, message).maybe_hint(hint));
+            }
+        }
     }
-    let wanted = match (form, found) {
-        (Form::Path, Value::String(text)) if !text.trim().is_empty() => return,
-        (Form::Path, Value::String(_) | Value::Null) => return findings.push(unnamed(document, pointer)),
-        (_, Value::Null) | (Form::Any, _) | (Form::Text, Value::String(_)) | (Form::Flag, Value::Bool(_)) => return,
-        (Form::Count, Value::Number(number)) if number.is_i64() || number.is_u64() => return,
-        (Form::List(of), Value::Array(items)) => {
-            return (0..items.len()).for_each(|index| value(document, &format!("{pointer}/{index}"), of, findings));
+
+    fn value(&mut self, pointer: &str, form: &'static Form) {
+        let document = self.document;
+        let Some(found) = document.value.pointer(pointer) else { return };
+        // kustomize reads YAML as kubectl does.
+        let disagreement = self.ambiguous.get(pointer).copied();
+        match (form, disagreement) {
+            (Form::Text | Form::Path, Some(Disagreement::Text))
+            | (Form::Flag, Some(Disagreement::Boolean(_)))
+            | (Form::Count, Some(Disagreement::Octal(Some(_)) | Disagreement::Number(Some(_)))) => return,
+            (Form::Text | Form::Path, Some(_)) => return self.findings.push(unquoted(document, pointer, found)),
+            _ => {}
         }
-        (Form::Map(of), Value::Object(_)) => {
-            return document.members(pointer).for_each(|(at, ..)| value(document, &at, of, findings));
-        }
-        (Form::Fields(known), Value::Object(_)) => return fields(document, pointer, known, findings),
-        (Form::Text | Form::Path, _) => "text",
-        (Form::Count, _) => "a whole number",
-        (Form::Flag, _) => "true or false",
-        (Form::List(_), _) => "a list",
-        (Form::Map(_) | Form::Fields(_), _) => "a mapping",
-    };
-    findings.push(other_than(document, pointer, wanted, form, found));
+        let wanted = match (form, found) {
+            (Form::Path, Value::String(text)) if !text.trim().is_empty() => return,
+            (Form::Path, Value::String(_) | Value::Null) => return self.findings.push(unnamed(document, pointer)),
+            (_, Value::Null) | (Form::Any, _) | (Form::Text, Value::String(_)) | (Form::Flag, Value::Bool(_)) => return,
+            (Form::Count, Value::Number(number)) if number.is_i64() || number.is_u64() => return,
+            (Form::List(of), Value::Array(items)) => {
+                return (0..items.len()).for_each(|index| self.value(&format!("{pointer}/{index}"), of));
+            }
+            (Form::Map(of), Value::Object(_)) => {
+                return document.members(pointer).for_each(|(at, ..)| self.value(&at, of));
+            }
+            (Form::Fields(known), Value::Object(_)) => return self.fields(pointer, known),
+            (Form::Text | Form::Path, _) => "text",
+            (Form::Count, _) => "a whole number",
+            (Form::Flag, _) => "true or false",
+            (Form::List(_), _) => "a list",
+            (Form::Map(_) | Form::Fields(_), _) => "a mapping",
+        };
+        self.findings.push(other_than(document, pointer, wanted, form, found));
+    }
 }
 
 fn unnamed(document: &Document, pointer: &str) -> Finding {
