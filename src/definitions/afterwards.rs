@@ -199,7 +199,14 @@ impl Meant<'_> {
         let is_done = changed.is_ok();
         done.findings.extend(changed.unwrap_or_else(|findings| findings));
         for Plain { file, documents } in files.into_iter().filter(|_| is_done) {
-            let Some(Parsed { count, findings, aside, has_unread, .. }) = parsed.get(file) else { continue };
+            let Some(Parsed { documents: before, count, findings, aside, has_unread }) = parsed.get(file) else {
+                continue;
+            };
+            // What is as it was is still known.
+            if documents.len() == before.len() && documents.iter().zip(before).all(|(now, before)| now.is_same(before))
+            {
+                continue;
+            }
             let (findings, aside) = (findings.clone(), aside.clone());
             let changed = Parsed { documents, count: *count, findings, aside, has_unread: *has_unread };
             done.files.insert(file, changed);
