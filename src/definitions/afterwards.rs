@@ -5,15 +5,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::diagnostic::Severity;
 use super::document::{Document, Parsed};
-use super::findings::Place;
+use super::files;
+use super::findings::{Finding, Place};
 use super::flux::{self, FluxKustomization, FluxKustomizations};
+use super::kinds::{Class, classify};
 use super::kustomize::{Build, Layout, Plain, Together};
+use super::rules::kustomize as rules;
 use crate::api::kustomization::join;
 use crate::api::source::{SourceFile, Standing};
 
 /// Fields of what both are told that have the form of a kustomization's, and are carried out.
-const FIELDS: [&str; 5] = ["patches", "namePrefix", "nameSuffix", "commonLabels", "commonAnnotations"];
+const FIELDS: [&str; 6] = ["components", "patches", "namePrefix", "nameSuffix", "commonLabels", "commonAnnotations"];
 /// Other fields of Argo CD's that change nothing of what decides about nodes.
 const WITHOUT_EFFECT: [&str; 11] = [
     "images",
@@ -28,7 +32,8 @@ const WITHOUT_EFFECT: [&str; 11] = [
     "labelIncludeTemplates",
     "commonAnnotationsEnvsubst",
 ];
-pub const ARGO: &str = "argoproj.io/";
+/// The group of Argo CD's kinds.
+pub const ARGO: &str = "argoproj.io";
 
 /// A field, by file and line: the line of its key.
 pub type Line = (String, usize);
@@ -36,17 +41,45 @@ pub type Line = (String, usize);
 /// By the folder whose objects they are.
 #[derive(Debug, Default)]
 pub struct Afterwards {
-    /// `None`: nothing that can be carried out. What is told of a folder around it is not meant for this one.
-    by_folder: BTreeMap<String, Option<Told>>,
+    /// What is told of a folder around one of them is not meant for this one.
+    by_folder: BTreeMap<String, Told>,
     /// Where variables come from whose values are known, and what is for other clusters.
     known: BTreeSet<Line>,
 }
 
+/// What one object tells of a folder.
 #[derive(Debug)]
-struct Told {
+struct Part {
+    /// The file that it stands in.
+    file: String,
+    by: By,
     /// With fields of a kustomization.
     fields: Document,
-    lines: BTreeSet<Line>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum By {
+    Flux,
+    ArgoCd,
+}
+
+/// All that is told of a folder.
+#[derive(Debug)]
+struct Told {
+    parts: Vec<Part>,
+    what: What,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    /// Nothing that changes objects.
+    Nothing,
+    /// All say the same.
+    Alike,
+    /// Several say different things, one for each cluster.
+    Different,
+    /// A patch of Flux's by the path of a file, which it does not take.
+    NoPatch,
 }
 
 /// What was made of the files.
@@ -56,106 +89,226 @@ pub struct Done {
     pub files: BTreeMap<usize, Parsed>,
     /// What was carried out.
     pub lines: BTreeSet<Line>,
+    /// Files that had a part in it.
+    pub used: BTreeSet<usize>,
+    /// What is wrong with it, and what of it was not carried out.
+    pub findings: Vec<Finding>,
 }
 
 impl Afterwards {
     /// `cluster`: whose objects they are, where that is known.
     pub fn of(flux: &FluxKustomizations, sources: &[&SourceFile], parsed: &[Parsed], cluster: Option<&str>) -> Self {
-        let mut told: BTreeMap<String, Vec<(String, Document)>> = BTreeMap::new();
+        let mut told: BTreeMap<String, Vec<Part>> = BTreeMap::new();
         for (folder, kustomizations) in flux.folders() {
-            let of_folder = told.entry(folder.to_owned()).or_default();
-            of_folder.extend(kustomizations.iter().map(|it| (it.file.clone(), within(&it.document, "/spec"))));
+            let part = |it: &FluxKustomization| Part {
+                file: it.file.clone(),
+                by: By::Flux,
+                fields: within(&it.document, "/spec"),
+            };
+            told.entry(folder.to_owned()).or_default().extend(kustomizations.iter().map(part));
         }
-        let is_argo = |document: &&Document| {
-            document.str("/kind") == Some("Application")
-                && document.str("/apiVersion").is_some_and(|it| it.starts_with(ARGO))
-        };
         let own = sources.iter().zip(parsed).filter(|(source, _)| source.standing != Standing::Applied);
         for (source, parsed) in own {
-            for document in parsed.documents.iter().filter(is_argo) {
-                for pointer in sources_of(document) {
-                    let path = document.str(&format!("{pointer}/path"));
-                    let Some(folder) = path.and_then(|path| join("", path.trim_start_matches('/'))) else { continue };
-                    let fields = within(document, &format!("{pointer}/kustomize"));
-                    told.entry(folder).or_default().push((source.path.clone(), fields));
+            let of_argo = parsed.documents.iter().filter(|document| {
+                matches!(document.str("/kind"), Some("Application" | "ApplicationSet")) && document.group() == ARGO
+            });
+            for document in of_argo {
+                for (folder, fields) in told_by_argo(document) {
+                    let part = Part { file: source.path.clone(), by: By::ArgoCd, fields };
+                    told.entry(folder).or_default().push(part);
                 }
             }
+        }
+        if told.is_empty() {
+            return Self::default();
         }
         let mut known = variables(flux, sources, parsed);
         for FluxKustomization { document, file, .. } in flux.of_others() {
             known.extend(lines_of_members(file, &within(document, "/spec")));
         }
         for all in told.values_mut() {
-            for (file, fields) in flux::taken_of_others(all, cluster, |(file, _)| file) {
+            for Part { file, fields, .. } in flux::taken_of_others(all, cluster, |part| &part.file) {
                 known.insert((file, fields.place("", Place::Key).line));
             }
         }
-        let by_folder = told.into_iter().map(|(folder, all)| (folder, Told::of(&all))).collect();
+        let by_folder = told.into_iter().map(|(folder, all)| (folder, Told::of(all))).collect();
         Self { by_folder, known }
     }
 
-    /// Does it to what was built, and to the objects of files that no kustomization names.
+    /// Does it to what was built, and to the objects of files that no kustomization names. Each is looked up once.
     pub fn carry_out(&self, layout: &Layout<'_>, parsed: &[Parsed], builds: &mut [Build], plain: &[usize]) -> Done {
         let mut done = Done { lines: self.known.clone(), ..Done::default() };
-        let mut together = Together::new(layout, parsed);
-        for told in self.by_folder.values().flatten() {
-            let is_meant = |file: usize| {
-                let nearest = flux::nearest(&self.by_folder, layout.path(file)).and_then(Option::as_ref);
-                nearest.is_some_and(|nearest| std::ptr::eq(nearest, told))
-            };
-            let mut of_builds: Vec<&mut Build> = builds.iter_mut().filter(|build| is_meant(build.top)).collect();
-            let files = plain.iter().filter(|file| is_meant(**file));
-            let mut of_files: Vec<Plain> = files
-                .filter_map(|file| Some(Plain { file: *file, documents: parsed.get(*file)?.documents.clone() }))
-                .collect();
-            if !together.change(&told.fields, &mut of_builds, &mut of_files) {
-                continue;
-            }
-            done.lines.extend(told.lines.iter().cloned());
-            for Plain { file, documents } in of_files {
-                let Some(Parsed { count, findings, aside, has_unread, .. }) = parsed.get(file) else { continue };
-                let (findings, aside) = (findings.clone(), aside.clone());
-                let changed = Parsed { documents, count: *count, findings, aside, has_unread: *has_unread };
-                done.files.insert(file, changed);
+        if self.by_folder.values().all(|told| told.what == What::Nothing) {
+            return done;
+        }
+        let folder_of = |file: usize| files::nearest(&self.by_folder, layout.path(file)).map(|(folder, _)| folder);
+        let mut meant: BTreeMap<&str, Meant<'_>> = BTreeMap::new();
+        for build in builds {
+            if let Some(folder) = folder_of(build.top) {
+                meant.entry(folder).or_default().builds.push(build);
             }
         }
+        for (file, parsed) in plain.iter().filter_map(|file| Some((*file, parsed.get(*file)?))) {
+            if let Some(folder) = folder_of(file).filter(|_| !parsed.documents.is_empty()) {
+                meant.entry(folder).or_default().plain.push(file);
+            }
+        }
+        let mut together = Together::new(layout, parsed);
+        for (folder, told) in &self.by_folder {
+            let Some(meant) = meant.remove(folder.as_str()).filter(|meant| meant.has_ours(parsed)) else { continue };
+            match (told.what, told.parts.first()) {
+                (What::Alike, Some(part)) => {
+                    if meant.change(&mut together, (folder, &part.fields), parsed, &mut done) {
+                        done.lines.extend(told.lines());
+                    }
+                }
+                _ => done.findings.extend(told.not_carried_out(folder)),
+            }
+        }
+        done.used = together.into_used();
         done
     }
 }
 
-impl Told {
-    /// Of what stands in several places the first, if all of them say the same.
-    fn of(all: &[(String, Document)]) -> Option<Self> {
-        let said = |document: &Document| -> BTreeMap<&str, Value> {
-            let field = |name: &'static str| {
-                let value = document.value.get(name)?;
-                (!is_empty(value)).then(|| (name, value.clone()))
+/// The objects that are meant by what is told of a folder.
+#[derive(Default)]
+struct Meant<'b> {
+    builds: Vec<&'b mut Build>,
+    plain: Vec<usize>,
+}
+
+impl Meant<'_> {
+    /// Objects of other kinds decide nothing here, whatever is made of them.
+    fn has_ours(&self, parsed: &[Parsed]) -> bool {
+        let of_files = self.plain.iter().filter_map(|file| parsed.get(*file)).flat_map(|it| &it.documents);
+        let mut all = self.builds.iter().flat_map(|build| &build.documents).chain(of_files);
+        all.any(|it| matches!(classify(&it.value), Class::Read(kind) if kind.is_object()))
+    }
+
+    /// `false`: something is wrong with what is told, and nothing was changed.
+    fn change(
+        mut self,
+        together: &mut Together<'_>,
+        (folder, fields): (&str, &Document),
+        parsed: &[Parsed],
+        done: &mut Done,
+    ) -> bool {
+        let plain = |file: usize| Some(Plain { file, documents: parsed.get(file)?.documents.clone() });
+        let mut files: Vec<Plain> = self.plain.into_iter().filter_map(plain).collect();
+        let changed = together.change(folder, fields, &mut self.builds, &mut files);
+        let is_done = changed.is_ok();
+        done.findings.extend(changed.unwrap_or_else(|findings| findings));
+        for Plain { file, documents } in files.into_iter().filter(|_| is_done) {
+            let Some(Parsed { documents: before, count, findings, aside, has_unread }) = parsed.get(file) else {
+                continue;
             };
-            FIELDS.into_iter().filter_map(field).collect()
-        };
-        let (_, first) = all.first()?;
-        let own = said(first);
-        let is_alike = all.iter().all(|(_, other)| said(other) == own);
-        // A file beside the kustomization: which one that is may be meant from elsewhere.
-        let names_files = first.items("/patches").any(|(_, patch)| patch.get("path").is_some());
-        if own.is_empty() || !is_alike || names_files {
-            return None;
+            // What is as it was is still known.
+            if documents.len() == before.len() && documents.iter().zip(before).all(|(now, before)| now.is_same(before))
+            {
+                continue;
+            }
+            let (findings, aside) = (findings.clone(), aside.clone());
+            let changed = Parsed { documents, count: *count, findings, aside, has_unread: *has_unread };
+            done.files.insert(file, changed);
         }
-        let line = |file: &String, document: &Document, field: &str| {
-            (file.clone(), document.place(&format!("/{field}"), Place::Key).line)
+        is_done
+    }
+}
+
+impl Told {
+    fn of(parts: Vec<Part>) -> Self {
+        let names_file = |part: &Part| {
+            part.by == By::Flux && part.fields.items("/patches").any(|(_, patch)| patch.get("path").is_some())
         };
-        let lines = all.iter().flat_map(|(file, document)| own.keys().map(move |field| line(file, document, field)));
-        let mut lines: BTreeSet<Line> = lines.collect();
-        for (file, document) in all {
+        let said: Vec<BTreeMap<&str, &Value>> = parts.iter().map(Part::said).collect();
+        let what = match said.first() {
+            _ if said.iter().all(BTreeMap::is_empty) => What::Nothing,
+            Some(first) if said.iter().any(|other| other != first) => What::Different,
+            _ if parts.iter().any(names_file) => What::NoPatch,
+            _ => What::Alike,
+        };
+        Self { parts, what }
+    }
+
+    /// The lines of what is carried out.
+    fn lines(&self) -> BTreeSet<Line> {
+        let mut lines = BTreeSet::new();
+        for Part { file, fields, .. } in &self.parts {
+            let mut add = |pointer: &str| lines.insert((file.clone(), fields.place(pointer, Place::Key).line));
+            for (pointer, name, value) in fields.members("") {
+                if FIELDS.contains(&name) && !is_empty(value) {
+                    add(&pointer);
+                }
+            }
             let is_known = |(_, name, value): (String, &str, &Value)| {
-                [&FIELDS[..], &WITHOUT_EFFECT].concat().contains(&name) || is_empty(value)
+                FIELDS.contains(&name) || WITHOUT_EFFECT.contains(&name) || is_empty(value)
             };
-            if document.members("").all(is_known) {
-                lines.insert((file.clone(), document.place("", Place::Key).line));
+            if fields.members("").all(is_known) {
+                add("");
             }
         }
-        Some(Self { fields: first.clone(), lines })
+        lines
     }
+
+    /// For people who go by what is reported: which fields are not in it.
+    fn not_carried_out(&self, folder: &str) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        if self.what == What::Nothing {
+            return findings;
+        }
+        let shown = if folder.is_empty() { "the root" } else { folder };
+        for part in &self.parts {
+            if self.what == What::NoPatch {
+                for (pointer, _) in part.fields.items("/patches").filter(|(_, patch)| patch.get("path").is_some()) {
+                    let message = "a patch in a Kustomization of Flux stands in `patch`: it takes no file";
+                    let at = format!("{pointer}/path");
+                    let finding = Finding::at(&rules::NOT_CARRIED_OUT, &part.fields, &at, Place::Key, message);
+                    findings.push(
+                        finding.hint("write the patch there, or name its file in the kustomization of the folder"),
+                    );
+                }
+                continue;
+            }
+            for (field, _) in part.said() {
+                let message = format!(
+                    "several say different `{field}` of {shown}, one for each cluster: none is carried out here"
+                );
+                let pointer = format!("/{field}");
+                let finding = Finding::at(&rules::NOT_CARRIED_OUT, &part.fields, &pointer, Place::Key, message);
+                let hint = match part.by {
+                    By::Flux => {
+                        "to have one of them: flux build kustomization NAME --path FOLDER --dry-run | cutlist lint -"
+                    }
+                    By::ArgoCd => "to have one of them: argocd app manifests NAME | cutlist lint -",
+                };
+                let mut finding = finding.hint(hint);
+                // It may be right as it is, and there is no other way to write it.
+                finding.severity = Severity::Note;
+                findings.push(finding);
+            }
+        }
+        findings
+    }
+}
+
+impl Part {
+    /// Fields that are carried out.
+    fn said(&self) -> BTreeMap<&str, &Value> {
+        let said = FIELDS.into_iter().filter_map(|name| Some((name, self.fields.value.get(name)?)));
+        said.filter(|(_, value)| !is_empty(value)).collect()
+    }
+}
+
+/// By the folder of each source, what Argo CD is told of it. What a generator of a set puts in its place is not known.
+fn told_by_argo(document: &Document) -> Vec<(String, Document)> {
+    let part = |pointer: String| {
+        let path = document.str(&format!("{pointer}/path"))?;
+        let fields = within(document, &format!("{pointer}/kustomize"));
+        let is_known = !path.contains("{{") && !fields.value.to_string().contains("{{");
+        let folder = join("", path.trim_start_matches('/')).filter(|_| is_known)?;
+        Some((folder, fields))
+    };
+    sources_of(document).into_iter().filter_map(part).collect()
 }
 
 /// The lines of all members.
@@ -163,7 +316,8 @@ fn lines_of_members<'d>(file: &'d str, document: &'d Document) -> impl Iterator<
     document.members("").map(move |(pointer, ..)| (file.to_owned(), document.place(&pointer, Place::Key).line))
 }
 
-fn is_empty(value: &Value) -> bool {
+/// Whether a field says nothing.
+pub fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::Array(items) => items.is_empty(),
@@ -184,10 +338,14 @@ fn within(document: &Document, pointer: &str) -> Document {
     }
 }
 
-/// Pointers of the sources of an Application.
-fn sources_of(document: &Document) -> Vec<String> {
-    let several = document.items("/spec/sources").map(|(pointer, _)| pointer);
-    std::iter::once("/spec/source".to_owned()).chain(several).collect()
+/// Pointers of the sources of an Application, or of the template of those of a set.
+pub fn sources_of(document: &Document) -> Vec<String> {
+    let mut pointers = Vec::new();
+    for spec in ["/spec", "/spec/template/spec"] {
+        pointers.push(format!("{spec}/source"));
+        pointers.extend(document.items(&format!("{spec}/sources")).map(|(pointer, _)| pointer));
+    }
+    pointers
 }
 
 /// Where Flux is told of variables whose values are known here, all of those that are meant for a folder.
@@ -227,7 +385,7 @@ fn config_maps(document: &Document) -> impl Iterator<Item = String> {
 mod tests {
     use super::*;
     use crate::core::plan::NoteCode;
-    use crate::definitions::{Definitions, GivenVariables, read};
+    use crate::definitions::{Definitions, GivenVariables, Memory, lint, lint_again, read};
 
     const POOL: &str = "apiVersion: karpenter.sh/v1
 kind: NodePool
@@ -299,6 +457,7 @@ spec:
             flux("pools", "./pools", &broken),
             flux("pools", "./pools", by_file),
             flux("pools", "./pools", "components: [../x]"),
+            argo("pools", by_file),
         ] {
             let definitions = read_files(&[("pools/pool.yaml", POOL), ("clusters/told.yaml", &told)]);
             assert_eq!(weights(&definitions), [None], "{told}");
@@ -334,5 +493,87 @@ spec:
         assert_eq!(pool.file, "pools/pool.yaml");
         let carried: Vec<&Line> = definitions.carried_out.iter().collect();
         assert_eq!(carried, [&("clusters/told.yaml".to_owned(), 7)]);
+    }
+
+    /// Code, file and line of what `lint` finds, beside what it says of a pool without a class.
+    fn linted(files: &[(&str, &str)]) -> Vec<(String, String, usize)> {
+        let files: Vec<SourceFile> = files.iter().map(|(path, text)| SourceFile::new(*path, *text)).collect();
+        let found = lint(&files, &GivenVariables::default()).diagnostics.into_iter();
+        let found = found.filter(|it| ["CL0015", "CL0016", "CL0207", "CL0600"].contains(&it.code.as_str()));
+        found.map(|it| (it.code, it.file, it.span.line)).collect()
+    }
+
+    #[test]
+    fn lint_judges_what_is_patched_at_the_patch() {
+        let kustomization = ("pools/kustomization.yaml", "resources: [pool.yaml]\n");
+        let too_much = PATCHES.replace('7', "500");
+        for (beside, told) in [
+            (&[][..], flux("pools", "./pools", &too_much)),
+            (&[kustomization], flux("pools", "./pools", &too_much)),
+            (&[], argo("pools", &too_much)),
+            (&[kustomization], argo("pools", &too_much)),
+        ] {
+            let files = [&[("pools/pool.yaml", POOL), ("clusters/told.yaml", told.as_str())], beside].concat();
+            let place = ("CL0207".to_owned(), "clusters/told.yaml".to_owned(), 7);
+            assert_eq!(linted(&files), [place], "{told}");
+        }
+    }
+
+    #[test]
+    fn what_can_not_be_carried_out_is_said_at_its_line() {
+        let of = |code: &str, line: usize| (code.to_owned(), "clusters/told.yaml".to_owned(), line);
+        let broken = PATCHES.replace("op: add", "op: test");
+        let by_file = "patches: [{ target: { kind: NodePool }, path: x.yaml }]";
+        let different = [flux("one", "./pools", PATCHES), flux("two", "./pools", &PATCHES.replace('7', "9"))];
+        for (told, expected) in [
+            (flux("pools", "./pools", &broken), vec![of("CL0015", 7)]),
+            (flux("pools", "./pools", by_file), vec![of("CL0016", 7)]),
+            (argo("pools", by_file), vec![of("CL0015", 7)]),
+            (flux("pools", "./pools", "components: [../x]"), vec![of("CL0015", 7)]),
+            (different.join("---\n"), vec![of("CL0016", 7), of("CL0016", 15)]),
+            // Of a folder without objects of ours nobody knows enough.
+            (flux("apps", "./apps", &broken), Vec::new()),
+        ] {
+            assert_eq!(linted(&[("pools/pool.yaml", POOL), ("clusters/told.yaml", &told)]), expected, "{told}");
+        }
+    }
+
+    #[test]
+    fn components_and_files_of_patches_are_found_from_the_folder() {
+        let pool = ("pools/pool.yaml", POOL);
+        let kustomization = ("pools/kustomization.yaml", "resources: [pool.yaml]\n");
+        let component = (
+            "components/heavy/kustomization.yaml",
+            "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nresources: [more.yaml]\n\
+             patches: [{ target: { kind: NodePool }, path: weight.yaml }]\n",
+        );
+        let more = POOL.replace("name: default }\nspec", "name: more }\nspec");
+        let weight = "[{ op: add, path: /spec/weight, value: 7 }]\n";
+        let beside = [component, ("components/heavy/more.yaml", &more), ("components/heavy/weight.yaml", weight)];
+        let components = "components: [../components/heavy]";
+        for around in [&[pool][..], &[pool, kustomization]] {
+            for told in [flux("pools", "./pools", components), argo("pools", components)] {
+                let files = [around, &beside, &[("clusters/told.yaml", told.as_str())]].concat();
+                let definitions = read_files(&files);
+                assert!(!definitions.has_errors(), "{told}: {:?}", definitions.diagnostics);
+                assert_eq!((weights(&definitions), notes(&definitions)), (vec![Some(7), Some(7)], 0), "{told}");
+                assert_eq!(linted(&files), [], "{told}");
+            }
+        }
+        let told = argo("pools", "patches: [{ target: { kind: NodePool }, path: ../components/heavy/weight.yaml }]");
+        let definitions = read_files(&[pool, kustomization, beside[2], ("clusters/told.yaml", &told)]);
+        assert_eq!((weights(&definitions), notes(&definitions)), (vec![Some(7)], 0), "{:?}", definitions.diagnostics);
+    }
+
+    #[test]
+    fn a_patch_that_changes_is_judged_again() {
+        let given = GivenVariables::default();
+        let mut memory = Memory::default();
+        for weight in ["7", "500", "500", "7"] {
+            let told = flux("pools", "./pools", &PATCHES.replace('7', weight));
+            let files = [("pools/pool.yaml", POOL), ("clusters/told.yaml", told.as_str())];
+            let files: Vec<SourceFile> = files.iter().map(|(path, text)| SourceFile::new(*path, *text)).collect();
+            assert_eq!(lint_again(&files, &given, &mut memory).has_errors(), weight == "500", "{weight}");
+        }
     }
 }

@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use super::context::scalar;
 use super::document::spans;
 use super::kinds::Kind;
 use super::open::OpenDefinition;
@@ -307,10 +308,10 @@ fn fill(open: &OpenDefinition, applied: Option<&Value>, as_written: bool) -> Fil
                     filled.fields.push(pointer.clone());
                 }
             }
-            (Some(own), Some(there)) if text_of(there).is_some_and(|text| text == own) => {
+            (Some(own), Some(there)) if scalar(there).is_some_and(|text| text == own) => {
                 // The cluster has it just as it is written.
             }
-            (Some(own), Some(there)) if text_of(there).is_some_and(|text| fits(own, &text)) => {
+            (Some(own), Some(there)) if scalar(there).is_some_and(|text| fits(own, &text)) => {
                 if let Some(place) = filled.value.pointer_mut(pointer) {
                     *place = there.clone();
                     filled.fields.push(pointer.clone());
@@ -330,15 +331,6 @@ fn keep_hash(value: &mut Value, applied: Option<&Value>) {
         metadata.map(|metadata| metadata.entry("annotations").or_insert_with(|| Value::Object(Map::new())));
     if let (Some(hash), Some(annotations)) = (hash, annotations.and_then(Value::as_object_mut)) {
         annotations.insert(keys::HASH_BEFORE_REDACTION.to_owned(), hash.clone());
-    }
-}
-
-fn text_of(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        Value::Bool(value) => Some(value.to_string()),
-        _ => None,
     }
 }
 

@@ -15,6 +15,7 @@ use super::substitution::Values;
 use super::versions::{Installed, SaidBy};
 use crate::api::source::{SourceFile, Standing};
 use crate::api::{scenario, settings};
+use crate::core::plan::DefinitionPlace;
 
 /// What Flux puts in the place of variables, by the folder that it builds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,6 +31,8 @@ pub struct Context {
     pub variables: BTreeMap<String, String>,
     /// Those of files below a folder that Flux builds, by the folder; in them are the others, which come before what Flux has.
     pub of_flux: Flux,
+    /// Where Flux gives variables their values, by the folder that it builds; for plans alone.
+    pub places_of_flux: BTreeMap<String, flux::Places>,
     /// Those of them whose values are shown nowhere.
     pub hidden: BTreeSet<String>,
     /// Entries of `spec.paths`.
@@ -87,6 +90,10 @@ impl Context {
         self.of_flux.values = kustomizations.values();
         if of_each {
             self.of_flux.of_clusters = kustomizations.of_clusters();
+        } else {
+            self.places_of_flux = kustomizations.places();
+            let others = self.places_of_flux.values_mut();
+            others.for_each(|places| places.retain(|name, _| !self.variables.contains_key(name)));
         }
         let of_clusters = self.of_flux.of_clusters.values_mut().flatten().map(|(_, values)| values);
         for values in self.of_flux.values.values_mut().chain(of_clusters) {
@@ -96,13 +103,25 @@ impl Context {
 
     /// What variables stand for in a file, or in what the kustomization of this path builds.
     pub fn values_at(&self, path: &str) -> Values<'_> {
-        self.of(flux::nearest(&self.of_flux.values, path).unwrap_or(&self.variables))
+        self.of(files::nearest(&self.of_flux.values, path).map_or(&self.variables, |(_, values)| values))
     }
 
     /// The same by the Kustomizations of Flux that say different things of it, with their names.
     pub fn values_of_clusters(&self, path: &str) -> impl Iterator<Item = (&str, Values<'_>)> {
-        let clusters = flux::nearest(&self.of_flux.of_clusters, path).into_iter().flatten();
+        let clusters = files::nearest(&self.of_flux.of_clusters, path).into_iter().flat_map(|(_, all)| all);
         clusters.map(|(cluster, values)| (cluster.as_str(), self.of(values)))
+    }
+
+    /// Where the text at a pointer of a document gets its value, of what the kustomization of this path builds or stands in this file: in what
+    /// Flux is told, if that gives it one variable.
+    pub fn given_at(&self, path: &str, document: &Document) -> BTreeMap<String, DefinitionPlace> {
+        let Some((_, places)) = files::nearest(&self.places_of_flux, path) else { return BTreeMap::new() };
+        let given = document.variables.names().iter().filter_map(|(pointer, names)| {
+            let mut given = names.iter().filter_map(|name| places.get(name));
+            let (file, line) = given.next().filter(|_| names.len() == 1)?;
+            Some((pointer.clone(), DefinitionPlace { file: file.clone(), line: *line }))
+        });
+        given.collect()
     }
 
     /// What variables stand for, wherever Flux has no part in it.

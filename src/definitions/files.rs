@@ -1,7 +1,9 @@
 //! Which files of a repository are looked at.
 
-use std::collections::BTreeSet;
+use std::borrow::Borrow;
+use std::collections::{BTreeMap, BTreeSet};
 
+use crate::api::kustomization::folder;
 use crate::api::source::SourceFile;
 use crate::api::{image_lock, kustomization, scenario, settings};
 
@@ -23,6 +25,20 @@ pub fn covers(entry: &str, path: &str) -> bool {
     entry.is_empty()
         || entry == "."
         || path.strip_prefix(entry).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// What `by_folder` has for the nearest folder around a file, with that folder.
+pub fn nearest<'v, K: Borrow<str> + Ord, T>(by_folder: &'v BTreeMap<K, T>, path: &str) -> Option<(&'v str, &'v T)> {
+    let mut around = folder(path);
+    loop {
+        if let Some((found, value)) = by_folder.get_key_value(around) {
+            return Some((found.borrow(), value));
+        }
+        if around.is_empty() {
+            return None;
+        }
+        around = folder(around);
+    }
 }
 
 /// Templates of Helm charts: files under `templates/` of a folder with a Chart.yaml. They are no YAML before rendering.

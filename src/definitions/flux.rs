@@ -5,6 +5,7 @@
 //! never read: what only it knows has no value here.
 //! Source: Flux, Kustomization, "Post build variable substitution".
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -12,6 +13,8 @@ use serde_json::Value;
 
 use super::context::scalar;
 use super::document::{self, Document, Parsed};
+use super::files;
+use super::findings::Place;
 use super::limits::FILE_BYTES;
 use crate::api::kustomization::{folder, join};
 use crate::api::source::{SourceFile, Standing};
@@ -20,6 +23,9 @@ use crate::api::source::{SourceFile, Standing};
 pub const GROUP: &str = "kustomize.toolkit.fluxcd.io";
 /// Where [`FluxKustomization::document`] has patches, of the form that a file of kustomize has.
 pub const PATCHES: &str = "spec/patches";
+
+/// Where variables get their values: file, and line.
+pub type Places = BTreeMap<String, (String, usize)>;
 
 /// Variables and their values.
 pub type Values = BTreeMap<String, String>;
@@ -35,6 +41,8 @@ pub struct FluxKustomization {
     pub folder: String,
     /// What it puts in the place of variables, as far as the files say so.
     pub variables: Values,
+    /// Where each of them is given.
+    pub places: Places,
     /// What it takes variables from and is not read: `Secret cluster-secrets`.
     pub unread: Vec<String>,
 }
@@ -86,7 +94,7 @@ impl FluxKustomizations {
     /// Those that build a file, or what a kustomization of this path makes: of the folders around it the nearest one that any is for. More
     /// than one where several clusters get the same folder.
     pub fn for_file(&self, path: &str) -> &[FluxKustomization] {
-        nearest(&self.by_folder, path).map_or(&[], Vec::as_slice)
+        files::nearest(&self.by_folder, path).map_or(&[], |(_, all)| all.as_slice())
     }
 
     /// Where several build a folder, leaves those that are for this cluster, if it is known which ones are.
@@ -118,6 +126,12 @@ impl FluxKustomizations {
         values.collect()
     }
 
+    /// Where what stands for variables below each of the folders is given.
+    pub fn places(&self) -> BTreeMap<String, Places> {
+        let places = |all: &[FluxKustomization]| all.iter().rev().flat_map(|it| it.places.clone()).collect();
+        self.by_folder.iter().map(|(folder, all)| (folder.clone(), places(all))).collect()
+    }
+
     /// What each says where they say different things, and nothing where they do not: by the folder, with the name and the file of each.
     pub fn of_clusters(&self) -> BTreeMap<String, Vec<(String, Values)>> {
         let differ =
@@ -128,22 +142,24 @@ impl FluxKustomizations {
     }
 }
 
-/// Paths are from the root of the repository, and files from the folder that was asked for. Where none of the paths is there, the part of them
-/// that leads to that folder is taken off.
+/// Paths are from the root of the repository, and files from the folder that was asked for. Where more of the paths are there without the part
+/// of them that leads to that folder than with it, it is taken off. Each path is looked up once for each folder around it.
 fn from_the_folder_read(found: &mut Vec<FluxKustomization>, sources: &[&SourceFile]) {
     if found.is_empty() {
         return;
     }
     let folders: BTreeSet<String> = sources.iter().flat_map(|source| folders_around(&source.path)).collect();
     let is_there = |it: &str| !it.is_empty() && folders.contains(it);
-    if found.iter().any(|it| is_there(&it.folder)) {
-        return;
+    let paths = || found.iter().map(|it| it.folder.as_str());
+    let mut there: BTreeMap<String, usize> = BTreeMap::new();
+    for path in paths() {
+        let above = folders_around(path).filter(|above| below(path, above).is_some_and(is_there));
+        above.for_each(|above| *there.entry(above).or_default() += 1);
     }
-    let mut above: Vec<String> = found.iter().flat_map(|it| folders_around(&it.folder)).collect();
-    above.retain(|folder| !folder.is_empty());
-    above.sort_by_key(String::len);
-    let leads = |above: &&String| found.iter().filter_map(|it| below(&it.folder, above)).any(is_there);
-    let Some(above) = above.iter().find(leads).cloned() else { return };
+    let as_written = paths().filter(|path| is_there(path)).count();
+    // Of two the shorter one takes off less.
+    let best = there.into_iter().max_by_key(|(above, count)| (*count, Reverse(above.len())));
+    let Some((above, _)) = best.filter(|(_, count)| *count > as_written) else { return };
     found.retain_mut(|it| {
         let folder = below(&it.folder, &above).map(str::to_owned);
         let is_kept = folder.is_some() || it.folder.is_empty();
@@ -175,20 +191,6 @@ pub fn taken_of_others<T>(all: &mut Vec<T>, cluster: Option<&str>, file: impl Fn
     others
 }
 
-/// What `by_folder` has for the nearest folder around a file.
-pub fn nearest<'v, T>(by_folder: &'v BTreeMap<String, T>, path: &str) -> Option<&'v T> {
-    let mut around = folder(path);
-    loop {
-        if let Some(found) = by_folder.get(around) {
-            return Some(found);
-        }
-        if around.is_empty() {
-            return None;
-        }
-        around = folder(around);
-    }
-}
-
 /// Variables are few and short; what else is kept in ConfigMaps, such as dashboards, is not.
 const MAP_BYTES_MAX: usize = 64 << 10;
 
@@ -210,16 +212,22 @@ const SUBSTITUTE_FROM: &str = "/spec/postBuild/substituteFrom";
 
 /// What is no whole one is a patch of another.
 fn kustomization(source: &SourceFile, document: &Document) -> Option<FluxKustomization> {
-    let group = document.str("/apiVersion")?.split_once('/')?.0;
     let is_whole = ["/spec/path", "/spec/sourceRef"].iter().any(|it| document.value.pointer(it).is_some());
-    if group != GROUP || document.str("/kind") != Some("Kustomization") || document.broken || !is_whole {
+    if document.group() != GROUP || document.str("/kind") != Some("Kustomization") || document.broken || !is_whole {
         return None;
     }
     // Without a path it is for the root, as one that begins with a slash is from the root.
     let path = document.str("/spec/path").unwrap_or_default();
     let folder = join("", path.trim_start_matches('/')).filter(|it| !it.starts_with("..") && !it.contains("${"))?;
     let (file, document) = (source.path.clone(), document.clone());
-    Some(FluxKustomization { document, file, folder, variables: Values::new(), unread: Vec::new() })
+    Some(FluxKustomization {
+        document,
+        file,
+        folder,
+        variables: Values::new(),
+        places: Places::new(),
+        unread: Vec::new(),
+    })
 }
 
 struct ConfigMap<'d> {
@@ -252,12 +260,17 @@ fn take_values(kustomization: &mut FluxKustomization, maps: &[ConfigMap<'_>]) {
         let (kind, name) = (of("kind"), of("name"));
         let found = maps.iter().filter(|it| kind == "ConfigMap" && it.is_called(name, namespace));
         match meant(&kustomization.file, found) {
-            Some(map) => kustomization.variables.extend(map.values()),
+            Some(map) => {
+                kustomization.variables.extend(map.values());
+                kustomization.places.extend(places_in(map.document, "/data", map.file));
+            }
             None => kustomization.unread.push(format!("{kind} {name}")),
         }
     }
     let written = document.members(SUBSTITUTE).filter_map(|(_, name, value)| Some((name.to_owned(), text(value)?)));
     kustomization.variables.extend(written);
+    let places: Places = places_in(&document, SUBSTITUTE, &kustomization.file).collect();
+    kustomization.places.extend(places);
     // What Flux replaces in it in its turn is not known.
     kustomization.variables.retain(|_, value| !value.contains("${"));
 }
@@ -276,6 +289,17 @@ fn meant<'m, 'd: 'm>(file: &str, found: impl Iterator<Item = &'m ConfigMap<'d>>)
     let first = near.next()?;
     let says = |map: &ConfigMap<'_>| map.values().collect::<BTreeSet<_>>();
     near.all(|it| says(it) == says(first)).then_some(first)
+}
+
+/// The lines of the members of a mapping.
+fn places_in<'d>(
+    document: &'d Document,
+    pointer: &str,
+    file: &'d str,
+) -> impl Iterator<Item = (String, (String, usize))> {
+    let line = |(at, name, _): (String, &str, &Value)| (name.to_owned(), document.place(&at, Place::Key).line);
+    let lines: Vec<(String, usize)> = document.members(pointer).map(line).collect();
+    lines.into_iter().map(|(name, line)| (name, (file.to_owned(), line)))
 }
 
 /// Flux takes line breaks out of values.
@@ -367,6 +391,42 @@ mod tests {
         let found = FluxKustomizations::in_files(&files);
         let names: Vec<&str> = found.for_file("eu/pools/pool.yaml").iter().map(FluxKustomization::name).collect();
         assert_eq!((names, values(&files, "pools")), (vec!["one"], vec![]));
+    }
+
+    #[test]
+    fn where_most_paths_lead_is_the_folder_that_is_read() {
+        // Another repository has a folder of a name that is here as well.
+        let mut files = vec![
+            file("flux/one.yaml", &flux("one", "./deploy/eu/pools", "{ substitute: { A: eu } }")),
+            file("flux/two.yaml", &flux("two", "./deploy/eu/classes", "{ substitute: { A: eu } }")),
+            file("flux/other.yaml", &flux("other", "./flux", "{ substitute: { A: other } }")),
+            file("pools/pool.yaml", "kind: NodePool\n"),
+            file("classes/class.yaml", "kind: EC2NodeClass\n"),
+        ];
+        assert_eq!(values(&files, "pools"), pairs(&[("A", "eu")]));
+        // From the root all of them are as they are written.
+        files.iter_mut().skip(3).for_each(|file| file.path.insert_str(0, "deploy/eu/"));
+        assert_eq!(values(&files, "deploy/eu/pools"), pairs(&[("A", "eu")]));
+        assert_eq!(values(&files, "flux"), pairs(&[("A", "other")]));
+    }
+
+    #[test]
+    fn a_field_stands_where_its_value_is_given() {
+        let from = "{ substitute: { weight: \"5\" }, substituteFrom: [{ kind: ConfigMap, name: settings }] }";
+        let pool = "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: { name: a }\nspec:\n  limits: { cpu: \"${CPU}\", memory: 5Gi }\n  \
+                    template:\n    spec:\n      expireAfter: ${AGE:=720h}\n      requirements: [{ key: karpenter.sh/capacity-type, operator: In, values: [spot] }]\n      \
+                    nodeClassRef: { group: karpenter.k8s.aws, kind: EC2NodeClass, name: a }\n";
+        let files = [
+            file("clusters/one/pools.yaml", &flux("pools", "./pools", from)),
+            file("clusters/one/settings.yaml", &config_map("{ CPU: \"100\" }")),
+            file("pools/pool.yaml", pool),
+        ];
+        let definitions = crate::definitions::read(&files, &crate::definitions::GivenVariables::default());
+        let places = &definitions.node_pools[0].places;
+        let place = |pointer: &str| places.get(pointer).map(|it| (it.file.as_str(), it.line));
+        assert_eq!(place("/spec/limits/cpu"), Some(("clusters/one/settings.yaml", 4)));
+        assert_eq!(place("/spec/limits/memory"), Some(("pools/pool.yaml", 5)));
+        assert_eq!(place("/spec/template/spec/expireAfter"), Some(("pools/pool.yaml", 8)));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! One document of a kind that is read, judged without the others.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::amounts;
@@ -10,6 +12,7 @@ use super::findings::{Finding, Place};
 use super::fixes::Instead;
 use super::kinds::Kind;
 use super::open;
+use super::rules::requirements::Asked;
 use super::rules::{self, Check, reading};
 use super::schema;
 use super::substitution::{self, Miss, Values};
@@ -25,6 +28,7 @@ const CLUSTERS_MAX: usize = 20;
 #[derive(Clone, Debug)]
 pub struct Judged {
     pub document: Document,
+    pub asked: Arc<Asked>,
     pub findings: Vec<Finding>,
     pub misses: Vec<Miss>,
     /// What may be an error is not known: it hangs on a variable without a value.
@@ -92,8 +96,9 @@ impl Judged {
         findings.extend(amounts::too_much_of(kind, &document));
         // What is far too long is not looked at entry by entry.
         let is_too_long = amounts::is_far_too_long(kind, &document);
+        let asked = if is_too_long { Asked::default() } else { Asked::of(kind, &document) };
         if !is_too_long {
-            findings.extend(rules::requirements::check(kind, &document));
+            findings.extend(rules::requirements::check(kind, &document, &asked));
         }
         for rule in rules::all().iter().filter(|_| !is_too_long) {
             if let Check::Document(kinds, check) = rule.check
@@ -108,7 +113,7 @@ impl Judged {
         {
             root.insert("status".to_owned(), status);
         }
-        Self { document, findings, misses, unchecked, is_too_long }
+        Self { document, asked: Arc::new(asked), findings, misses, unchecked, is_too_long }
     }
 
     /// Whether nothing found in it, or in `others`, keeps it from being used.

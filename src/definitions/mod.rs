@@ -1,7 +1,7 @@
 //! READ. Text of a repository to validated definitions. Pure: files come in as bytes.
 //!
 //! The way of a file: bytes, text, documents with the place of each value (`document`), what kustomizations make of them
-//! (`kustomize`), variables (`substitution`), the
+//! (`kustomize`), and Flux and Argo CD of that (`afterwards`), variables (`substitution`), the
 //! kind (`kinds`), the schema and CEL rules of the kind (`schema`), and the rules of the registry (`rules`), first on
 //! each document, then on all of them together. Nothing stops at the first mistake: what is broken is reported and left
 //! out, the rest goes on.
@@ -29,6 +29,7 @@ mod judging;
 mod kinds;
 mod kustomize;
 mod limits;
+mod made;
 mod memory;
 pub mod migration;
 mod misses;
@@ -159,8 +160,7 @@ impl Definitions {
 
     /// The region they are for, as far as they say it themselves.
     pub fn region(&self) -> Region {
-        let pools: Vec<NodePool> = self.node_pools.iter().map(|pool| pool.value.clone()).collect();
-        regions::find(self.settings.region.as_deref(), [], &pools)
+        regions::find(self.settings.region.as_deref(), [], self.node_pools.iter().map(|pool| &pool.value))
     }
 
     /// The files of pools, classes and what goes with them, of those that can not be used as well; some more than once.

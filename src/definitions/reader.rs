@@ -7,7 +7,6 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use serde_json::Value;
 
-use super::afterwards::Afterwards;
 use super::ahead::{self, Ahead};
 use super::amounts::Amounts;
 use super::before::Before;
@@ -21,6 +20,7 @@ use super::given::GivenVariables;
 use super::judging::{self, Judged};
 use super::kinds::{self, Class, Kind, classify};
 use super::kustomize::{self, Build, Layout, Role};
+use super::made::{self, How, Made, is_asked_for};
 use super::memory::{JudgedOfFile, KnownJudged, Memory};
 use super::misses::Misses;
 use super::not_read::{self, NotRead};
@@ -71,29 +71,18 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
     let flux = flux_of(&sources, &parsed, given, &context);
     context.take_flux(&flux, purpose == Purpose::Judge);
     let layout = Layout::of(&sources, &links, &parsed, &context.paths);
-    let tops = match layout.of_root().filter(|_| purpose == Purpose::Use) {
-        Some(root) => vec![root],
-        None => layout.tops.clone(),
-    };
-    let (mut builds, used, findings) = kustomize::build(&layout, &parsed, &tops);
-    let how =
-        |(index, source): (usize, &&SourceFile)| how(index, source, &layout, used.contains(&index), purpose, &context);
-    let hows: Vec<How> = sources.iter().enumerate().map(how).collect();
-    let told = || Afterwards::of(&flux, &sources, &parsed, cluster_of(given, &context));
-    let afterwards = if purpose == Purpose::Use { told() } else { Afterwards::default() };
-    let changed = afterwards.carry_out(&layout, &parsed, &mut builds, &whole(&hows));
+    let cluster = cluster_of(given, &context).map(str::to_owned);
+    let made = made::of(&sources, &parsed, &layout, &flux, &context, (purpose, cluster.as_deref()));
+    let Made { builds, hows, changed, carried_out, findings } = made;
     // With a memory most of it is known.
-    let mut ahead = if memory.is_some() { Vec::new() } else { ahead_of(&sources, &parsed, &hows, &context, options) };
-    // What was known of them is not so any more.
-    let stale = ahead.iter_mut().enumerate().filter(|(file, _)| changed.files.contains_key(file));
-    stale.for_each(|(_, ahead)| *ahead = Ahead::default());
+    let ahead = if memory.is_some() { Vec::new() } else { ahead_of(&sources, &parsed, &hows, &context, options) };
     let mut reading =
         Reading { context, findings, ahead, purpose: Some(purpose), before: options.before, ..Reading::default() };
     reading.findings.extend(counted.finding());
     reading.judged = memory.as_deref_mut().map(|memory| memory.judged(known, &reading.context.of_flux));
     for (index, ((source, parsed), how)) in sources.iter().zip(&parsed).zip(hows).enumerate() {
         let is_named = files::is_of_root(&source.path) || !matches!(layout.role(index), Role::Plain | Role::Apart);
-        reading.file(index, source, changed.files.get(&index).unwrap_or(parsed), (how, is_named));
+        reading.file(index, source, changed.get(&index).unwrap_or(parsed), (how, is_named));
     }
     for build in builds {
         reading.build(build, &sources, &layout);
@@ -121,7 +110,7 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
     }
     let mut definitions = definitions.unwrap_or_default();
     reading.say_what_was_read(&mut definitions);
-    definitions.carried_out = changed.lines;
+    definitions.carried_out = carried_out;
     let sorted = reading.sorted_out(&mut definitions, &sources);
     definitions.diagnostics = diagnostics(sorted.kept, &sources);
     definitions.suppressed = suppressed(sorted.suppressed, &sources);
@@ -257,26 +246,6 @@ fn parser<'c>(sources: &[&SourceFile], context: &'c Context) -> impl Fn(usize, &
     }
 }
 
-/// What a cluster has is asked for whatever the paths of the settings are: they are those of the repository that it came from.
-fn is_asked_for(source: &SourceFile, paths: &[String]) -> bool {
-    let is_own = matches!(source.standing, Standing::Own | Standing::Template | Standing::TooLarge);
-    source.standing == Standing::Applied || (is_own && files::is_selected(&source.path, paths))
-}
-
-/// What becomes of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum How {
-    Skipped,
-    /// A kustomization used it: its objects are judged as it built them.
-    Counted(Role),
-    /// The same, and what is wrong with it wherever it is used.
-    InPart(Role),
-    Whole,
-    /// Whole, and it is part of nothing that is built.
-    Apart,
-    NotRead,
-}
-
 /// The cluster that the files are read for, where somebody says that.
 fn cluster_of<'c>(given: &'c GivenVariables, context: &'c Context) -> Option<&'c str> {
     given.cluster.as_deref().or(context.cluster())
@@ -293,51 +262,12 @@ fn flux_of(
     flux
 }
 
-/// Files whose objects are taken as they stand there.
-fn whole(hows: &[How]) -> Vec<usize> {
-    hows.iter().enumerate().filter(|(_, how)| **how == How::Whole).map(|(file, _)| file).collect()
-}
-
-fn how(
-    index: usize,
-    source: &SourceFile,
-    layout: &Layout<'_>,
-    is_used: bool,
-    purpose: Purpose,
-    context: &Context,
-) -> How {
-    if context.baseline.as_deref() == Some(source.path.as_str()) {
-        return How::Skipped;
-    }
-    let is_asked_for = is_asked_for(source, &context.paths);
-    let role = layout.role(index);
-    let judges = purpose == Purpose::Judge && is_asked_for;
-    match (source.standing.clone(), role, is_used) {
-        (Standing::LinkNotFollowed | Standing::Submodule, ..) => How::NotRead,
-        // Settings may leave it out, unless a kustomization needs it.
-        (Standing::TooLarge, Role::Plain | Role::Apart, _) if !is_asked_for => How::Skipped,
-        (Standing::TooLarge, ..) => How::NotRead,
-        (_, Role::Resource | Role::Patch, true) if judges => How::InPart(role),
-        (_, Role::Patch, false) if judges => How::InPart(role),
-        (.., true) => How::Counted(role),
-        (_, Role::Kustomization | Role::Part, false) if is_asked_for => How::Counted(role),
-        (_, Role::Plain, false) if is_asked_for => How::Whole,
-        (_, Role::Apart, false) if judges => How::Apart,
-        (_, Role::Resource | Role::Apart | Role::Patch, false)
-            if judges || (is_asked_for && layout.tops.is_empty()) =>
-        {
-            How::Whole
-        }
-        _ => How::Skipped,
-    }
-}
-
 /// Where a document comes from.
 #[derive(Clone, Copy)]
 enum Origin<'p> {
     /// From a file, as it stands there: which one of its documents it is.
     Written(usize),
-    /// From the kustomization of this path: which one of its objects it is.
+    /// From the kustomization, or the file that others change, of this path: which one of its objects it is.
     Built(&'p str, usize),
 }
 
@@ -434,7 +364,7 @@ impl Reading<'_> {
             self.not_read.push(NotRead::new(source.path.clone(), not_read::UNREADABLE));
         }
         match how {
-            How::Whole | How::Apart => self.documents(source, parsed, &mut found),
+            How::Whole | How::Apart | How::Changed => self.documents(source, parsed, how, &mut found),
             How::InPart(role) => self.in_part(parsed, role, &mut found),
             How::Counted(role) => {
                 let is_ours = |it: &&Document| matches!(classify(&it.value), Class::Read(_));
@@ -460,7 +390,7 @@ impl Reading<'_> {
         self.findings.extend(found);
     }
 
-    fn documents(&mut self, source: &SourceFile, parsed: &Parsed, found: &mut Vec<Finding>) {
+    fn documents(&mut self, source: &SourceFile, parsed: &Parsed, how: How, found: &mut Vec<Finding>) {
         let mut no_object = None;
         for (number, document) in parsed.documents.iter().enumerate() {
             match classify(&document.value) {
@@ -474,7 +404,13 @@ impl Reading<'_> {
                         found.push(finding);
                     }
                 }
-                class => self.document(class, document, Origin::Written(number), source, found),
+                class => {
+                    let origin = match how {
+                        How::Changed => Origin::Built(&source.path, number),
+                        _ => Origin::Written(number),
+                    };
+                    self.document(class, document, origin, source, found);
+                }
             }
         }
         // What stands for objects that are elsewhere, or encrypted, takes none away. A file without a document does.
@@ -565,13 +501,14 @@ impl Reading<'_> {
                 let is_planned_with = self.purpose == Some(Purpose::Use);
                 own.extend(is_planned_with.then(|| self.amounts.one_more(kind, &judged.document)).flatten());
                 let usable = judged.is_usable(&own);
-                let Judged { document, findings, unchecked, is_too_long, .. } = judged;
+                let Judged { document, asked, findings, unchecked, is_too_long, .. } = judged;
                 found.extend(findings.into_iter().chain(own));
                 if is_too_long || self.amounts.is_beyond(kind) {
                     return;
                 }
                 let staged = self.context.staged.contains(&source.path);
-                self.objects.push(Object { kind, document, usable, unchecked, staged, build: None });
+                let given_at = self.context.given_at(place_of(origin, source), &document);
+                self.objects.push(Object { kind, document, asked, given_at, usable, unchecked, staged, build: None });
             }
             Class::Foreign => {
                 self.documents_skipped += 1;
@@ -606,10 +543,7 @@ impl Reading<'_> {
 impl Reading<'_> {
     /// What is known of the document, or else is worked out, and kept where it stands in a file.
     fn judged(&mut self, kind: Kind, document: &Document, origin: Origin<'_>, source: &SourceFile) -> Judged {
-        let place = match origin {
-            Origin::Written(_) => source.path.as_str(),
-            Origin::Built(by, _) => by,
-        };
+        let place = place_of(origin, source);
         let old = |value: &Value| self.before.and_then(|before| before.find(place, kind, value));
         let judge = || Judged::of(kind, document.clone(), (source, place), &self.context, old);
         let Some(known) = self.judged.as_mut() else {
@@ -626,6 +560,14 @@ impl Reading<'_> {
             },
             Origin::Built(by, number) => known.of_built(by, number, document, judge),
         }
+    }
+}
+
+/// The path that variables are looked up by.
+fn place_of<'p>(origin: Origin<'p>, source: &'p SourceFile) -> &'p str {
+    match origin {
+        Origin::Written(_) => &source.path,
+        Origin::Built(by, _) => by,
     }
 }
 

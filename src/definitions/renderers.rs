@@ -7,10 +7,12 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::Definitions;
+use super::afterwards::{ARGO, is_empty, sources_of};
 use super::changes::Side;
 use super::document::{self, Document};
 use super::files::{chart_templates, covers};
 use super::findings::Place;
+use super::flux::GROUP as FLUX;
 use crate::api::kustomization;
 use crate::api::source::{SourceFile, Standing};
 use crate::core::plan::{DefinitionPlace, Note, NoteCode};
@@ -19,9 +21,7 @@ use crate::core::plan::{DefinitionPlace, Note, NoteCode};
 const WORDS: [&str; 3] = ["karpenter", "NodePool", "EC2NodeClass"];
 /// Parts of the groups' names, by which files are found that may have one of their objects.
 const GROUPS: [&str; 4] = ["toolkit.fluxcd.io", "argoproj.io", "ConfigMap", "Secret"];
-const FLUX: &str = "kustomize.toolkit.fluxcd.io";
 const FLUX_HELM: &str = "helm.toolkit.fluxcd.io";
-const ARGO: &str = "argoproj.io";
 
 /// Fields of a Flux Kustomization that change objects whatever their variables are.
 const FLUX_PATCHES: [&str; 6] =
@@ -122,7 +122,7 @@ impl Surroundings {
         let naming = files().filter(|file| file.has_content() && text_of(file).contains("substituteFrom"));
         let documents = naming.flat_map(|file| documents(text_of(file)));
         let mut sources = BTreeSet::new();
-        for document in documents.filter(|it| group(it) == FLUX && surroundings.is_flux_of_ours(it)) {
+        for document in documents.filter(|it| it.group() == FLUX && surroundings.is_flux_of_ours(it)) {
             for (pointer, _) in document.items("/spec/postBuild/substituteFrom") {
                 let text = |field: &str| document.str(&format!("{pointer}/{field}")).unwrap_or_default().to_owned();
                 sources.insert((text("kind"), text("name")));
@@ -160,7 +160,7 @@ impl Surroundings {
                     fields.insert(said, Field { value: value.clone(), line, is_patch });
                 }
             };
-            match (group(&document), kind) {
+            match (document.group(), kind) {
                 (FLUX, "Kustomization") if self.is_flux_of_ours(&document) => {
                     for field in FLUX_PATCHES {
                         add(&format!("/spec/{field}"), format!("what Flux makes by spec.{field} of {object}"), true);
@@ -259,25 +259,11 @@ impl Surroundings {
     }
 }
 
-/// Pointers of the sources of an Application, or of the template of those of a set.
-fn sources_of(document: &Document) -> Vec<String> {
-    let mut pointers = Vec::new();
-    for spec in ["/spec", "/spec/template/spec"] {
-        pointers.push(format!("{spec}/source"));
-        pointers.extend(document.items(&format!("{spec}/sources")).map(|(pointer, _)| pointer));
-    }
-    pointers
-}
-
 fn documents(text: &str) -> Vec<Document> {
     if !GROUPS.iter().any(|group| text.contains(group)) {
         return Vec::new();
     }
     document::parse(0, &Arc::from(text)).documents
-}
-
-fn group(document: &Document) -> &str {
-    document.str("/apiVersion").and_then(|text| text.split_once('/')).map_or("", |(group, _)| group)
 }
 
 fn mentions(text: &str) -> bool {
@@ -286,16 +272,6 @@ fn mentions(text: &str) -> bool {
 
 fn mentions_in(document: &Document, pointer: &str) -> bool {
     document.value.pointer(pointer).is_some_and(|value| WORDS[1..].iter().any(|word| value.to_string().contains(word)))
-}
-
-fn is_empty(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Array(items) => items.is_empty(),
-        Value::Object(members) => members.is_empty(),
-        Value::String(text) => text.is_empty(),
-        _ => false,
-    }
 }
 
 fn by_path(files: &[SourceFile]) -> BTreeMap<&str, &SourceFile> {

@@ -1,13 +1,21 @@
 //! All documents of a revision together, for the rules that compare them.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use super::document::Document;
 use super::kinds::Kind;
+use super::rules::requirements::Asked;
+use crate::core::plan::DefinitionPlace;
 
 /// A document of a kind that is read.
 #[derive(Clone, Debug)]
 pub struct Object {
     pub kind: Kind,
     pub document: Document,
+    pub asked: Arc<Asked>,
+    /// Where fields that hold a variable get their values, where others give them.
+    pub given_at: BTreeMap<String, DefinitionPlace>,
     /// No error was found in it.
     pub usable: bool,
     /// What may be an error is not known: it hangs on a variable without a value.

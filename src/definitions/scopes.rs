@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::files::covers;
+use super::files::nearest;
 use super::findings::{Finding, Place};
 use super::kinds::Kind;
 use super::revision::Object;
@@ -68,27 +68,33 @@ pub fn apart<'p>(objects: Vec<Object>, path: impl Fn(usize) -> &'p str) -> (Vec<
         let part = match object.build {
             Some(build) => Part::Build(build),
             None if !object.kind.is_object() || object.staged => Part::Rest,
-            None => folders.iter().find(|it| covers(it, path)).map_or(Part::Rest, |it| Part::Folder(it.clone())),
+            None => nearest(&folders, path).map_or(Part::Rest, |(it, ())| Part::Folder(it.to_owned())),
         };
         scopes.entry(part).or_default().objects.push(object);
     }
-    let own: BTreeMap<Part, Vec<Object>> =
-        scopes.iter().map(|(part, scope)| (part.clone(), scope.objects.clone())).collect();
+    // Mostly there is nobody to be seen.
+    if scopes.len() == 1 {
+        return (scopes.into_values().collect(), findings);
+    }
+    let with_key = |object: &Object| (key(object), object.clone());
+    let own: BTreeMap<Part, Vec<(Option<Key>, Object)>> =
+        scopes.iter().map(|(part, scope)| (part.clone(), scope.objects.iter().map(with_key).collect())).collect();
     for (part, scope) in &mut scopes {
         let has = |kind: Kind| scope.objects.iter().any(|object| object.kind == kind);
         let is_complete = *part != Part::Rest && has(Kind::NodePool) && has(Kind::EC2NodeClass);
         let keys: BTreeSet<Key> = scope.objects.iter().filter_map(key).collect();
-        let mut seen: BTreeMap<Key, Vec<&Object>> = BTreeMap::new();
-        for (other, object) in own.iter().flat_map(|(other, objects)| objects.iter().map(move |it| (other, it))) {
-            let is_in_sight = match (other, key(object)) {
-                _ if other == part => false,
+        let mut seen: BTreeMap<&Key, Vec<&Object>> = BTreeMap::new();
+        // What is complete sees the rest at most.
+        let others = own.iter().filter(|(other, _)| *other != part && (!is_complete || **other == Part::Rest));
+        for (other, (key, object)) in others.flat_map(|(other, objects)| objects.iter().map(move |it| (other, it))) {
+            let is_in_sight = match (other, key) {
                 (Part::Rest, None) => !object.kind.is_object(),
                 (_, None) => false,
                 // What lies outside of the folders is for all of them.
                 (Part::Rest, Some(_)) if matches!(part, Part::Folder(_)) => true,
                 _ => !is_complete,
             };
-            let Some(key) = key(object).filter(|key| is_in_sight && !keys.contains(key)) else {
+            let Some(key) = key.as_ref().filter(|key| is_in_sight && !keys.contains(*key)) else {
                 if is_in_sight && !object.kind.is_object() {
                     scope.visit(object);
                 }
@@ -104,8 +110,8 @@ pub fn apart<'p>(objects: Vec<Object>, path: impl Fn(usize) -> &'p str) -> (Vec<
     (scopes.into_values().collect(), findings)
 }
 
-/// Folders that are no kustomizations and define the same, the deepest first: each is for another cluster. Whoever means one cluster is told.
-fn folders<'p>(objects: &[Object], path: impl Fn(usize) -> &'p str) -> (Vec<String>, Vec<Finding>) {
+/// Folders that are no kustomizations and define the same: each is for another cluster. Whoever means one cluster is told.
+fn folders<'p>(objects: &[Object], path: impl Fn(usize) -> &'p str) -> (BTreeMap<String, ()>, Vec<Finding>) {
     let mut first: BTreeMap<Key, &Object> = BTreeMap::new();
     let mut found: BTreeMap<String, Option<Finding>> = BTreeMap::new();
     for object in objects.iter().filter(|object| object.build.is_none()) {
@@ -128,8 +134,7 @@ fn folders<'p>(objects: &[Object], path: impl Fn(usize) -> &'p str) -> (Vec<Stri
         found.entry(other.to_owned()).or_insert(None).get_or_insert(finding);
     }
     let findings = found.values().flatten().cloned().collect();
-    // A folder in another one comes before it.
-    (found.into_keys().filter(|folder| !folder.is_empty()).rev().collect(), findings)
+    (found.into_keys().filter(|folder| !folder.is_empty()).map(|folder| (folder, ())).collect(), findings)
 }
 
 /// The folders below the one that has both; or itself, where one is in the other.

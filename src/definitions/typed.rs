@@ -19,6 +19,7 @@ use super::substitution::AsWritten;
 use super::{Definition, Definitions};
 use crate::api::capacity_buffer::CapacityBuffer;
 use crate::api::cluster_fields;
+use crate::core::plan::DefinitionPlace;
 
 /// Values of the documents in which no error was found. Where their fields stand is kept for the reasons of a plan.
 pub fn typed(revision: Revision<'_>, findings: &mut Vec<Finding>, keeps_places: bool) -> Definitions {
@@ -31,6 +32,7 @@ pub fn typed(revision: Revision<'_>, findings: &mut Vec<Finding>, keeps_places: 
         .collect();
     let revision_paths = revision.paths;
     for object in revision.objects.into_iter().filter(|object| !object.staged) {
+        let given_at = &object.given_at;
         let mut document = object.document;
         if !object.usable || document.name().is_some_and(|name| refused.contains(&(document.file, name))) {
             definitions.broken.extend(BrokenDefinition::of(object.kind, &document, &revision_paths));
@@ -42,30 +44,29 @@ pub fn typed(revision: Revision<'_>, findings: &mut Vec<Finding>, keeps_places: 
         let path = revision_paths.get(document.file).copied().unwrap_or_default();
         let open = OpenDefinition::of(object.kind, &document, path, object.unchecked);
         let result = match object.kind {
-            Kind::NodePool => {
-                definition(&document, &revision_paths, keeps_places, "").map(|value| definitions.node_pools.push(value))
-            }
-            Kind::EC2NodeClass => definition(&document, &revision_paths, keeps_places, "")
+            Kind::NodePool => definition(&document, given_at, &revision_paths, keeps_places, "")
+                .map(|value| definitions.node_pools.push(value)),
+            Kind::EC2NodeClass => definition(&document, given_at, &revision_paths, keeps_places, "")
                 .map(|value| definitions.node_classes.push(value)),
-            Kind::NodeOverlay => definition(&document, &revision_paths, keeps_places, "")
+            Kind::NodeOverlay => definition(&document, given_at, &revision_paths, keeps_places, "")
                 .map(|value| definitions.node_overlays.push(value)),
-            Kind::CapacityBuffer => definition(&document, &revision_paths, keeps_places, "")
+            Kind::CapacityBuffer => definition(&document, given_at, &revision_paths, keeps_places, "")
                 .map(|value| definitions.capacity_buffers.push(value)),
-            Kind::PodTemplate => definition(&document, &revision_paths, keeps_places, "")
+            Kind::PodTemplate => definition(&document, given_at, &revision_paths, keeps_places, "")
                 .map(|value| definitions.pod_templates.push(value)),
-            Kind::DisruptionBudget => definition(&document, &revision_paths, keeps_places, "")
+            Kind::DisruptionBudget => definition(&document, given_at, &revision_paths, keeps_places, "")
                 .map(|value| definitions.disruption_budgets.push(value)),
             Kind::Settings if document.value.get("spec").is_none() => Ok(()),
-            Kind::Settings => definition(&document, &revision_paths, keeps_places, "/spec")
+            Kind::Settings => definition(&document, given_at, &revision_paths, keeps_places, "/spec")
                 .map(|value: Definition<_>| definitions.settings = value.value),
-            Kind::Scenario => definition(&document, &revision_paths, keeps_places, "/spec")
+            Kind::Scenario => definition(&document, given_at, &revision_paths, keeps_places, "/spec")
                 .map(|value| definitions.scenario = Some(value)),
-            Kind::ImageLock => {
-                definition(&document, &revision_paths, keeps_places, "/spec").map(|mut value: Definition<_>| {
+            Kind::ImageLock => definition(&document, given_at, &revision_paths, keeps_places, "/spec").map(
+                |mut value: Definition<_>| {
                     value.places = places::of_locked(&document, &revision_paths);
                     definitions.image_lock = Some(value);
-                })
-            }
+                },
+            ),
         };
         let unread = result.err();
         match open {
@@ -101,13 +102,19 @@ fn keep_templates_of_buffers(definitions: &mut Definitions) {
 
 fn definition<T: DeserializeOwned>(
     document: &Document,
+    given_at: &BTreeMap<String, DefinitionPlace>,
     paths: &[&str],
     keeps_places: bool,
     pointer: &str,
 ) -> Result<Definition<T>, Box<Finding>> {
     let value = document.value.pointer(pointer).unwrap_or(&Value::Null);
     let own = places::of(document, "", paths);
-    let places = if keeps_places { places::of_fields(document, paths) } else { BTreeMap::new() };
+    let mut places = if keeps_places { places::of_fields(document, paths) } else { BTreeMap::new() };
+    for (pointer, place) in &mut places {
+        if let Some(given) = given_at.get(pointer) {
+            place.clone_from(given);
+        }
+    }
     let variables = document.variables.names().clone();
     let AsWritten { hidden: hidden_variables, hash: hash_as_written } = document.variables.as_written().clone();
     let (file, line) = (own.file, own.line);

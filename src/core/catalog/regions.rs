@@ -35,7 +35,7 @@ pub enum SaidBy {
 pub fn find<'n>(
     settings: Option<&str>,
     nodes: impl IntoIterator<Item = &'n BTreeMap<String, String>>,
-    pools: &[NodePool],
+    pools: impl IntoIterator<Item = &'n NodePool>,
 ) -> Region {
     let region = |name: &str, said_by| Region { name: name.to_owned(), said_by };
     if let Some(name) = settings {
@@ -51,7 +51,7 @@ pub fn find<'n>(
     if let Some((name, _)) = counts.into_iter().max_by_key(|(name, count)| (*count, std::cmp::Reverse(*name))) {
         return region(name, SaidBy::Nodes);
     }
-    let named = pools.iter().flat_map(|pool| {
+    let named = pools.into_iter().flat_map(|pool| {
         let template = &pool.spec.template;
         let requirements = template.spec.requirements.iter().filter_map(named_by).flatten();
         requirements.chain(template.metadata.labels.iter().filter_map(|(key, value)| named_by_label(key, value)))

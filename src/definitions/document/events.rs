@@ -27,6 +27,8 @@ pub struct ScannedDocument {
     pub ambiguous: Vec<(String, Disagreement)>,
     /// Nothing but comments.
     pub empty: bool,
+    /// It says twice what it is, or an object in its list does: then the first says nothing.
+    pub has_two_kinds: bool,
     /// Has findings that make it unusable, but its values can be read.
     pub broken: bool,
     /// Its values can not be read: broken syntax, or beyond a limit.
@@ -238,8 +240,11 @@ impl Walk<'_> {
                 let (name, span) = pending.take()?;
                 (spans::join(pointer, &name), Some(span))
             }
-            Some(Frame::Mapping { keys, pending, .. }) => {
+            Some(Frame::Mapping { pointer, keys, pending }) => {
+                let is_object = pointer.is_empty() || spans::parent(pointer) == "/items";
                 let (name, findings) = key(file, &arrival, keys, is_template(text, arrival.span.start_byte - offset));
+                let is_twice = findings.iter().any(|it| std::ptr::eq(it.rule, &reading::DUPLICATE_KEY));
+                open.scanned.has_two_kinds |= is_twice && is_object && ["kind", "apiVersion"].contains(&name.as_str());
                 *pending = Some((name, arrival.span));
                 if arrival.anchor != 0 {
                     let anchor = Anchor { pointer: String::new(), scalar: arrival.scalar };
@@ -390,6 +395,11 @@ fn syntax_hint(text: &str, start: usize) -> Option<String> {
     }
     if line.contains("{{") {
         return Some(OF_TEMPLATE.to_owned());
+    }
+    if text.get(..start).is_some_and(|before| before.ends_with('$')) && text.get(start..)?.starts_with('{') {
+        return Some(
+            "put the value in quotes: inside of `{ }` and `[ ]` the `{` of a variable begins a mapping".to_owned(),
+        );
     }
     if start >= text.trim_end().len() {
         return Some("the file seems to be cut off".to_owned());

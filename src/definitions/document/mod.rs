@@ -150,7 +150,18 @@ impl Document {
 
     /// Text at a pointer.
     pub fn str(&self, pointer: &str) -> Option<&str> {
-        self.value.pointer(pointer)?.as_str()
+        let member = pointer.strip_prefix('/').filter(|name| !name.contains(['/', '~']));
+        // Asked of every document, and found without a copy of the name.
+        let value = match (member, &*self.value) {
+            (Some(name), Value::Object(members)) => members.get(name),
+            (_, value) => value.pointer(pointer),
+        };
+        value?.as_str()
+    }
+
+    /// `karpenter.sh`; nothing for what is of the core of Kubernetes.
+    pub fn group(&self) -> &str {
+        self.str("/apiVersion").and_then(|text| text.split_once('/')).map_or("", |(group, _)| group)
     }
 
     /// Entries of the list at a pointer, each with its own pointer.
@@ -205,6 +216,11 @@ impl Parsed {
     /// Everything that is wrong, whatever the documents are.
     pub fn all(&self) -> impl Iterator<Item = &Finding> {
         self.findings.iter().chain(&self.aside)
+    }
+
+    /// Whether a document of it could not be read.
+    pub fn lacks_some(&self) -> bool {
+        self.has_unread || self.count > self.documents.len()
     }
 
     /// Of a file called so, whose first sign is a brace: kubectl takes nothing but JSON then.
@@ -265,7 +281,7 @@ pub fn parse(file: usize, file_text: &Arc<str>) -> Parsed {
                 if ours::is_workload(&value) {
                     of_merging.for_each(|finding| finding.severity = Severity::Note);
                 }
-                let is_ours = ours::may_be(&value) || (has_two_kinds(&found) && ours::may_be_in(slice));
+                let is_ours = ours::may_be(&value) || (scanned.has_two_kinds && ours::may_be_in(slice));
                 parsed.add(found, is_ours);
                 let document = Document {
                     file,
@@ -292,7 +308,7 @@ pub fn parse(file: usize, file_text: &Arc<str>) -> Parsed {
                     let span = place.map_or_else(|| spans.value(""), moved);
                     found.push(Finding::at_span(rule, file, span, error.message));
                 }
-                let is_ours = ours::may_be_at(&spans, file_text) || (has_two_kinds(&found) && ours::may_be_in(slice));
+                let is_ours = ours::may_be_at(&spans, file_text) || (scanned.has_two_kinds && ours::may_be_in(slice));
                 parsed.add(found, is_ours);
                 parsed.has_unread |= !is_ours;
             }
@@ -313,12 +329,6 @@ fn span_in(text: &str, offset: usize, (line, column): (usize, usize)) -> Option<
     let marker = if line == 1 { before.rsplit('\n').next().unwrap_or_default().chars().count() } else { 0 };
     let start_byte = offset + start + in_line;
     Some(Span { line: lines_before + line, column: marker + column + 1, start_byte, end_byte: start_byte })
-}
-
-/// Whether it says twice what it is; then the first says nothing.
-fn has_two_kinds(found: &[Finding]) -> bool {
-    let of_head = |it: &Finding| ["`kind`", "`apiVersion`"].iter().any(|name| it.message.starts_with(name));
-    found.iter().any(|it| std::ptr::eq(it.rule, &reading::DUPLICATE_KEY) && of_head(it))
 }
 
 /// `kubectl get -o yaml` writes many objects as one `List`; each item is a document of its own.

@@ -2,18 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
-
 use super::layout::{Layout, Target};
 use super::weight::weight;
-use super::{Item, generate, patch, replace, transform};
-use crate::api::kustomization::Purpose;
+use super::{Item, form, generate, patch, replace, transform};
+use crate::api::kustomization::{Purpose, Reference, folder, join};
+use crate::definitions::diagnostic::Span;
 use crate::definitions::document::{Document, Parsed};
+use crate::definitions::files::covers;
 use crate::definitions::findings::{Finding, Place};
 use crate::definitions::kinds::{Class, classify};
 use crate::definitions::limits::BUILT_BYTES;
 use crate::definitions::rules::{kustomize as rules, reading};
-use crate::definitions::suggest;
 
 /// What was built of one kustomization that no other one takes from.
 #[derive(Debug)]
@@ -60,6 +59,8 @@ pub(super) struct Builder<'b> {
     /// Files that had a part in it.
     pub used: BTreeSet<usize>,
     pub findings: Vec<Finding>,
+    /// Some of the files that objects are taken from can not be read: what would be in them is not known.
+    pub has_unread: bool,
     /// Kustomizations that are being built, outermost first.
     path: Vec<usize>,
     /// What was made of those that begin with nothing: a base is taken by each overlay.
@@ -69,55 +70,6 @@ pub(super) struct Builder<'b> {
     bytes: usize,
 }
 
-/// Fields that are carried out, or that change no object of ours.
-const KNOWN: [&str; 34] = [
-    "apiVersion",
-    "kind",
-    "metadata",
-    "resources",
-    "bases",
-    "components",
-    "patches",
-    "patchesStrategicMerge",
-    "patchesJson6902",
-    "namePrefix",
-    "nameSuffix",
-    "namespace",
-    "labels",
-    "commonLabels",
-    "commonAnnotations",
-    "replacements",
-    "configurations",
-    // Of other objects than ours.
-    "configMapGenerator",
-    "secretGenerator",
-    "generatorOptions",
-    "images",
-    "imageTags",
-    "replicas",
-    "validators",
-    "buildMetadata",
-    "sortOptions",
-    "inventory",
-    "helmGlobals",
-    // Named in a finding.
-    "generators",
-    "transformers",
-    "helmCharts",
-    "helmChartInflationGenerator",
-    "vars",
-    "openapi",
-];
-const UNSUPPORTED: [(&str, &str); 7] = [
-    ("generators", "what generators make is not read"),
-    ("transformers", "transformers are not carried out"),
-    ("helmCharts", "Helm charts are not rendered"),
-    ("helmChartInflationGenerator", "Helm charts are not rendered"),
-    ("vars", "vars are left as they are written"),
-    ("openapi", "merge keys of an OpenAPI schema are not used: a list in a patch takes the place of the whole list"),
-    ("crds", "what the schemas of custom resources say of references is not used"),
-];
-
 impl<'b> Builder<'b> {
     pub(super) fn new(layout: &'b Layout<'b>, parsed: &'b [Parsed]) -> Self {
         Self {
@@ -125,6 +77,7 @@ impl<'b> Builder<'b> {
             parsed,
             used: BTreeSet::new(),
             findings: Vec::new(),
+            has_unread: false,
             path: Vec::new(),
             built: BTreeMap::new(),
             items: 0,
@@ -150,7 +103,8 @@ impl Builder<'_> {
         }
         self.path.push(kustomization);
         self.used.insert(kustomization);
-        self.check_fields(document);
+        self.findings.extend(form::check(document));
+        self.check_files(kustomization, document);
         let mut items = before;
         for wanted in [Purpose::Resource, Purpose::Component] {
             for (reference, target) in self.layout.references(kustomization) {
@@ -198,30 +152,31 @@ impl Builder<'_> {
 
     /// Whether something of what was built so far is not carried out here.
     pub(super) fn is_in_part(&self) -> bool {
-        self.findings.iter().any(|finding| std::ptr::eq(finding.rule, &rules::NOT_CARRIED_OUT))
+        self.has_unread || self.findings.iter().any(|finding| std::ptr::eq(finding.rule, &rules::NOT_CARRIED_OUT))
     }
 
     /// In the order of `kustomize build`.
     fn transform(&mut self, kustomization: usize, document: &Document, items: &mut Vec<Item>) {
+        let around = folder(self.layout.path(kustomization));
         let generated = generate::apply(document, items, self.is_in_part());
         self.findings.extend(generated);
-        for found in patch::of(self, kustomization, document, "patchesStrategicMerge") {
+        for found in patch::of(self, around, document, "patchesStrategicMerge") {
             patch::apply(self, &found, items);
         }
-        for found in patch::of(self, kustomization, document, "patches") {
+        for found in patch::of(self, around, document, "patches") {
             patch::apply(self, &found, items);
         }
         transform::namespace(document, items);
         self.findings.extend(transform::names(document, items));
         transform::labels(document, items);
         transform::annotations(document, items);
-        for found in patch::of(self, kustomization, document, "patchesJson6902") {
+        for found in patch::of(self, around, document, "patchesJson6902") {
             patch::apply(self, &found, items);
         }
         replace::apply(self, kustomization, document, items);
     }
 
-    fn take(
+    pub(super) fn take(
         &mut self,
         document: &Document,
         pointer: &str,
@@ -232,6 +187,12 @@ impl Builder<'_> {
     ) -> Vec<Item> {
         let is_component = |it: usize| self.layout.document(it).and_then(|it| it.str("/kind")) == Some("Component");
         let problem = match target {
+            Target::Kustomization(other) if self.layout.is_empty(other) => {
+                if self.used.insert(other) {
+                    self.findings.push(empty(other));
+                }
+                return items;
+            }
             Target::Kustomization(other) => match (purpose, is_component(other)) {
                 (Purpose::Component, true) => return self.accumulate(other, items),
                 (Purpose::Component, false) => format!("`{path}` is no component: its kind is not Component"),
@@ -243,9 +204,14 @@ impl Builder<'_> {
             },
             Target::File(file) if purpose == Purpose::Resource && self.layout.document(file).is_none() => {
                 self.used.insert(file);
-                let documents = self.parsed.get(file).map_or(&[][..], |parsed| &parsed.documents);
-                let objects = documents.iter().filter(|it| !matches!(classify(&it.value), Class::NoObject));
-                items.extend(objects.cloned().map(Item::new));
+                let Some(Parsed { documents, .. }) = self.parsed.get(file) else { return items };
+                self.has_unread |= self.parsed.get(file).is_some_and(Parsed::lacks_some);
+                for object in documents {
+                    match classify(&object.value) {
+                        Class::NoObject => self.findings.extend(no_object(document, pointer, object)),
+                        _ => items.push(Item::new(object.clone())),
+                    }
+                }
                 return items;
             }
             Target::File(_) if purpose == Purpose::Resource => format!("`{path}` is a kustomization: name its folder"),
@@ -263,47 +229,36 @@ impl Builder<'_> {
         items
     }
 
+    /// What kustomize says of the files that are named before it reads them. Of configurations only that they are there matters here.
+    fn check_files(&mut self, kustomization: usize, document: &Document) {
+        let around = folder(self.layout.path(kustomization));
+        for (Reference { pointer, path, purpose }, target) in self.layout.references(kustomization) {
+            let is_inside = || join(around, &path).is_some_and(|joined| covers(around, &joined));
+            match target {
+                Target::Missing if purpose == Purpose::Configuration => {
+                    self.findings.push(not_there(document, &pointer, &path));
+                }
+                Target::File(_) if !is_inside() => {
+                    let message = format!(
+                        "`{path}` lies outside of the folder of the kustomization: `kustomize build` refuses it"
+                    );
+                    let finding = Finding::at(&rules::OUTSIDE, document, &pointer, Place::Value, message);
+                    self.findings.push(finding.hint(OUTSIDE_HINT));
+                }
+                _ => {}
+            }
+        }
+    }
+
     fn missing(&mut self, document: &Document, pointer: &str, path: &str, items: Vec<Item>) -> Vec<Item> {
         self.findings.push(not_there(document, pointer, path));
         items
     }
-
-    fn check_fields(&mut self, document: &Document) {
-        for (pointer, field, value) in document.members("") {
-            if let Some((_, what)) = UNSUPPORTED.iter().find(|(name, _)| *name == field) {
-                let is_empty = value.as_array().is_some_and(Vec::is_empty) || value.is_null();
-                if !is_empty {
-                    let finding = Finding::at(&rules::NOT_CARRIED_OUT, document, &pointer, Place::Key, *what);
-                    self.findings.push(finding.hint(BUILD_HINT));
-                }
-            } else if !KNOWN.contains(&field) {
-                let message = format!("unknown field `{field}` in a kustomization");
-                let hint = suggest::did_you_mean(field, KNOWN.iter().copied());
-                let finding = Finding::at(&rules::INVALID, document, &pointer, Place::Key, message);
-                self.findings.push(finding.maybe_hint(hint));
-            }
-        }
-        for field in LISTS {
-            let pointer = format!("/{field}");
-            if document.value.get(field).is_some_and(|value| !matches!(value, Value::Array(_) | Value::Null)) {
-                let message = format!("`{field}` must be a list");
-                self.findings.push(Finding::at(&rules::INVALID, document, &pointer, Place::Key, message));
-            }
-        }
-    }
 }
 
-const LISTS: [&str; 8] = [
-    "resources",
-    "bases",
-    "components",
-    "patches",
-    "patchesStrategicMerge",
-    "patchesJson6902",
-    "labels",
-    "replacements",
-];
 pub(super) const BUILD_HINT: &str = "to have all of it: kustomize build FOLDER | cutlist lint -";
+
+const OUTSIDE_HINT: &str = "put a kustomization beside it and name its folder; or build with --load-restrictor LoadRestrictionsNone, as Flux does";
 
 /// A file or folder that is named and can not be read.
 pub(super) fn not_there(document: &Document, pointer: &str, path: &str) -> Finding {
@@ -316,4 +271,23 @@ pub(super) fn not_there(document: &Document, pointer: &str, path: &str) -> Findi
         "a path is relative to the folder of the kustomization"
     };
     Finding::at(&rules::INVALID, document, pointer, Place::Value, message).hint(hint)
+}
+
+/// Of a file that is called like a kustomization, and in which nothing stands.
+pub fn empty(file: usize) -> Finding {
+    Finding::at_span(&rules::INVALID, file, Span::start(), form::EMPTY).hint(form::EMPTY_HINT)
+}
+
+/// What is said of a document among the resources that is no object. One without content is passed over.
+fn no_object(kustomization: &Document, pointer: &str, document: &Document) -> Option<Finding> {
+    if document.value.is_null() {
+        return None;
+    }
+    let message = "this is no object: kustomize builds nothing of what it stands in";
+    let finding = Finding::at(&rules::INVALID, document, "", Place::Key, message);
+    Some(
+        finding
+            .related(kustomization, pointer, "taken from here")
+            .hint("add apiVersion, kind and metadata.name, or do not name the file"),
+    )
 }

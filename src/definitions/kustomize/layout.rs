@@ -39,6 +39,8 @@ pub struct Layout<'a> {
     by_path: BTreeMap<&'a str, usize>,
     /// By index of the file.
     kustomizations: BTreeMap<usize, &'a Document>,
+    /// Files of their name with nothing in them.
+    empty: BTreeSet<usize>,
     roles: BTreeMap<usize, Role>,
     /// Those that no other one takes resources from.
     pub tops: Vec<usize>,
@@ -65,13 +67,31 @@ impl<'a> Layout<'a> {
             is_kustomization(document).then_some((index, document))
         });
         let kustomizations = kustomizations.collect();
-        let mut layout = Self { sources, by_path, kustomizations, roles: BTreeMap::new(), tops: Vec::new() };
+        let named_so = sources.iter().enumerate().filter(|(_, source)| kustomization::is_file(&source.path));
+        let empty = named_so.filter(|(_, source)| says_nothing(source)).map(|(index, _)| index).collect();
+        let mut layout = Self { sources, by_path, kustomizations, empty, roles: BTreeMap::new(), tops: Vec::new() };
         layout.assign_roles(paths);
         layout
     }
 
     pub fn document(&self, kustomization: usize) -> Option<&'a Document> {
         self.kustomizations.get(&kustomization).copied()
+    }
+
+    /// Whether the file is called like a kustomization, and nothing stands in it.
+    pub fn is_empty(&self, file: usize) -> bool {
+        self.empty.contains(&file)
+    }
+
+    /// Those of them that are asked for.
+    pub fn empty_ones<'s>(&'s self, paths: &'s [String]) -> impl Iterator<Item = usize> + use<'s, 'a> {
+        self.empty.iter().copied().filter(|file| self.is_asked_for(*file, paths))
+    }
+
+    fn is_asked_for(&self, file: usize, paths: &[String]) -> bool {
+        let is_selected =
+            |source: &&SourceFile| source.standing == Standing::Own && files::is_selected(&source.path, paths);
+        self.sources.get(file).is_some_and(is_selected)
     }
 
     pub fn path(&self, file: usize) -> &'a str {
@@ -145,23 +165,18 @@ impl<'a> Layout<'a> {
                 }
             }
         }
+        let governed: BTreeMap<&str, ()> = self.kustomizations.keys().map(|it| (folder(self.path(*it)), ())).collect();
         for (index, source) in self.sources.iter().enumerate() {
-            let is_governed =
-                || self.kustomizations.keys().any(|it| files::covers(folder(self.path(*it)), &source.path));
+            let is_governed = || files::nearest(&governed, &source.path).is_some();
             if !roles.contains_key(&index) && !files::is_of_root(&source.path) && is_governed() {
                 roles.insert(index, Role::Apart);
             }
         }
-        let is_asked_for = |index: &usize| {
-            self.sources
-                .get(*index)
-                .is_some_and(|source| source.standing == Standing::Own && files::is_selected(&source.path, paths))
-        };
         let is_component = |document: &Document| document.str("/kind") == Some("Component");
         let asked_for: Vec<usize> = self
             .kustomizations
             .iter()
-            .filter(|(index, document)| is_asked_for(index) && !is_component(document))
+            .filter(|(index, document)| self.is_asked_for(**index, paths) && !is_component(document))
             .map(|(index, _)| *index)
             .collect();
         let tops: Vec<usize> = asked_for.iter().copied().filter(|index| !taken.contains(index)).collect();
@@ -171,11 +186,18 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// Flux has a kind of the same name, which is no such file.
+/// Flux has a kind of the same name, which is no such file. One of another kind, or none, that says that it is of kustomize is a mistake to be
+/// named.
 fn is_kustomization(document: &Document) -> bool {
     let group = document.str("/apiVersion").map(|text| text.split('/').next().unwrap_or(text));
     let kind = document.str("/kind").unwrap_or("Kustomization");
-    document.value.is_object()
-        && group.is_none_or(|group| group == kustomization::GROUP)
-        && ["Kustomization", "Component"].contains(&kind)
+    let is_of_kind = ["Kustomization", "Component"].iter().any(|it| it.eq_ignore_ascii_case(kind));
+    document.value.is_object() && group.map_or(is_of_kind, |group| group == kustomization::GROUP)
+}
+
+/// Nothing but comments.
+fn says_nothing(source: &SourceFile) -> bool {
+    let Ok(text) = str::from_utf8(&source.content) else { return false };
+    let is_nothing = |line: &str| line.is_empty() || line.starts_with('#') || line == "---";
+    source.has_content() && text.trim_start_matches('\u{feff}').lines().all(|line| is_nothing(line.trim()))
 }

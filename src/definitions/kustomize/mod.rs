@@ -7,6 +7,7 @@
 //! |---|---|
 //! | which files are kustomizations, and what the others are to them | `layout.rs` |
 //! | one kustomization: its resources, and what is done with them | `build.rs` |
+//! | what may stand in it | `form.rs` |
 //! | what is taken from where nothing is read | `elsewhere.rs` |
 //! | which objects a patch is for | `select.rs` |
 //! | patches | `patch.rs`: where they are; `merge.rs`: strategic merge; `operations.rs`: JSON 6902 |
@@ -17,6 +18,7 @@
 
 mod build;
 mod elsewhere;
+mod form;
 mod generate;
 mod layout;
 mod merge;
@@ -28,7 +30,7 @@ mod together;
 mod transform;
 mod weight;
 
-pub use build::{Build, build};
+pub use build::{Build, build, empty};
 pub use elsewhere::{Elsewhere, elsewhere};
 pub use layout::{Layout, Role};
 pub use together::{Plain, Together};

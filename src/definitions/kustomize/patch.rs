@@ -9,9 +9,8 @@ use super::layout::Target;
 use super::select::Selector;
 use super::weight::weight;
 use super::{Item, merge, operations};
-use crate::api::kustomization::folder;
 use crate::definitions::diagnostic::Severity;
-use crate::definitions::document::{self, Document, Origin, spans::Node, spans::SpanIndex};
+use crate::definitions::document::{self, Document, Origin, Parsed, spans::Node, spans::SpanIndex};
 use crate::definitions::findings::{Finding, Place};
 use crate::definitions::kinds::{Class, Kind, classify};
 use crate::definitions::rules::kustomize as rules;
@@ -28,20 +27,15 @@ pub(super) struct Found<'d> {
     may_change_kind: bool,
 }
 
-/// The entries of one field, without those in which something is wrong.
-pub(super) fn of<'d>(
-    builder: &mut Builder<'_>,
-    kustomization: usize,
-    document: &'d Document,
-    field: &str,
-) -> Vec<Found<'d>> {
+/// The entries of one field, without those in which something is wrong. Their files are named from the folder `around`.
+pub(super) fn of<'d>(builder: &mut Builder<'_>, around: &str, document: &'d Document, field: &str) -> Vec<Found<'d>> {
     let entries: Vec<(String, &Value)> = document.items(&format!("/{field}")).collect();
-    entries.into_iter().filter_map(|(pointer, entry)| found(builder, kustomization, document, pointer, entry)).collect()
+    entries.into_iter().filter_map(|(pointer, entry)| found(builder, around, document, pointer, entry)).collect()
 }
 
 fn found<'d>(
     builder: &mut Builder<'_>,
-    kustomization: usize,
+    around: &str,
     document: &'d Document,
     pointer: String,
     entry: &Value,
@@ -52,8 +46,8 @@ fn found<'d>(
     };
     let documents = match (entry.as_str(), text("path"), text("patch")) {
         (Some(text), ..) if text.contains('\n') || text.contains(": ") => inline(builder, document, &pointer, text),
-        (Some(path), ..) => from_file(builder, kustomization, document, &pointer, path),
-        (None, Some(path), None) => from_file(builder, kustomization, document, &format!("{pointer}/path"), path),
+        (Some(path), ..) => from_file(builder, around, document, &pointer, path),
+        (None, Some(path), None) => from_file(builder, around, document, &format!("{pointer}/path"), path),
         (None, None, Some(text)) => inline(builder, document, &format!("{pointer}/patch"), text),
         (None, Some(_), Some(_)) => {
             problem(builder, &pointer, "a patch has either `path` or `patch`".to_owned());
@@ -72,6 +66,14 @@ fn found<'d>(
             return None;
         }
     };
+    let is_nothing = |it: &Document| it.value.is_null() || it.value.as_array().is_some_and(Vec::is_empty);
+    if documents.iter().all(is_nothing) {
+        let at = ["path", "patch"].into_iter().find(|member| entry.get(*member).is_some());
+        let at = at.map_or_else(|| pointer.clone(), |member| format!("{pointer}/{member}"));
+        let finding = Finding::at(&rules::INVALID, document, &at, Place::Value, "there is nothing in the patch");
+        builder.findings.push(finding.hint("remove the entry: the kustomization can not be built with it"));
+        return None;
+    }
     // What the entry does is gone through all the same: it may hold more mistakes.
     if target.is_some() && !pointer.starts_with("/patchesJson6902/") {
         builder.findings.extend(not_told_apart(&documents));
@@ -83,15 +85,17 @@ fn found<'d>(
 
 fn from_file(
     builder: &mut Builder<'_>,
-    kustomization: usize,
+    around: &str,
     document: &Document,
     pointer: &str,
     path: &str,
 ) -> Option<Vec<Document>> {
-    match builder.layout.target(folder(builder.layout.path(kustomization)), path) {
+    match builder.layout.target(around, path) {
         Target::File(file) => {
             builder.used.insert(file);
-            builder.parsed.get(file).map(|parsed| parsed.documents.clone())
+            // What is wrong in it is said where it stands.
+            let is_read = |parsed: &&Parsed| !parsed.documents.is_empty() || parsed.all().next().is_none();
+            builder.parsed.get(file).filter(is_read).map(|parsed| parsed.documents.clone())
         }
         Target::Remote | Target::Missing | Target::Folder | Target::Kustomization(_) => {
             builder.findings.push(not_there(document, pointer, path));
@@ -195,7 +199,10 @@ pub(super) fn apply(builder: &mut Builder<'_>, found: &Found<'_>, items: &mut Ve
             None => (0..items.len()).filter(|it| items.get(*it).is_some_and(|it| is_named_by(it, patch))).collect(),
         };
         if chosen.is_empty() {
-            builder.findings.extend(without_object(found, patch));
+            // What it is for may be in a file that can not be read, which is said there.
+            if !builder.has_unread {
+                builder.findings.extend(without_object(found, patch));
+            }
             continue;
         }
         let patched = chosen.iter().filter_map(|index| items.get(*index)).map(|item| weight(&item.document.value));
@@ -298,4 +305,23 @@ fn without_object(found: &Found<'_>, patch: &Document) -> Option<Finding> {
     let message = "no object is meant by this target: the patch changes nothing";
     let finding = Finding::at(&rules::WITHOUT_EFFECT, found.kustomization, &pointer, Place::Key, message);
     Some(finding.maybe_hint(meant.map(|meant| format!("did you mean `{meant}`?"))))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::api::source::SourceFile;
+    use crate::definitions::{GivenVariables, lint};
+
+    /// Variables without quotes in a flow mapping are no YAML: that is what is to be mended, and not what patches it.
+    #[test]
+    fn what_is_in_a_broken_file_is_not_missed() {
+        let pool = "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: ${CLUSTER}-general}\n";
+        let kustomization = "resources: [pool.yaml]\npatches:\n- target: {kind: NodePool}\n  patch: \"[{op: remove, path: /spec/weight}]\"\n\
+                             - patch: \"{apiVersion: karpenter.sh/v1, kind: NodePool, metadata: {name: general}, spec: {weight: 1}}\"\n";
+        let files = [SourceFile::new("kustomization.yaml", kustomization), SourceFile::new("pool.yaml", pool)];
+        let found = lint(&files, &GivenVariables::default()).diagnostics;
+        let codes: Vec<(&str, usize)> = found.iter().map(|it| (it.code.as_str(), it.span.line)).collect();
+        assert_eq!(codes, [("CL0003", 3)], "{found:?}");
+        assert!(found.iter().all(|it| it.hint.as_deref().is_some_and(|hint| hint.contains("in quotes"))), "{found:?}");
+    }
 }

@@ -6,7 +6,7 @@ use super::build::{BUILD_HINT, Builder, not_there};
 use super::layout::Target;
 use super::select::Selector;
 use super::weight::weight;
-use super::{Item, Known};
+use super::{Item, Known, form};
 use crate::api::kustomization::folder;
 use crate::definitions::document::{Document, spans};
 use crate::definitions::findings::{Finding, Place};
@@ -30,6 +30,7 @@ pub(super) fn apply(builder: &mut Builder<'_>, kustomization: usize, document: &
         };
         builder.used.insert(file);
         for of_file in builder.parsed.get(file).map_or(&[][..], |parsed| &parsed.documents) {
+            builder.findings.extend(form::check_replacements(of_file));
             let roots: Vec<String> = match &*of_file.value {
                 Value::Array(_) => of_file.items("").map(|(pointer, _)| pointer).collect(),
                 _ => vec![String::new()],

@@ -1,10 +1,14 @@
 //! What is done with objects after they were built: fields of a kustomization that stand in what another program is told.
 
+use std::collections::BTreeSet;
+
 use super::build::{Build, Builder};
 use super::layout::Layout;
 use super::{Item, patch, transform};
+use crate::api::kustomization::Purpose;
 use crate::definitions::diagnostic::Severity;
 use crate::definitions::document::{Document, Parsed};
+use crate::definitions::findings::Finding;
 
 /// A file that no kustomization names, and its objects: what builds the folder takes it as it is.
 #[derive(Debug)]
@@ -21,9 +25,20 @@ impl<'b> Together<'b> {
         Self(Builder::new(layout, parsed))
     }
 
-    /// Carries out patches, names, labels and annotations of `fields`, a document with fields of a kustomization. `false`: something is wrong
-    /// with it, and nothing was changed.
-    pub fn change(&mut self, fields: &Document, builds: &mut [&mut Build], plain: &mut [Plain]) -> bool {
+    /// Files that had a part in it.
+    pub fn into_used(self) -> BTreeSet<usize> {
+        self.0.used
+    }
+
+    /// Carries out components, patches, names, labels and annotations of `fields`, a document with fields of a kustomization, as if it stood in
+    /// the folder `around`. `Err`: something is wrong with it, and nothing was changed.
+    pub fn change(
+        &mut self,
+        around: &str,
+        fields: &Document,
+        builds: &mut [&mut Build],
+        plain: &mut [Plain],
+    ) -> Result<Vec<Finding>, Vec<Finding>> {
         let of_builds = builds.iter().enumerate().flat_map(|(list, build)| {
             let names = build.earlier_names.iter();
             build.documents.iter().zip(names).map(move |(document, names)| (list, document.clone(), names.clone()))
@@ -39,25 +54,33 @@ impl<'b> Together<'b> {
         };
         let mut items: Vec<Item> = of_builds.chain(of_files).map(item).collect();
         let builder = &mut self.0;
-        for found in patch::of(builder, usize::MAX, fields, "patches") {
+        for (pointer, path) in fields.items("/components") {
+            let Some(path) = path.as_str() else { continue };
+            let target = builder.layout.target(around, path);
+            items = builder.take(fields, &pointer, path, Purpose::Component, target, items);
+        }
+        for found in patch::of(builder, around, fields, "patches") {
             patch::apply(builder, &found, &mut items);
         }
         builder.findings.extend(transform::names(fields, &mut items));
         transform::labels(fields, &mut items);
         transform::annotations(fields, &mut items);
-        let is_wrong = builder.findings.drain(..).any(|finding| finding.rule.severity == Severity::Error);
-        if is_wrong || builder.is_too_much() {
-            return false;
+        let findings = std::mem::take(&mut builder.findings);
+        if findings.iter().any(|finding| finding.rule.severity == Severity::Error) || builder.is_too_much() {
+            return Err(findings);
         }
         builds.iter_mut().for_each(|build| build.clear());
         plain.iter_mut().for_each(|it| it.documents.clear());
-        for Item { document, earlier_names, list, .. } in items {
+        for Item { document, earlier_names, list, generated, .. } in items {
+            if generated.is_some() {
+                continue;
+            }
             if let Some(build) = builds.get_mut(list) {
                 build.push(document, earlier_names);
             } else if let Some(file) = plain.get_mut(list.saturating_sub(first)) {
                 file.documents.push(document);
             }
         }
-        true
+        Ok(findings)
     }
 }

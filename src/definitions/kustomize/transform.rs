@@ -121,8 +121,12 @@ pub(super) fn annotations(document: &Document, items: &mut [Item]) {
 
 /// Puts the pairs at `from` into the mapping at `to` of the objects.
 fn give(document: &Document, from: &str, to: &str, items: &mut [Item], takes: impl Fn(&Item) -> bool, create: bool) {
-    let pairs: Vec<(String, String, Value)> =
-        document.members(from).map(|(pointer, key, value)| (pointer, key.to_owned(), value.clone())).collect();
+    let pair = |(pointer, key, value): (String, &str, &Value)| {
+        // Nothing is text without a character; of what is no text it was said that nothing is built.
+        let value = if value.is_null() { json!("") } else { value.clone() };
+        value.is_string().then(|| (pointer, key.to_owned(), value))
+    };
+    let pairs: Vec<(String, String, Value)> = document.members(from).filter_map(pair).collect();
     for item in items.iter_mut().filter(|item| takes(item)) {
         for (pointer, key, value) in &pairs {
             set(item, to, key, value, origin(document, pointer), create);

@@ -1,4 +1,4 @@
-//! CL0015 to CL0022: what is wrong with kustomizations, and which files are read because of them.
+//! CL0015 to CL0023: what is wrong with kustomizations, and which files are read because of them.
 
 use super::Rule;
 use crate::definitions::diagnostic::Severity::{Error, Note, Warning};
@@ -49,5 +49,12 @@ pub static SEVERAL_FOLDERS: Rule = Rule::pass(
     "Folders that define the same name are for different clusters, and each is judged alone.",
 );
 
+pub static OUTSIDE: Rule = Rule::pass(
+    "CL0023",
+    "file-outside",
+    Warning,
+    "The files that a kustomization names lie in its folder or below it.",
+);
+
 pub static RULES: &[&Rule] =
-    &[&INVALID, &NOT_CARRIED_OUT, &WITHOUT_EFFECT, &APART, &SEVERAL, &FOLLOWED, &LINK, &SEVERAL_FOLDERS];
+    &[&INVALID, &NOT_CARRIED_OUT, &WITHOUT_EFFECT, &APART, &SEVERAL, &FOLLOWED, &LINK, &SEVERAL_FOLDERS, &OUTSIDE];

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::requirements::{MATCHING, PLACES, entries, lists};
+use super::requirements::{MATCHING, PLACES, entries};
 use super::{Rule, no_hint};
 use crate::api::validation::node_overlay as cel;
 use crate::core::catalog::matching::Entry;
@@ -105,7 +105,7 @@ struct Overlay<'o> {
 impl<'o> Overlay<'o> {
     fn of(object: &'o Object) -> Option<Self> {
         let document = &object.document;
-        let lists = lists(Kind::NodeOverlay, document);
+        let lists = &object.asked.lists;
         let all: Vec<&Value> = document.items("/spec/requirements").map(|(_, entry)| entry).collect();
         let is_known =
             document.variables.open().next().is_none() && lists.iter().all(|list| list.written.len() == all.len());

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Rule;
 use super::references::references;
-use super::requirements::{Written, lists};
+use super::requirements::Written;
 use crate::api::ec2_node_class::EC2NodeClassSpec;
 use crate::api::keys;
 use crate::core::catalog::node_class::windows_build;
@@ -47,15 +47,14 @@ fn excluded(revision: &Revision<'_>) -> Vec<Finding> {
         let Some([class]) = classes.get(name).map(Vec::as_slice) else { continue };
         let is_open = |document: &Document| document.variables.open().next().is_some();
         if !is_open(&class.document) {
-            findings.extend(of_pool(&pool.document, &class.document));
+            findings.extend(of_pool(pool, &class.document));
         }
     }
     findings
 }
 
-fn of_pool(pool: &Document, class: &Document) -> Vec<Finding> {
-    let lists = lists(Kind::NodePool, pool);
-    let written = || lists.iter().flat_map(|list| &list.written);
+fn of_pool(pool: &Object, class: &Document) -> Vec<Finding> {
+    let written = || pool.asked.lists.iter().flat_map(|list| &list.written);
     let mut findings = Vec::new();
     for fixed in fixed_by(class) {
         let of_key: Vec<&Written> = written().filter(|it| normalized(&it.entry.key) == fixed.key).collect();
@@ -67,7 +66,7 @@ fn of_pool(pool: &Document, class: &Document) -> Vec<Finding> {
         let Some(last) = of_key.last().filter(|_| !is_met && !is_said) else { continue };
         let place = if last.is_label { last.pointer.clone() } else { format!("{}/key", last.pointer) };
         let message = format!("no node of its class has `{}` as this asks: {}", fixed.key, fixed.why);
-        let finding = Finding::at(&EXCLUDED, pool, &place, Place::Value, message);
+        let finding = Finding::at(&EXCLUDED, &pool.document, &place, Place::Value, message);
         findings.push(finding.related(class, "/metadata/name", "the class").hint("the pool makes no node"));
     }
     findings

@@ -84,7 +84,8 @@ fn is_list(operator: Operator) -> bool {
 }
 
 /// One requirement, or one label of a selector, and where it stands.
-pub(super) struct Written {
+#[derive(Clone, Debug)]
+pub struct Written {
     pub(super) pointer: String,
     pub(super) entry: NodeSelectorRequirement,
     /// Whether it is a label, whose value stands at the pointer itself.
@@ -102,22 +103,39 @@ impl Written {
 }
 
 /// Requirements that count together.
-pub(super) struct List {
+#[derive(Clone, Debug)]
+pub struct List {
     /// What the list is part of, for what concerns all of it.
     pointer: String,
     pub(super) written: Vec<Written>,
 }
 
+/// What one object asks of instance types and places: worked out once, and kept with the object for all rules about it.
+#[derive(Clone, Debug, Default)]
+pub struct Asked {
+    pub(super) lists: Vec<List>,
+    /// Of a pool that names places, what it says of them.
+    places: Option<NodePool>,
+}
+
+impl Asked {
+    pub fn of(kind: Kind, document: &Document) -> Self {
+        let lists = lists(kind, document);
+        let places = if kind == Kind::NodePool && names_places(document) { with_places_alone(document) } else { None };
+        Self { lists, places }
+    }
+}
+
 /// Lists of requirements of one object: of a pool and an overlay one, of a pod its selector with each term of its affinity.
-pub(super) fn lists(kind: Kind, document: &Document) -> Vec<List> {
+fn lists(kind: Kind, document: &Document) -> Vec<List> {
     match kind {
         Kind::NodePool => {
             // What is sold there, and labels of its nodes, nobody knows here.
             if is_of_another_provider(document) {
                 return Vec::new();
             }
-            let pointer = "/spec/template/spec/requirements";
-            let mut written = labels(document, "/spec/template/metadata/labels");
+            let pointer = REQUIREMENTS;
+            let mut written = labels(document, LABELS);
             written.extend(requirements(document, pointer));
             if is_of_auto_mode(document) {
                 written.iter_mut().for_each(as_of_karpenter);
@@ -184,9 +202,9 @@ pub(super) fn objects<'r>(revision: &'r Revision<'_>) -> impl Iterator<Item = &'
 
 /// What one object asks of instance types, held against the catalog. Its requirements are read once for all rules about them.
 /// O(requirements x instance types).
-pub fn check(kind: Kind, document: &Document) -> Vec<Finding> {
+pub fn check(kind: Kind, document: &Document, asked: &Asked) -> Vec<Finding> {
     let Some(matching) = MATCHING.as_ref().filter(|_| KINDS.contains(&kind)) else { return Vec::new() };
-    let lists = lists(kind, document);
+    let lists = &asked.lists;
     let written = lists.iter().flat_map(|list| &list.written);
     let mut findings: Vec<Finding> = written.flat_map(|written| faults(document, kind, written, matching)).collect();
     let types: Vec<TypesLeft<'_>> = lists.iter().map(|list| TypesLeft { list, entries: entries(list) }).collect();
@@ -303,15 +321,24 @@ fn without_price(document: &Document, types: &TypesLeft<'_>, matching: &Matching
 /// The region that definitions are for, by what they say themselves.
 pub(super) fn region(revision: &Revision<'_>) -> Region {
     let settings = revision.of(Kind::Settings).find_map(|it| it.document.str("/spec/region"));
-    let pools: Vec<NodePool> = revision.of(Kind::NodePool).filter_map(with_places_alone).collect();
-    regions::find(settings, [], &pools)
+    let pools = revision.of(Kind::NodePool).filter_map(|pool| pool.asked.places.as_ref());
+    regions::find(settings, [], pools)
+}
+
+const REQUIREMENTS: &str = "/spec/template/spec/requirements";
+const LABELS: &str = "/spec/template/metadata/labels";
+
+fn names_places(pool: &Document) -> bool {
+    let is_place = |key: &str| PLACES.contains(&normalized(key));
+    let key = |entry: &Value| entry.get("key").and_then(Value::as_str).is_some_and(is_place);
+    pool.items(REQUIREMENTS).any(|(_, entry)| key(entry)) || pool.members(LABELS).any(|(_, key, _)| is_place(key))
 }
 
 /// A pool with what its requirements and labels say: a mistake elsewhere in it makes nothing of its zones.
-fn with_places_alone(pool: &Object) -> Option<NodePool> {
-    let entries = pool.document.items("/spec/template/spec/requirements").map(|(_, entry)| entry);
+fn with_places_alone(pool: &Document) -> Option<NodePool> {
+    let entries = pool.items(REQUIREMENTS).map(|(_, entry)| entry);
     let entries: Vec<&Value> = entries.filter(|entry| NodeSelectorRequirement::deserialize(*entry).is_ok()).collect();
-    let labels = pool.document.members("/spec/template/metadata/labels").filter(|(.., value)| value.is_string());
+    let labels = pool.members(LABELS).filter(|(.., value)| value.is_string());
     let labels: Map<String, Value> = labels.map(|(_, key, value)| (key.to_owned(), value.clone())).collect();
     let class = json!({ "group": CLASS_GROUP, "kind": CLASS_KIND, "name": "any" });
     let template =
@@ -329,7 +356,7 @@ fn zone_of_another_region(revision: &Revision<'_>) -> Vec<Finding> {
     let region = region(revision);
     let mut findings = Vec::new();
     for object in objects(revision) {
-        for list in lists(object.kind, &object.document) {
+        for list in &object.asked.lists {
             let places = list
                 .written
                 .iter()

@@ -1,7 +1,7 @@
 //! CL0331: places that are none: a region where a zone is meant, a zone's id where its name is.
 
 use super::Rule;
-use super::requirements::{lists, objects, region};
+use super::requirements::{objects, region};
 use crate::api::keys;
 use crate::api::node_pool::Operator;
 use crate::core::catalog::regions::{self, Locality as Meant};
@@ -26,7 +26,7 @@ fn no_place(revision: &Revision<'_>) -> Vec<Finding> {
     let region = region(revision).name;
     let mut findings = Vec::new();
     for object in objects(revision) {
-        for list in lists(object.kind, &object.document) {
+        for list in &object.asked.lists {
             let of_values = |operator| matches!(operator, Operator::In | Operator::NotIn);
             for written in list.written.iter().filter(|written| of_values(written.entry.operator)) {
                 let Some(wanted) = meant_by(normalized(&written.entry.key)) else { continue };
