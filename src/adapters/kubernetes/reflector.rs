@@ -14,7 +14,7 @@ use tokio::time::{Duration, Instant};
 
 use crate::core::snapshot::Snapshot;
 use crate::core::snapshot::doubts::{KindInDoubt, Unreadable};
-use crate::core::snapshot::kinds::{Stored, place};
+use crate::core::snapshot::kinds::{Stored, place, version_number};
 use crate::ports::PortErrorKind;
 
 use super::following::{Followed, follow};
@@ -130,9 +130,8 @@ struct Version {
 }
 
 impl Version {
-    /// Versions of one kind grow; comparing them as numbers is allowed since Kubernetes 1.35, and has worked since etcd 3.
     fn number(&self) -> u64 {
-        self.resource_version.parse().unwrap_or(0)
+        version_number(&self.resource_version)
     }
 }
 
