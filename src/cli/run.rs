@@ -26,9 +26,7 @@ use jiff::Timestamp;
 
 use crate::adapters::embedded::EmbeddedForge;
 use crate::adapters::git::serve_fetch;
-use crate::api::approval_rules::ApprovalRules;
-use crate::controller::{Controller, EMBEDDED_INSTALLATION, Mode, Options, Shutdown};
-use crate::core::planner::decide;
+use crate::controller::{Controller, Shutdown};
 use crate::core::snapshot::Snapshot;
 use crate::ports::Clock;
 
@@ -87,17 +85,7 @@ async fn follow_until_stopped(follow: source::Follow, arguments: &RunArguments) 
     let screen = Screen::new(standard_output(), Times::Clock, clock.now(), shutdown.clone());
     let ports = world::ports(repository, &world, EmbeddedForge::default());
     let definitions = arguments.definitions.clone();
-    let options = Options {
-        mode: Mode::Enforce,
-        applies_definitions: true,
-        lease_transitions: None,
-        installation: EMBEDDED_INSTALLATION.to_owned(),
-        approval_floor: ApprovalRules::default(),
-        allows_older_revisions: true,
-        read: Box::new(move |files| settings::read_definitions(files, &definitions)),
-        seed: arguments.seed,
-        planner: Box::new(decide),
-    };
+    let options = world::options(arguments.seed, move |files| settings::read_definitions(files, &definitions));
     let mut controller = Controller::new(ports, options, world::journal(&screen), shutdown.clone());
     controller.run().await;
     screen.summary(clock.now());

@@ -22,10 +22,9 @@ use super::run::screen::{Screen, Times};
 use super::run::{abort_on_signal, runtime, standard_output, world};
 use super::settings;
 use crate::adapters::embedded::{EmbeddedForge, EmbeddedWorld, OneRevision, ScaleError, WorldSettings};
-use crate::api::approval_rules::ApprovalRules;
 use crate::api::keys;
 use crate::api::settings::{Approval, ApprovalMode, Packing};
-use crate::controller::{Controller, EMBEDDED_INSTALLATION, Journal, Mode, Options, Shutdown};
+use crate::controller::{Controller, Journal, Shutdown};
 use crate::core::plan::simulation::{FORMAT_VERSION, Simulation, SimulationSummary};
 use crate::core::plan::{Note, NoteCode, ReasonCode};
 use crate::core::planner::decide;
@@ -135,19 +134,9 @@ async fn carry_on(
     let inputs = &arguments.inputs.planning;
     let (definitions, packing) = (inputs.definitions.clone(), inputs.packing);
     let began_with = read.snapshot.clone();
-    let options = Options {
-        mode: Mode::Enforce,
-        applies_definitions: true,
-        lease_transitions: None,
-        installation: EMBEDDED_INSTALLATION.to_owned(),
-        approval_floor: ApprovalRules::default(),
-        allows_older_revisions: true,
-        read: Box::new(move |files| {
-            for_simulation(settings::read_definitions(files, &definitions).beside(&began_with), packing)
-        }),
-        seed: inputs.seed,
-        planner: Box::new(decide),
-    };
+    let options = world::options(inputs.seed, move |files| {
+        for_simulation(settings::read_definitions(files, &definitions).beside(&began_with), packing)
+    });
     // Who asks for the end is told soon that some node never goes; who asks for a time gets all of it.
     let stuck = if arguments.until == Until::Settled { Stuck::Count } else { Stuck::Stay };
     let journal = journal(screen.cloned(), world, tally);

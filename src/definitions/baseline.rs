@@ -12,13 +12,13 @@ use super::rules::suppression as rules;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Baseline {
     pub version: u32,
-    pub findings: Vec<Known>,
+    pub findings: Vec<KnownFinding>,
 }
 
 /// What is known of a finding. Only the fingerprint counts; the rest is for people.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Known {
+pub struct KnownFinding {
     pub code: String,
     pub file: String,
     pub message: String,
@@ -43,7 +43,7 @@ pub struct Applied {
 
 impl Baseline {
     pub fn of(diagnostics: &[Diagnostic]) -> Self {
-        let known = |diagnostic: &Diagnostic| Known {
+        let known = |diagnostic: &Diagnostic| KnownFinding {
             code: diagnostic.code.clone(),
             file: diagnostic.file.strip_prefix("./").unwrap_or(&diagnostic.file).to_owned(),
             message: diagnostic.message.clone(),
@@ -65,7 +65,7 @@ impl Baseline {
     /// Sorts the findings. `paths` are the files that were looked at: of others nobody knows whether their findings are gone. `path` is that
     /// of the baseline.
     pub fn apply(&self, diagnostics: Vec<Diagnostic>, paths: &[String], path: &str) -> Applied {
-        let mut open: BTreeMap<&str, &Known> =
+        let mut open: BTreeMap<&str, &KnownFinding> =
             self.findings.iter().map(|known| (known.fingerprint.as_str(), known)).collect();
         let mut applied = Applied::default();
         for diagnostic in diagnostics {
@@ -78,7 +78,7 @@ impl Baseline {
             }
         }
         let paths: BTreeSet<&str> = paths.iter().map(|path| path.strip_prefix("./").unwrap_or(path)).collect();
-        let was_read = |known: &&&Known| paths.contains(known.file.as_str());
+        let was_read = |known: &&&KnownFinding| paths.contains(known.file.as_str());
         let gone = open.values().filter(was_read).count();
         if gone > 0 {
             applied.kept.push(outdated(gone, path));

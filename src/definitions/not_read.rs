@@ -47,7 +47,7 @@ enum Hides {
     Object(String),
     /// What was defined anywhere, and may come from there now.
     Anything {
-        always: Reach,
+        always: Hidden,
         /// Whether the definitions before had it as well, and nothing was missing in them: what goes now goes for another reason.
         is_known: bool,
     },
@@ -55,7 +55,7 @@ enum Hides {
 
 /// What is hidden also by what was there before.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Reach {
+enum Hidden {
     Nothing,
     /// What was defined in the folder that is built.
     Below(String),
@@ -77,13 +77,13 @@ impl NotRead {
 
     /// What may bring objects that nobody sees here: what is in no file any more may have moved there.
     pub fn bringing(path: impl Into<String>, why: impl Into<String>) -> Self {
-        let hides = Hides::Anything { always: Reach::Nothing, is_known: false };
+        let hides = Hides::Anything { always: Hidden::Nothing, is_known: false };
         Self { hides, ..Self::new(path, why) }
     }
 
     /// The same of what a kustomization takes from elsewhere. Where definitions are built with it, any of them may come from there.
     pub fn elsewhere(found: &Elsewhere, path: &str, top: &str, builds_definitions: bool) -> Self {
-        let always = if builds_definitions { Reach::All } else { Reach::Below(folder(top).to_owned()) };
+        let always = if builds_definitions { Hidden::All } else { Hidden::Below(folder(top).to_owned()) };
         let hides = Hides::Anything { always, is_known: false };
         Self { hides, line: found.line, ..Self::new(path, found.what.clone()) }
     }
@@ -118,9 +118,9 @@ impl NotRead {
                     of_earlier.any(|it| it.is_same(self) && matches!(it.hides, Hides::Anything { .. }))
                 };
                 match always {
-                    Reach::All => true,
-                    Reach::Below(folder) if files::covers(folder, file) => true,
-                    Reach::Below(_) | Reach::Nothing => !(*is_known || was_there()),
+                    Hidden::All => true,
+                    Hidden::Below(folder) if files::covers(folder, file) => true,
+                    Hidden::Below(_) | Hidden::Nothing => !(*is_known || was_there()),
                 }
             }
         }

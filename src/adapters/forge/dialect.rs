@@ -423,7 +423,7 @@ pub(super) fn moment(value: &Value) -> Option<Timestamp> {
 
 /// What a CI system says of the pull request that it runs for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct JobContext {
     pub url: Option<String>,
     pub repository: Option<String>,
     pub pull_request: Option<u64>,

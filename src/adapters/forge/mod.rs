@@ -29,8 +29,8 @@ use std::time::Duration;
 use crate::ports::Clock;
 
 pub use dialect::{
-    Access, Annotation, Check, CheckTable, Comment, Conclusion, Dialect, Found, Level, PullRequest, RepositoryName,
-    Right, State, Status, Table, Team, Variables,
+    Access, Annotation, Check, CheckTable, Comment, Conclusion, Dialect, JobContext, Level, PullRequest,
+    RepositoryName, Right, State, Status, Table, Team, Variables,
 };
 pub use hooks::{HookError, HookReceiver, HookSettings};
 pub use hosted::{ForgeError, HostedRepository};
@@ -81,7 +81,7 @@ impl ForgeKind {
 }
 
 /// The CI system that this process is a job of, and what it says.
-pub fn found_by_variables(variables: Variables<'_>) -> Option<(ForgeKind, Found)> {
+pub fn found_by_variables(variables: Variables<'_>) -> Option<(ForgeKind, JobContext)> {
     // Gitea's runners set GitHub's variables as well.
     gitea::found(variables)
         .map(|found| (ForgeKind::Gitea, found))

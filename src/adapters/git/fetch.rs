@@ -136,7 +136,7 @@ pub(super) struct Fetched {
 
 /// A reference of the remote.
 #[derive(Debug, PartialEq, Eq)]
-struct Found {
+struct RemoteReference {
     /// `refs/heads/main`
     name: String,
     /// What people call it.
@@ -285,7 +285,7 @@ fn find(
     target: &Target,
     remote: &mut Remote<'_>,
     moves: &dyn Fn(),
-) -> Result<(Found, Vec<(String, String)>), FetchError> {
+) -> Result<(RemoteReference, Vec<(String, String)>), FetchError> {
     let connection = remote
         .connect_auth(Direction::Fetch, Some(callbacks(target, moves)?), Some(proxy(target)))
         .map_err(FetchError::Remote)?;
@@ -301,7 +301,7 @@ fn find(
 }
 
 /// Picks a branch before a tag of the same name, as the short name is meant by most people.
-fn choose(heads: &[(String, Oid, Option<String>)], wanted: Option<&str>) -> Result<Found, FetchError> {
+fn choose(heads: &[(String, Oid, Option<String>)], wanted: Option<&str>) -> Result<RemoteReference, FetchError> {
     if heads.is_empty() {
         return Err(FetchError::Empty);
     }
@@ -314,7 +314,7 @@ fn choose(heads: &[(String, Oid, Option<String>)], wanted: Option<&str>) -> Resu
         };
         let name = target.clone().unwrap_or_else(|| "HEAD".to_owned());
         let short = short_name(&name).unwrap_or(&name).to_owned();
-        return Ok(Found { name, short, commit: *commit });
+        return Ok(RemoteReference { name, short, commit: *commit });
     };
     for name in [format!("refs/heads/{wanted}"), format!("refs/tags/{wanted}"), wanted.to_owned()] {
         if name.starts_with("refs/")
@@ -322,7 +322,7 @@ fn choose(heads: &[(String, Oid, Option<String>)], wanted: Option<&str>) -> Resu
         {
             // An annotated tag is listed a second time with the commit that it stands for.
             let commit = oid(&format!("{name}^{{}}")).unwrap_or(direct);
-            return Ok(Found { name, short: wanted.to_owned(), commit });
+            return Ok(RemoteReference { name, short: wanted.to_owned(), commit });
         }
     }
     Err(FetchError::NoSuchReference { near: nearest(wanted, names()) })
@@ -448,7 +448,7 @@ mod tests {
             (Some("v2"), "refs/tags/v2", "v2", 5),
         ];
         for (wanted, name, short, digit) in cases {
-            let expected = Found { name: name.to_owned(), short: short.to_owned(), commit: oid(digit) };
+            let expected = RemoteReference { name: name.to_owned(), short: short.to_owned(), commit: oid(digit) };
             assert_eq!(choose(&heads(), wanted).unwrap(), expected, "{wanted:?}");
         }
     }

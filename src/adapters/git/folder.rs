@@ -45,7 +45,7 @@ impl Rules for Plain {
 }
 
 /// How far a walk from a folder may go.
-pub(super) struct Reach {
+pub(super) struct Bounds {
     /// Everything that may be reached lies below it.
     top: PathBuf,
     scope: Scope,
@@ -53,7 +53,7 @@ pub(super) struct Reach {
     is_workplace: bool,
 }
 
-impl Reach {
+impl Bounds {
     /// From `folder`, in a clone: as far as the clone goes.
     pub fn of_work_tree(work_tree: &Path, sub_path: &str) -> Self {
         let scope = Scope { root: sub_path.to_owned(), links: String::new() };
@@ -81,49 +81,49 @@ fn text_of(path: &Path) -> String {
 }
 
 /// Reads what may hold definitions in the folder.
-pub(super) fn collect<R: Rules>(reach: &Reach, rules: &R) -> Result<Collector, FolderError> {
-    let disk = Disk { reach, rules };
+pub(super) fn collect<R: Rules>(bounds: &Bounds, rules: &R) -> Result<Collector, FolderError> {
+    let disk = Disk { bounds, rules };
     let mut collector = Collector::default();
-    let finds = walk::find(&disk, &reach.scope, &mut collector)?;
-    walk::collect(&disk, &reach.scope, finds, &mut collector)?;
+    let finds = walk::find(&disk, &bounds.scope, &mut collector)?;
+    walk::collect(&disk, &bounds.scope, finds, &mut collector)?;
     Ok(collector)
 }
 
 /// Reads one file of the folder, which is called `name` from then on.
 pub(super) fn collect_file<R: Rules>(
-    reach: &Reach,
+    bounds: &Bounds,
     rules: &R,
     file: &Path,
     name: String,
 ) -> Result<Collector, FolderError> {
-    let disk = Disk { reach, rules };
+    let disk = Disk { bounds, rules };
     let mut collector = Collector::default();
     let place = file.canonicalize().map_err(|source| unreadable(file, source))?;
     // A link that was typed is followed wherever it leads.
-    let Ok(place) = place.strip_prefix(&reach.top).map(text_of) else {
+    let Ok(place) = place.strip_prefix(&bounds.top).map(text_of) else {
         if let Some(content) = content(&place)? {
             collector.add(name, content, Default::default())?;
         }
         return Ok(collector);
     };
-    let finds = walk::find_one(&disk, &reach.scope, (name, place), &mut collector)?;
-    walk::collect(&disk, &reach.scope, finds, &mut collector)?;
+    let finds = walk::find_one(&disk, &bounds.scope, (name, place), &mut collector)?;
+    walk::collect(&disk, &bounds.scope, finds, &mut collector)?;
     Ok(collector)
 }
 
 struct Disk<'a, R: Rules> {
-    reach: &'a Reach,
+    bounds: &'a Bounds,
     rules: &'a R,
 }
 
 impl<R: Rules> Disk<'_, R> {
     /// Where a path leads. Names that are no text are shown as other names, and are looked for.
     fn place(&self, path: &str) -> PathBuf {
-        let mut place = self.reach.top.join(path);
+        let mut place = self.bounds.top.join(path);
         if !path.contains(char::REPLACEMENT_CHARACTER) || place.symlink_metadata().is_ok() {
             return place;
         }
-        place.clone_from(&self.reach.top);
+        place.clone_from(&self.bounds.top);
         for part in path.split('/') {
             let named = place.join(part);
             let mut listed = std::fs::read_dir(&place).into_iter().flatten().filter_map(Result::ok);
@@ -172,7 +172,7 @@ impl<R: Rules> Files for Disk<'_, R> {
 
     fn resolve(&self, path: &str) -> Result<Option<(String, Kind)>, FolderError> {
         let Ok(place) = self.place(path).canonicalize() else { return Ok(None) };
-        let Ok(below) = place.strip_prefix(&self.reach.top) else { return Ok(None) };
+        let Ok(below) = place.strip_prefix(&self.bounds.top) else { return Ok(None) };
         let below = text_of(below);
         let kind = if place.is_dir() { Kind::Folder } else { Kind::File };
         let is_git = below.split('/').any(|part| part == ".git");
@@ -181,7 +181,7 @@ impl<R: Rules> Files for Disk<'_, R> {
     }
 
     fn is_of_repository(&self, place: &str) -> bool {
-        self.rules.is_of_repository(place) || (self.reach.is_workplace && may_hold_definitions(place))
+        self.rules.is_of_repository(place) || (self.bounds.is_workplace && may_hold_definitions(place))
     }
 
     fn content(&self, path: &str, _: &str) -> Result<Option<Content>, FolderError> {

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::cause::GitCause;
 use super::collect::{Collector, LimitError};
-use super::folder::{self, FolderError, Plain, Reach};
+use super::folder::{self, Bounds, FolderError, Plain};
 use super::near::nearest;
 use super::tree::{self, TreeError};
 use super::work_tree::{self, WorkTree};
@@ -188,11 +188,11 @@ pub(super) fn read(path: &Path) -> Result<Reading, ReadError> {
 
 fn read_plain(path: &Path, note: Option<Note>) -> Result<Reading, ReadError> {
     let folder = if path.is_dir() { path } else { folder_of(path) };
-    let reach = Reach::of_folder(folder).map_err(folder_error)?;
+    let bounds = Bounds::of_folder(folder).map_err(folder_error)?;
     let collector = if path.is_dir() {
-        folder::collect(&reach, &Plain)
+        folder::collect(&bounds, &Plain)
     } else {
-        folder::collect_file(&reach, &Plain, path, file_name(path))
+        folder::collect_file(&bounds, &Plain, path, file_name(path))
     };
     let (files, mut notes) = collector.map_err(folder_error)?.finish();
     notes.extend(note);
@@ -207,10 +207,10 @@ fn read_work_tree(path: &Path, place: &Place) -> Result<Reading, ReadError> {
     let work_tree = work_tree.unwrap_or_else(|| path.to_owned());
     let rules = WorkTree::new(&place.repository).map_err(damaged)?;
     let collector = if path.is_dir() {
-        folder::collect(&Reach::of_work_tree(&work_tree, &place.sub_path), &rules)
+        folder::collect(&Bounds::of_work_tree(&work_tree, &place.sub_path), &rules)
     } else {
         let folder = kustomization::folder(&place.sub_path);
-        folder::collect_file(&Reach::of_work_tree(&work_tree, folder), &rules, path, file_name(path))
+        folder::collect_file(&Bounds::of_work_tree(&work_tree, folder), &rules, path, file_name(path))
     };
     let (files, mut notes) = collector.map_err(folder_error)?.finish();
     let reference = place.branch();

@@ -14,7 +14,6 @@ use crate::ports::PortErrorKind;
 
 use super::failure::{kind_of_code, sentence};
 use super::once::PAGE;
-use super::reflector::Trouble;
 use super::watched::{Watched, all};
 
 /// A page of a list, or the beginning of a watch, that is not there by then.
@@ -28,6 +27,15 @@ const FIRST_PAUSE: Duration = Duration::from_millis(800);
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 /// A watch that lasts so long is none that fails at once again and again.
 const LASTS: Duration = Duration::from_secs(30);
+
+/// What keeps a watch from what is now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Trouble {
+    /// `list nodes`
+    pub(super) operation: String,
+    pub(super) kind: PortErrorKind,
+    pub(super) text: String,
+}
 
 /// Who is told.
 pub(super) trait Followed<T> {

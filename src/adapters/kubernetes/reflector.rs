@@ -14,10 +14,10 @@ use tokio::time::{Duration, Instant};
 
 use crate::core::snapshot::Snapshot;
 use crate::core::snapshot::doubts::{KindInDoubt, Unreadable};
-use crate::core::snapshot::kinds::{Stored, place};
+use crate::core::snapshot::kinds::{Stored, place, version_number};
 use crate::ports::PortErrorKind;
 
-use super::following::{Followed, follow};
+use super::following::{Followed, Trouble, follow};
 use super::shared_by_owner::SharedByOwner;
 use super::watched::Watched;
 
@@ -62,14 +62,6 @@ pub(super) enum Standing {
     Absent,
     /// There was a list. With what goes wrong since, if something does.
     Synced(Option<Trouble>),
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Trouble {
-    /// `list nodes`
-    pub(super) operation: String,
-    pub(super) kind: PortErrorKind,
-    pub(super) text: String,
 }
 
 /// A reflector of some kind.
@@ -130,9 +122,8 @@ struct Version {
 }
 
 impl Version {
-    /// Versions of one kind grow; comparing them as numbers is allowed since Kubernetes 1.35, and has worked since etcd 3.
     fn number(&self) -> u64 {
-        self.resource_version.parse().unwrap_or(0)
+        version_number(&self.resource_version)
     }
 }
 

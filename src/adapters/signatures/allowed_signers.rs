@@ -8,22 +8,10 @@ use jiff::tz::TimeZone;
 use ssh_key::PublicKey;
 use ssh_key::public::KeyData;
 
-use super::ssh::NAMESPACE;
+use super::ssh::{NAMESPACE, is_key_type};
 
 /// Lines that are read. Ten thousand people commit to no repository of definitions.
 const LINES_MAX: usize = 10_000;
-
-/// Of DSA no key signs anything here; OpenSSH itself has given it up.
-const KEY_TYPES: [&str; 8] = [
-    "ssh-ed25519",
-    "ssh-rsa",
-    "ssh-dss",
-    "ecdsa-sha2-nistp256",
-    "ecdsa-sha2-nistp384",
-    "ecdsa-sha2-nistp521",
-    "sk-ssh-ed25519@openssh.com",
-    "sk-ecdsa-sha2-nistp256@openssh.com",
-];
 
 /// Why a line of the file can not be used. A file with one such line is not used at all: what is left out could be a limit.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -112,10 +100,6 @@ fn signer(line: &str) -> Result<AllowedSigner, LineError> {
         return Err(LineError::NoKey);
     }
     Ok(AllowedSigner { principals, key, limits })
-}
-
-pub(super) fn is_key_type(word: &str) -> bool {
-    KEY_TYPES.contains(&word)
 }
 
 fn list(words: &str) -> Vec<String> {

@@ -11,12 +11,22 @@ use ssh_key::public::KeyData;
 use ssh_key::{Algorithm, Error, HashAlg, PublicKey, SshSig};
 
 use super::SignatureError;
-use super::allowed_signers::is_key_type;
 use super::armour::armoured;
 
 const LABEL: &str = "SSH SIGNATURE";
 /// What Git signs for.
 pub(super) const NAMESPACE: &str = "git";
+/// Of DSA no key signs anything here; OpenSSH itself has given it up.
+const KEY_TYPES: [&str; 8] = [
+    "ssh-ed25519",
+    "ssh-rsa",
+    "ssh-dss",
+    "ecdsa-sha2-nistp256",
+    "ecdsa-sha2-nistp384",
+    "ecdsa-sha2-nistp521",
+    "sk-ssh-ed25519@openssh.com",
+    "sk-ecdsa-sha2-nistp256@openssh.com",
+];
 /// Bytes before the key: `SSHSIG` and the version.
 const PREAMBLE_BYTES: usize = 10;
 /// Of RSA: what the crate verifies.
@@ -65,6 +75,10 @@ fn refusal(bytes: &[u8], error: &Error) -> SignatureError {
         }
         _ => GARBLED,
     }
+}
+
+pub(super) fn is_key_type(word: &str) -> bool {
+    KEY_TYPES.contains(&word)
 }
 
 /// The name that a key begins with.

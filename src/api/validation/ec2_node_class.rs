@@ -1,7 +1,5 @@
 //! CEL rules of EC2NodeClass.
 
-use serde_json::{Value, json};
-
 use super::CelRule;
 
 pub static TAGS_EMPTY: CelRule = CelRule::new(
@@ -148,8 +146,3 @@ pub static FAMILY_WITHOUT_ALIAS: CelRule = CelRule::new(
     "amiFamily is needed when no term has an alias",
 );
 pub static EC2_NODE_CLASS_SPEC: [&CelRule; 3] = [&ROLE_OR_PROFILE, &FAMILY_OF_ALIAS, &FAMILY_WITHOUT_ALIAS];
-
-/// Schema of tags to select by.
-pub fn selector_tags() -> Value {
-    json!({ "maxProperties": 20, "x-kubernetes-validations": SELECTOR_TAGS })
-}

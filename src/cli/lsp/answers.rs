@@ -8,10 +8,10 @@ use gen_lsp_types as lsp;
 use super::capabilities::Client;
 use super::documents::Document;
 use super::published::{self, Text};
-use crate::definitions::editing::completion::{self, Candidate, Known, What};
+use crate::definitions::editing::completion::{self, Candidate, CompletionContext, What};
 use crate::definitions::editing::fields;
 use crate::definitions::editing::names;
-use crate::definitions::editing::place::{Place, Reach};
+use crate::definitions::editing::place::{Extent, Place};
 use crate::definitions::editing::silencing;
 use crate::definitions::editing::values;
 use crate::definitions::rules::suppression;
@@ -25,7 +25,7 @@ pub struct Around<'a> {
     pub client: &'a Client,
     /// What was found in it.
     pub found: &'a [Diagnostic],
-    pub known: Known<'a>,
+    pub context: CompletionContext<'a>,
 }
 
 impl Around<'_> {
@@ -54,10 +54,10 @@ impl Around<'_> {
                 parts.extend(rule_description(&found.code).map(|rule| render::rule(&rule)));
             }
         }
-        let place = Place::at(&self.document.text, byte, Reach::WholeWord).filter(|place| !place.word.is_empty());
-        let field = place.as_ref().and_then(|place| fields::of_place(place, self.known.file_name));
+        let place = Place::at(&self.document.text, byte, Extent::WholeWord).filter(|place| !place.word.is_empty());
+        let field = place.as_ref().and_then(|place| fields::of_place(place, self.context.file_name));
         parts.extend(field.map(|field| render::field(&field)));
-        parts.extend(place.as_ref().and_then(|place| values::meaning(place, self.known.region)));
+        parts.extend(place.as_ref().and_then(|place| values::meaning(place, self.context.region)));
         if parts.is_empty() {
             return None;
         }
@@ -77,8 +77,8 @@ impl Around<'_> {
     }
 
     pub fn completion(&self, position: lsp::Position) -> Option<lsp::CompletionResponse> {
-        let place = Place::at(&self.document.text, self.byte(position), Reach::ToPlace)?;
-        let found = completion::candidates(&place, &self.known);
+        let place = Place::at(&self.document.text, self.byte(position), Extent::ToPlace)?;
+        let found = completion::candidates(&place, &self.context);
         let range = self.text().range(place.start, place.end);
         let items =
             found.candidates.into_iter().enumerate().map(|(number, candidate)| self.item(number, candidate, range));

@@ -14,7 +14,7 @@ use super::documents::{Document, path_of};
 use super::folders::{Folder, Key};
 use super::framing::{FramingError, Incoming};
 use crate::cli::arguments::DefinitionArguments;
-use crate::definitions::editing::completion::Known;
+use crate::definitions::editing::completion::CompletionContext;
 use crate::definitions::editing::positions::Lines;
 
 mod names;
@@ -273,8 +273,9 @@ impl<'a> Session<'a> {
         }
         let name = folder.name_of_document(document.path.as_deref());
         let found = folder.found.get(&name).map(Vec::as_slice).unwrap_or_default();
-        let known = Known { file_name: &name, region: &folder.region, node_classes: &folder.node_classes };
-        Some(answer(Around { uri, document, client: &self.client, found, known }))
+        let context =
+            CompletionContext { file_name: &name, region: &folder.region, node_classes: &folder.node_classes };
+        Some(answer(Around { uri, document, client: &self.client, found, context }))
     }
 
     fn parameters<R: Request>(&mut self, id: &Id, parameters: Value) -> Option<R::Params> {

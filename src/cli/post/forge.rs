@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::anyhow;
 
 use crate::adapters::forge::{
-    Access, Address, AddressError, ForgeError, ForgeKind, Found, HostedRepository, RepositoryName, Secret,
+    Access, Address, AddressError, ForgeError, ForgeKind, HostedRepository, JobContext, RepositoryName, Secret,
     SecretSource, Table, Variables, found_by_variables, hosted,
 };
 use crate::adapters::system_clock::SystemClock;
@@ -21,7 +21,7 @@ pub struct Resolved {
     pub address: Address,
     pub repository: RepositoryName,
     pub access: Access,
-    pub found: Found,
+    pub found: JobContext,
     waiting_at_most: Duration,
 }
 

@@ -10,14 +10,12 @@ use jiff::Timestamp;
 
 use crate::adapters::embedded::{EmbeddedClock, EmbeddedCloud, EmbeddedCluster, EmbeddedForge, EmbeddedWorld};
 use crate::adapters::git::{self, Changes, FetchLimits, GitRepository, Nudge, RemoteSettings, ScriptedRepository};
-use crate::api::approval_rules::ApprovalRules;
 use crate::api::scenario::{Commit, Scale, Scenario, ScenarioStep};
 use crate::cli::arguments::DefinitionArguments;
 use crate::cli::exit::Failure;
 use crate::cli::inputs::{FileKind, read_file};
 use crate::cli::settings;
-use crate::controller::{Controller, EMBEDDED_INSTALLATION, Mode, Options, Shutdown};
-use crate::core::planner::decide;
+use crate::controller::{Controller, Shutdown};
 use crate::core::snapshot::Snapshot;
 use crate::core::snapshot::read::read;
 use crate::ports::Clock;
@@ -156,17 +154,7 @@ impl Stage {
         let nudge = remote.nudge();
         let ports = world::ports(remote, &world, EmbeddedForge::default());
         let arguments = arguments.clone();
-        let options = Options {
-            mode: Mode::Enforce,
-            applies_definitions: true,
-            lease_transitions: None,
-            installation: EMBEDDED_INSTALLATION.to_owned(),
-            approval_floor: ApprovalRules::default(),
-            allows_older_revisions: true,
-            read: Box::new(move |files| settings::read_definitions(files, &arguments)),
-            seed,
-            planner: Box::new(decide),
-        };
+        let options = world::options(seed, move |files| settings::read_definitions(files, &arguments));
         let controller = Controller::new(ports, options, world::journal(screen), shutdown.clone());
         let (screen, shutdown) = (screen.clone(), shutdown.clone());
         Ok(Self { world, repository, nudge, controller, expected_commit: None, screen, shutdown })

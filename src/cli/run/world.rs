@@ -5,9 +5,13 @@ use jiff::Timestamp;
 use crate::adapters::embedded::{
     EmbeddedClock, EmbeddedCloud, EmbeddedCluster, EmbeddedForge, EmbeddedWorld, WorldSettings,
 };
+use crate::api::approval_rules::ApprovalRules;
+use crate::api::source::SourceFile;
 use crate::cli::exit::Failure;
-use crate::controller::{Journal, Ports};
+use crate::controller::{EMBEDDED_INSTALLATION, Journal, Mode, Options, Ports};
 use crate::core::catalog::Catalog;
+use crate::core::planner::decide;
+use crate::definitions::Definitions;
 
 use super::log;
 use super::screen::Screen;
@@ -28,6 +32,21 @@ pub fn ports<R>(
     forge: EmbeddedForge,
 ) -> Ports<R, EmbeddedCluster, EmbeddedCloud, EmbeddedForge, EmbeddedClock> {
     Ports { repository, cluster: world.cluster(), cloud: world.cloud(), forge, clock: world.clock() }
+}
+
+/// Of a controller that has such a world for itself.
+pub fn options(seed: u64, read: impl Fn(&[SourceFile]) -> Definitions + 'static) -> Options {
+    Options {
+        mode: Mode::Enforce,
+        applies_definitions: true,
+        lease_transitions: None,
+        installation: EMBEDDED_INSTALLATION.to_owned(),
+        approval_floor: ApprovalRules::default(),
+        allows_older_revisions: true,
+        read: Box::new(read),
+        seed,
+        planner: Box::new(decide),
+    }
 }
 
 /// Shows events, and logs them for those who asked for it.

@@ -21,7 +21,7 @@ pub(super) fn look(pass: &mut Pass<'_, '_>, engine: &mut Engine<'_, '_>, candida
             pass.disruption.holds.push((candidate.host, Reason { code: ReasonCode::ConfirmationNeeded, text }));
             continue;
         }
-        pass.renew(engine, candidate, cause, Some(DisruptionReason::Drifted));
+        pass.renew(engine, candidate, &cause, Some(DisruptionReason::Drifted));
     }
 }
 

@@ -31,7 +31,7 @@ impl Pass<'_, '_> {
                 }
                 for candidate in together {
                     if together.len() == 1 || !self.wait_together(engine, &[candidate], &cause) {
-                        self.renew(engine, candidate, cause.clone(), None);
+                        self.renew(engine, candidate, &cause, None);
                     }
                 }
             }

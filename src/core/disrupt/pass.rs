@@ -99,7 +99,7 @@ impl Pass<'_, '_> {
         &mut self,
         engine: &mut Engine<'_, '_>,
         candidate: &Candidate,
-        cause: Reason,
+        cause: &Reason,
         budget: Option<DisruptionReason>,
     ) {
         if candidate.is_static {
@@ -114,34 +114,40 @@ impl Pass<'_, '_> {
         &mut self,
         engine: &mut Engine<'_, '_>,
         candidate: &Candidate,
-        cause: Reason,
+        cause: &Reason,
         budget: Option<DisruptionReason>,
     ) -> bool {
-        if let Err(refused) = self.may_go_now(candidate, &cause, budget) {
-            self.leave_over(candidate, refused.although(&cause));
+        if let Err(refused) = self.may_go_now(candidate, cause, budget) {
+            self.leave_over(candidate, refused.although(cause));
             return false;
         }
         let mark = engine.mark();
         let rehomed = rehome::rehome(engine, &[candidate], &self.targets, self.inputs);
-        let allowed = rehomed.and_then(|rehoming| {
-            self.launch(engine, candidate, &cause, &rehoming)?;
-            Ok(rehoming)
-        });
-        match allowed {
-            Ok(rehoming) => {
-                self.spend(engine, candidate, budget);
-                self.remove(engine, &[candidate], cause, rehoming);
-                true
-            }
-            Err(obstacle) => {
-                engine.revert(mark);
-                // Karpenter would drain it all the same, and leave its pods pending.
-                let goes_when_placed = candidate.is_expired();
-                let refused = Refused { goes_when_placed, ..obstacle.into() };
-                self.leave_over(candidate, refused.although(&cause));
-                false
-            }
+        let replaced = rehomed.and_then(|rehoming| self.take(engine, candidate, cause, budget, rehoming));
+        if let Err(obstacle) = replaced {
+            engine.revert(mark);
+            // Karpenter would drain it all the same, and leave its pods pending.
+            let goes_when_placed = candidate.is_expired();
+            let refused = Refused { goes_when_placed, ..obstacle.into() };
+            self.leave_over(candidate, refused.although(cause));
+            return false;
         }
+        true
+    }
+
+    /// A node whose pods have other places goes, if what replaces it may be launched now.
+    pub(super) fn take(
+        &mut self,
+        engine: &mut Engine<'_, '_>,
+        candidate: &Candidate,
+        cause: &Reason,
+        budget: Option<DisruptionReason>,
+        rehoming: Rehoming,
+    ) -> Result<(), NodeObstacle> {
+        self.launch(engine, candidate, cause, &rehoming)?;
+        self.spend(engine, candidate, budget);
+        self.remove(engine, &[candidate], cause.clone(), rehoming);
+        Ok(())
     }
 
     /// Whether anything but its pods keeps a node from going for this reason.
@@ -196,7 +202,7 @@ impl Pass<'_, '_> {
     }
 
     /// Whether what replaces a node may be launched now.
-    pub(super) fn launch(
+    fn launch(
         &mut self,
         engine: &Engine<'_, '_>,
         candidate: &Candidate,

@@ -51,7 +51,7 @@ pub(super) fn look(pass: &mut Pass<'_, '_>, engine: &mut Engine<'_, '_>, candida
             }
             let text = format!("NodePool {} has {there} nodes for {wanted} replicas", compiled.name);
             let cause = Reason { code: ReasonCode::StaticCapacity, text };
-            left -= usize::from(pass.replace(engine, candidate, cause, None));
+            left -= usize::from(pass.replace(engine, candidate, &cause, None));
         }
     }
 }
@@ -79,32 +79,25 @@ impl Pass<'_, '_> {
         &mut self,
         engine: &mut Engine<'_, '_>,
         candidate: &Candidate,
-        cause: Reason,
+        cause: &Reason,
         budget: Option<DisruptionReason>,
     ) {
         let templates = &engine.problem.templates;
         let Some(template) = templates.position(|it| it.is_static() && it.name == candidate.pool) else {
             return;
         };
-        if let Err(refused) = self.may_go_now(candidate, &cause, budget) {
-            return self.hold_back(candidate.host, refused.although(&cause));
+        if let Err(refused) = self.may_go_now(candidate, cause, budget) {
+            return self.hold_back(candidate.host, refused.although(cause));
         }
         let mark = engine.mark();
-        let replaced = self.one_for_one(engine, candidate, template).map_err(NodeObstacle::from);
-        let rehoming = replaced.map(|()| rehome::outcome(engine, &[candidate], mark));
-        let allowed = rehoming.and_then(|rehoming| {
-            self.launch(engine, candidate, &cause, &rehoming)?;
-            Ok(rehoming)
+        let opened = self.one_for_one(engine, candidate, template).map_err(NodeObstacle::from);
+        let replaced = opened.and_then(|()| {
+            let rehoming = rehome::outcome(engine, &[candidate], mark);
+            self.take(engine, candidate, cause, budget, rehoming)
         });
-        match allowed {
-            Ok(rehoming) => {
-                self.spend(engine, candidate, budget);
-                self.remove(engine, &[candidate], cause, rehoming);
-            }
-            Err(obstacle) => {
-                engine.revert(mark);
-                self.hold_back(candidate.host, Refused::from(obstacle).although(&cause));
-            }
+        if let Err(obstacle) = replaced {
+            engine.revert(mark);
+            self.hold_back(candidate.host, Refused::from(obstacle).although(cause));
         }
     }
 

@@ -107,6 +107,12 @@ pub trait Stored: DeserializeOwned + Serialize + Clone + Debug + Send + Sync + '
     fn redact(&mut self) {}
 }
 
+/// A resource version as a number; zero where there is none. Versions of one kind grow; comparing them as numbers is allowed since
+/// Kubernetes 1.35, and has worked since etcd 3.
+pub fn version_number(resource_version: &str) -> u64 {
+    resource_version.parse().unwrap_or(0)
+}
+
 /// By kind and by the UID of their maker, where the first object of those that are much the same is.
 #[derive(Default)]
 pub(super) struct Makers(BTreeMap<&'static str, BTreeMap<String, usize>>);

@@ -14,6 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::api::node_pool::IntOrString;
 use crate::core::model::shared::Shared;
 
+use super::kinds::version_number;
 use super::limits;
 
 /// Stands before the name of a CapacityBuffer in the names of its pods. No pod of Kubernetes has a colon in its name.
@@ -78,10 +79,9 @@ pub struct PodMetadata {
 }
 
 impl PodMetadata {
-    /// Versions of one kind grow; comparing them as numbers is allowed since Kubernetes 1.35, and has worked since etcd 3. Zero where
-    /// there is none.
+    /// Zero where there is none.
     pub fn version(&self) -> u64 {
-        self.resource_version.parse().unwrap_or(0)
+        version_number(&self.resource_version)
     }
 }
 

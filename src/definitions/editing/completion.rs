@@ -11,7 +11,7 @@ use crate::definitions::rules::limits::KNOWN as LIMITED;
 
 /// What is known beside the text.
 #[derive(Clone, Copy, Debug)]
-pub struct Known<'k> {
+pub struct CompletionContext<'k> {
     pub file_name: &'k str,
     pub region: &'k str,
     /// Names of the EC2NodeClasses that are defined.
@@ -51,12 +51,12 @@ const GIVEN_MAX: usize = 200;
 const REQUIREMENTS: &str = "requirements";
 
 /// What can be written at the place, best first. What the word is no part of is left out.
-pub fn candidates(place: &Place, known: &Known<'_>) -> Candidates {
-    let kind = fields::kind_of(place.of_root("apiVersion"), place.of_root("kind"), known.file_name);
+pub fn candidates(place: &Place, context: &CompletionContext<'_>) -> Candidates {
+    let kind = fields::kind_of(place.of_root("apiVersion"), place.of_root("kind"), context.file_name);
     let may_become = place.role == Role::Value && place.begins_line;
     let becomes_mapping = may_become && (place.path.is_empty() || is_mapping(kind, place));
     let mut all =
-        if place.role == Role::Key || becomes_mapping { names(kind, place) } else { values_at(kind, place, known) };
+        if place.role == Role::Key || becomes_mapping { names(kind, place) } else { values_at(kind, place, context) };
     let word = place.word.to_lowercase();
     all.retain(|it| it.label.to_lowercase().contains(&word));
     let has_more = all.len() > GIVEN_MAX;
@@ -112,7 +112,7 @@ fn names(kind: Option<Kind>, place: &Place) -> Vec<Candidate> {
     candidates
 }
 
-fn values_at(kind: Option<Kind>, place: &Place, known: &Known<'_>) -> Vec<Candidate> {
+fn values_at(kind: Option<Kind>, place: &Place, context: &CompletionContext<'_>) -> Vec<Candidate> {
     let path: Vec<&str> = place.path.iter().map(String::as_str).collect();
     let candidate = |label: &str, what, is_in_list: bool| {
         let text = if place.quote.is_some() { label.to_owned() } else { fixes::in_yaml(label) };
@@ -128,17 +128,17 @@ fn values_at(kind: Option<Kind>, place: &Place, known: &Known<'_>) -> Vec<Candid
         }
         [.., REQUIREMENTS, _, "values"] => {
             let key = place.around(0).and_then(|members| members.get("key"));
-            return of_key(key, known).into_iter().map(|value| candidate(value, What::Value, true)).collect();
+            return of_key(key, context).into_iter().map(|value| candidate(value, What::Value, true)).collect();
         }
         [.., REQUIREMENTS, _, "values", _] => {
             let key = place.around(1).and_then(|members| members.get("key"));
-            return of(&of_key(key, known), What::Value);
+            return of(&of_key(key, context), What::Value);
         }
         ["spec", "template", "metadata", "labels", key] => {
-            return of(&values::of_label(key, known.region), What::Value);
+            return of(&values::of_label(key, context.region), What::Value);
         }
         [.., "nodeClassRef", "name"] => {
-            return known.node_classes.iter().map(|name| candidate(name, What::Object, false)).collect();
+            return context.node_classes.iter().map(|name| candidate(name, What::Object, false)).collect();
         }
         [.., "nodeClassRef", "kind"] => return of(&[Kind::EC2NodeClass.name()], What::Value),
         [.., "nodeClassRef", "group"] => return of(&[group_of_classes()], What::Value),
@@ -169,8 +169,8 @@ fn values_at(kind: Option<Kind>, place: &Place, known: &Known<'_>) -> Vec<Candid
 }
 
 /// Values of the label that a requirement is about.
-fn of_key(key: Option<&String>, known: &Known<'_>) -> Vec<&'static str> {
-    key.map(|key| values::of_label(key, known.region)).unwrap_or_default()
+fn of_key(key: Option<&String>, context: &CompletionContext<'_>) -> Vec<&'static str> {
+    key.map(|key| values::of_label(key, context.region)).unwrap_or_default()
 }
 
 fn group_of_classes() -> &'static str {
@@ -196,7 +196,7 @@ fn versions(place: &Place) -> Vec<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::place::Reach;
+    use super::super::place::Extent;
     use super::*;
 
     /// Labels of the candidates at `|`.
@@ -206,10 +206,10 @@ mod tests {
 
     fn candidates_at(text: &str) -> Candidates {
         let offset = text.find('|').unwrap();
-        let place = Place::at(&text.replacen('|', "", 1), offset, Reach::ToPlace).unwrap();
+        let place = Place::at(&text.replacen('|', "", 1), offset, Extent::ToPlace).unwrap();
         let classes = ["default".to_owned(), "gpu".to_owned()];
-        let known = Known { file_name: "a.yaml", region: "eu-west-1", node_classes: &classes };
-        candidates(&place, &known)
+        let context = CompletionContext { file_name: "a.yaml", region: "eu-west-1", node_classes: &classes };
+        candidates(&place, &context)
     }
 
     const POOL: &str = "apiVersion: karpenter.sh/v1\nkind: NodePool\n";

@@ -43,7 +43,7 @@ pub enum Role {
 
 /// How much of the text is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
+pub enum Extent {
     /// Up to the place: what is behind it in its word may be replaced.
     ToPlace,
     /// To the end of the word.
@@ -52,7 +52,7 @@ pub enum Reach {
 
 impl Place {
     /// `None` inside a comment or a block of text, and where nothing can be made of what is above.
-    pub fn at(text: &str, offset: usize, reach: Reach) -> Option<Self> {
+    pub fn at(text: &str, offset: usize, extent: Extent) -> Option<Self> {
         if text.len() > limits::FILE_BYTES {
             return None;
         }
@@ -63,7 +63,7 @@ impl Place {
         let line = before.rsplit(['\n', '\r']).next().unwrap_or_default();
         let start = offset - lines::word_before(line).len();
         let end = offset + lines::word_behind(text.get(offset..end_of_document)?).len();
-        let cut = if reach == Reach::WholeWord { end } else { offset };
+        let cut = if extent == Extent::WholeWord { end } else { offset };
         let prefix = text.get(start_of_document..cut)?;
         let quote = text.get(..start)?.chars().next_back().filter(|last| matches!(last, '"' | '\''));
         let found = walk::find(prefix, quote).or_else(|| walk::find(&lines::ancestors(prefix), quote))?;

@@ -6,8 +6,8 @@ use hyper::header::AUTHORIZATION;
 use serde_json::{Value, json};
 
 use super::dialect::{
-    Comment, Dialect, Found, HookHeaders, HookProof, PullRequest, RepositoryName, Right, Status, Table, Team, TeamStep,
-    Variables, text,
+    Comment, Dialect, HookHeaders, HookProof, JobContext, PullRequest, RepositoryName, Right, Status, Table, Team,
+    TeamStep, Variables, text,
 };
 use super::github;
 use super::hosted::PAGES_MAX;
@@ -207,7 +207,7 @@ impl Dialect for Gitea {
 }
 
 /// What Gitea's and Forgejo's runners say of their job: the variables of GitHub Actions, and their own name.
-pub fn found(variable: Variables<'_>) -> Option<Found> {
+pub fn found(variable: Variables<'_>) -> Option<JobContext> {
     let is_ours = ["GITEA_ACTIONS", "FORGEJO_ACTIONS"].iter().any(|name| variable(name).as_deref() == Some("true"));
     is_ours.then(|| github::of_actions(variable))
 }

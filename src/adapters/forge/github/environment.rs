@@ -1,13 +1,13 @@
 //! What GitHub Actions says of its job. Gitea and Forgejo set the same variables, and one that tells them apart.
 
-use crate::adapters::forge::dialect::{Found, Variables};
+use crate::adapters::forge::dialect::{JobContext, Variables};
 
-pub fn found(variable: Variables<'_>) -> Option<Found> {
+pub fn found(variable: Variables<'_>) -> Option<JobContext> {
     (variable("GITHUB_ACTIONS").as_deref() == Some("true")).then(|| of_actions(variable))
 }
 
 /// `refs/pull/7/merge`
-pub fn of_actions(variable: Variables<'_>) -> Found {
+pub fn of_actions(variable: Variables<'_>) -> JobContext {
     let of_reference = |text: String| text.strip_prefix("refs/pull/")?.split('/').next()?.parse().ok();
     let url = variable("GITHUB_SERVER_URL");
     let repository = variable("GITHUB_REPOSITORY");
@@ -16,7 +16,7 @@ pub fn of_actions(variable: Variables<'_>) -> Found {
         _ => None,
     };
     let is_merge_queue = variable("GITHUB_EVENT_NAME").as_deref() == Some("merge_group");
-    Found { url, repository, pull_request: variable("GITHUB_REF").and_then(of_reference), is_merge_queue, link }
+    JobContext { url, repository, pull_request: variable("GITHUB_REF").and_then(of_reference), is_merge_queue, link }
 }
 
 #[cfg(test)]

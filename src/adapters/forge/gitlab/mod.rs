@@ -11,8 +11,8 @@ use hyper::header::HeaderName;
 use serde_json::{Value, json};
 
 use super::dialect::{
-    Comment, Dialect, Found, HookHeaders, HookProof, PullRequest, RepositoryName, Right, State, Status, Table, Team,
-    TeamStep, Variables, moment, text,
+    Comment, Dialect, HookHeaders, HookProof, JobContext, PullRequest, RepositoryName, Right, State, Status, Table,
+    Team, TeamStep, Variables, moment, text,
 };
 use super::http::{Address, Credential, HttpError, Request, Secret, segment};
 use super::makers::{MadeCommit, Maker};
@@ -339,8 +339,8 @@ fn address(value: &Value) -> String {
 }
 
 /// What GitLab CI says of its job.
-pub fn found(variable: Variables<'_>) -> Option<Found> {
-    (variable("GITLAB_CI").as_deref() == Some("true")).then(|| Found {
+pub fn found(variable: Variables<'_>) -> Option<JobContext> {
+    (variable("GITLAB_CI").as_deref() == Some("true")).then(|| JobContext {
         url: variable("CI_SERVER_URL"),
         // Of a fork's pipeline, the project that it goes into.
         repository: variable("CI_MERGE_REQUEST_PROJECT_PATH").or_else(|| variable("CI_PROJECT_PATH")),

@@ -10,7 +10,7 @@ use crate::definitions::limits;
 /// Stands for what is typed. A character that nobody types: it is for private use.
 const MARK: char = '\u{e000}';
 
-pub struct Found {
+pub struct Cursor {
     pub path: Vec<String>,
     pub role: Role,
     pub members: Vec<BTreeMap<String, String>>,
@@ -23,14 +23,14 @@ enum Frame {
 
 /// Where the end of `prefix` is, read as a value, or as a key whose colon is still to come; inside `quote`. The parser wants brackets to be
 /// closed before it says what is in them.
-pub fn find(prefix: &str, quote: Option<char>) -> Option<Found> {
+pub fn find(prefix: &str, quote: Option<char>) -> Option<Cursor> {
     let quote = quote.map(String::from).unwrap_or_default();
     let closers = lines::closers(prefix);
     let ends = [format!("{MARK}{quote}{closers}"), format!("{MARK}{quote}: {closers}")];
     ends.iter().find_map(|end| walk(&format!("{prefix}{end}")))
 }
 
-fn walk(text: &str) -> Option<Found> {
+fn walk(text: &str) -> Option<Cursor> {
     let mut options = Options::default();
     options.set_emit_comments(false);
     options.flow_nesting_limit = 4 * limits::DEPTH;
@@ -72,8 +72,8 @@ fn passed(stack: &mut [Frame], text: String) {
     }
 }
 
-fn found(stack: Vec<Frame>) -> Found {
-    let mut found = Found { path: Vec::new(), role: Role::Value, members: Vec::new() };
+fn found(stack: Vec<Frame>) -> Cursor {
+    let mut found = Cursor { path: Vec::new(), role: Role::Value, members: Vec::new() };
     for frame in stack {
         match frame {
             Frame::Mapping { pending, members } => {
