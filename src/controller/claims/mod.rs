@@ -107,7 +107,7 @@ impl Claims {
     ) -> Result<Progress, PortError> {
         self.forget(view);
         self.refused.retain(|refused| around.now.duration_since(refused.at).as_secs() < REFUSED_SECONDS);
-        let opening = Opening::new(view, &self.nominations, around.now);
+        let opening = Opening::new(view, &mut self.nominations, around.now);
         let awaited = view.awaited_claims();
         let effects = Effects::new(self, journal, around, awaited.clone());
         let opening = say_places(view, opening, &effects).await?;
@@ -164,8 +164,9 @@ pub(in crate::controller) async fn together<T, F: Future<Output = Result<(), Por
             let Some(next) = rest.next() else { break };
             under_way.push(call(next));
         }
+        let Some(outcome) = under_way.next().await else { return done };
+        done = done.and(outcome);
     }
-    Ok(())
 }
 
 /// Before a start-up taint goes: from then on kube-scheduler takes the node for any pod. For all nodes that open now, so that
@@ -177,11 +178,9 @@ async fn say_places<'v, K: Cluster, E: Cloud>(
 ) -> Result<Opening<'v>, PortError> {
     let mut due = Vec::new();
     for claim in &view.snapshot.node_claims {
-        let Some(node) = view.node_of(claim) else { continue };
-        if opening.waits_for_others(claim, node).is_none() {
-            let pods = effects.memory().nominations.due(&opening, claim, node_name(node));
-            due.extend(pods.into_iter().map(|pod| (pod, node_name(node))));
-        }
+        let Some(node) = view.node_of(claim).filter(|node| opening.tells(claim, node)) else { continue };
+        let pods = effects.memory().nominations.due(&opening, claim, node_name(node));
+        due.extend(pods.into_iter().map(|pod| (pod, node_name(node))));
     }
     together(&due, |(pod, node)| effects.nominate(pod, node)).await?;
     let are_told = !due.is_empty() && !effects.memory().may_not_nominate;

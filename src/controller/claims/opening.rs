@@ -4,8 +4,11 @@
 //! default in 1.35). It forgets the name of a node that does not exist yet or does not fit at that attempt, so it is told
 //! again; and it binds to whichever node opens first if the pod fits there, so nodes of one plan open together. Each is opened by a call of
 //! its own, and until the last one is, kube-scheduler tries the pods of the others on what is open: so they open in the order in which
-//! kube-scheduler comes to their pods ([`super::queue`]), and of equals the fullest first. A node that joins also makes it try pods again
-//! that can not run there yet. While it does, it takes names away from pods and changes that order, so nodes open when it has come to rest.
+//! kube-scheduler comes to their pods ([`super::queue`]), and of equals the fullest first.
+//!
+//! A node that joins also makes it try pods again that can not run there yet. While it does, that order changes, and names that pods are told
+//! are taken away again; each one that is makes it look at all other pods that wait, which makes it ten times slower. So pods are told, and
+//! nodes open, when it has come to rest: when no pod that waits was refused for a while.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -22,14 +25,18 @@ use crate::core::snapshot::Pod;
 use crate::core::snapshot::requests::effective_requests;
 
 use super::effects::allocatable;
-use super::queue::{Queued, queued};
+use super::queue::{self, Queued, Refusals};
 
 /// How long nodes wait for the next one of their plan to join before they open.
 const WINDOW: SignedDuration = SignedDuration::from_secs(5);
 /// How long a node that has joined waits for others of its plan, however many still come.
 const WINDOW_MAX: SignedDuration = SignedDuration::from_secs(15);
-/// How long no pod may lose its node's name before nodes open together. A kube-scheduler that tries pods takes some milliseconds for each.
+/// How long no pod may be refused before pods are told and nodes open together. A kube-scheduler that tries pods takes some milliseconds
+/// for each.
 const AT_REST: SignedDuration = SignedDuration::from_millis(500);
+/// How long nodes wait for that when the last one of their plan has joined. Opened sooner, pods land where they are not to, and nodes are
+/// bought for those that then have no place.
+const AT_REST_MAX: SignedDuration = SignedDuration::from_secs(20);
 /// How long after a node was seen to be up its pods are still told: the name is forgotten of one that was tried just before it opened.
 const FILLING: SignedDuration = SignedDuration::from_secs(30);
 /// How often a pod is told to kube-scheduler again: one that does not fit will not fit for being told.
@@ -44,6 +51,7 @@ struct Closed {
 }
 
 /// What opening nodes is decided by, at one moment.
+#[derive(Default)]
 pub struct Opening<'a> {
     /// By claim: the pods it was created for that are on no node, and for which none was created later.
     waiting: BTreeMap<&'a str, Vec<&'a Pod>>,
@@ -55,13 +63,13 @@ pub struct Opening<'a> {
     first: BTreeMap<&'a str, Queued>,
     /// Pods were told just now, which takes a moment for each: what was seen of nodes is as old.
     told: bool,
-    /// When pods were told last.
-    told_at: Option<Timestamp>,
+    /// When a pod that waits was seen to be refused last.
+    refused_at: Option<Timestamp>,
     now: Timestamp,
 }
 
 impl<'a> Opening<'a> {
-    pub fn new(view: &View<'a>, told: &Nominations, now: Timestamp) -> Self {
+    pub fn new(view: &View<'a>, told: &mut Nominations, now: Timestamp) -> Self {
         let is_opening = |claim: &&NodeClaim| is_filling(claim, now) && claim.is_true(conditions::LAUNCHED);
         let mut opening: Vec<&NodeClaim> = view.snapshot.node_claims.iter().filter(is_opening).collect();
         opening.sort_by_key(|claim| &claim.metadata.creation_timestamp);
@@ -85,10 +93,10 @@ impl<'a> Opening<'a> {
         let (mut needs_of_waiting, mut first) = (BTreeMap::new(), BTreeMap::new());
         if !closed.is_empty() {
             needs_of_waiting = needs(waiting.values().flatten().copied());
-            let in_queue = |pods: &Vec<&Pod>| pods.iter().map(|pod| queued(pod, told.version(pod))).min();
-            first = waiting.iter().filter_map(|(claim, pods)| Some((*claim, in_queue(pods)?))).collect();
+            first = first_of_each(&waiting, told, now);
         }
-        Self { waiting, closed, needs: needs_of_waiting, first, told: false, told_at: told.last, now }
+        let (needs, refused_at) = (needs_of_waiting, told.refused_at);
+        Self { waiting, closed, needs, first, told: false, refused_at, now }
     }
 
     /// The lesser opens first. Claims that are not to be opened come before all others, and of those that are, whose pods are all on
@@ -111,20 +119,29 @@ impl<'a> Opening<'a> {
 
     /// The same, when the pods of the nodes that open now were told.
     pub fn after_telling(self) -> Self {
-        Self { told: true, told_at: Some(self.now), ..self }
+        Self { told: true, ..self }
     }
 
     /// Until when a node that has joined stays closed: for others of its plan, for a kube-scheduler that is at rest, or for a fresh look at
     /// the nodes after its pods were told.
     pub fn waits(&self, claim: &NodeClaim, node: &Node) -> Option<Timestamp> {
-        self.waits_for_others(claim, node).or_else(|| self.waits_for_rest(claim, node))
+        let waits = self.waits_for_others(claim, node).or_else(|| self.waits_for_rest(claim));
+        waits.or_else(|| (is_closed(claim) && self.told).then_some(self.now))
     }
 
-    fn waits_for_rest(&self, claim: &NodeClaim, node: &Node) -> Option<Timestamp> {
-        let longest = self.end_of(joined(node), WINDOW_MAX.saturating_add(WINDOW)).filter(|_| is_closed(claim))?;
-        let is_alone = self.closed_of_plan(claim).nodes < 2;
-        let rests = self.end_of(self.told_at, AT_REST).filter(|_| !is_alone);
-        rests.or_else(|| self.told.then_some(self.now)).map(|moment| moment.min(longest))
+    /// Whether pods are told that node now.
+    pub fn tells(&self, claim: &NodeClaim, node: &Node) -> bool {
+        self.waits_for_others(claim, node).or_else(|| self.waits_for_rest(claim)).is_none()
+    }
+
+    fn waits_for_rest(&self, claim: &NodeClaim) -> Option<Timestamp> {
+        let closed = self.closed_of_plan(claim);
+        if !is_closed(claim) || closed.nodes < 2 {
+            return None;
+        }
+        let rests = self.end_of(self.refused_at, AT_REST)?;
+        let longest = self.end_of(closed.joined, AT_REST_MAX)?;
+        Some(rests.min(longest))
     }
 
     fn closed_of_plan(&self, claim: &NodeClaim) -> Closed {
@@ -132,7 +149,7 @@ impl<'a> Opening<'a> {
     }
 
     /// Until when a node that has joined stays closed, because another one of its plan is about to be ready.
-    pub fn waits_for_others(&self, claim: &NodeClaim, node: &Node) -> Option<Timestamp> {
+    fn waits_for_others(&self, claim: &NodeClaim, node: &Node) -> Option<Timestamp> {
         let closed = self.closed_of_plan(claim);
         if !is_closed(claim) || closed.nodes < 2 || closed.ready == closed.nodes {
             return None;
@@ -146,6 +163,21 @@ impl<'a> Opening<'a> {
     fn end_of(&self, moment: Option<Timestamp>, window: SignedDuration) -> Option<Timestamp> {
         moment?.checked_add(window).ok().filter(|until| *until > self.now)
     }
+}
+
+/// By claim: the first place in kube-scheduler's queue that one of its pods has.
+fn first_of_each<'a>(
+    waiting: &BTreeMap<&'a str, Vec<&'a Pod>>,
+    nominations: &mut Nominations,
+    now: Timestamp,
+) -> BTreeMap<&'a str, Queued> {
+    let of_claims = || waiting.iter().flat_map(|(claim, pods)| pods.iter().map(|pod| (*claim, *pod)));
+    let refusals: Vec<Refusals> = of_claims().map(|(_, pod)| nominations.see(pod, now)).collect();
+    let mut first: BTreeMap<&str, Queued> = BTreeMap::new();
+    for ((claim, _), place) in of_claims().zip(queue::places(&refusals)) {
+        first.entry(claim).and_modify(|first| *first = place.min(*first)).or_insert(place);
+    }
+    first
 }
 
 fn joined(node: &Node) -> Option<Timestamp> {
@@ -165,6 +197,12 @@ fn is_closed(claim: &NodeClaim) -> bool {
     claim.metadata.deletion_timestamp.is_none()
         && !claim.is_true(conditions::REGISTERED)
         && of_claims::pods(claim).next().is_some()
+}
+
+/// Pods, by `namespace/name`, that claims were created for whose nodes are not open yet: they have a place, whatever they know of it.
+pub fn pods_of_closed<'a>(view: &View<'a>) -> HashSet<&'a str> {
+    let on_their_way = view.snapshot.node_claims.iter().filter(|claim| is_closed(claim));
+    on_their_way.flat_map(of_claims::pods).collect()
 }
 
 /// A pod, and the node that it should land on.
@@ -226,15 +264,18 @@ fn is_on_its_way(claim: &NodeClaim) -> bool {
     claim.metadata.deletion_timestamp.is_none() && !claim.is_true(conditions::INITIALIZED)
 }
 
-/// Where a plan expects pods to land that kube-scheduler found no place for, as far as it does not know. It forgets the name of a node
-/// that is closed when it next tries the pod, and most pods are not tried again before their node opens: told early they land there.
+/// Where a plan expects pods to land that kube-scheduler found no place for, as far as it does not know. Of nodes that are closed they
+/// are told when those are about to open: kube-scheduler forgets the name of one that is closed when it next tries the pod.
 pub fn places(plan: &Plan, view: &View<'_>) -> Vec<Nomination> {
     if plan.placements.is_empty() {
         return Vec::new();
     }
     let unbound = view.unbound_pods();
     let is_told = |pod: &Pod, node: &str| pod.status.nominated_node_name.as_deref() == Some(node);
-    let places = plan.placements.iter().filter_map(|placement| {
+    let closed = view.snapshot.node_claims.iter().filter(|claim| is_closed(claim));
+    let closed: HashSet<&str> = closed.filter_map(|claim| view.node_of(claim)).map(node_name).collect();
+    let placements = plan.placements.iter().filter(|placement| !closed.contains(placement.node.as_str()));
+    let places = placements.filter_map(|placement| {
         let pod = unbound.get(&placement.pod).filter(|pod| !is_told(pod, &placement.node))?;
         let (namespace, name) = (pod.metadata.namespace.clone(), pod.metadata.name.clone());
         Some(Nomination { namespace, pod: name, node: placement.node.clone() })
@@ -242,19 +283,22 @@ pub fn places(plan: &Plan, view: &View<'_>) -> Vec<Nomination> {
     places.collect()
 }
 
-/// What pods were told, by UID. Lost with the process: it bounds the work, and says in which order nodes open.
+/// What pods were told, by UID. Lost with the process: it bounds the work, and says when and in which order nodes open.
 #[derive(Debug, Default)]
 pub struct Nominations {
     told: BTreeMap<String, Told>,
-    /// When a pod was told last.
-    last: Option<Timestamp>,
+    /// When a pod that waits was seen to be refused last.
+    refused_at: Option<Timestamp>,
 }
 
+/// What one pod was told, and how it was refused.
 #[derive(Debug, Default)]
 struct Told {
     times: u8,
     /// The pod's version before it was told last.
     version: u64,
+    /// The versions of the refusal that was seen first, and of the last one.
+    refusals: Option<(u64, u64)>,
 }
 
 impl Nominations {
@@ -262,9 +306,16 @@ impl Nominations {
         self.told.len()
     }
 
-    /// The version of the pod before it was told last; none where it was not.
-    fn version(&self, pod: &Pod) -> Option<u64> {
-        self.told.get(&pod.metadata.uid).map(|told| told.version)
+    /// Looks at a pod that waits: which refusals of it were seen.
+    fn see(&mut self, pod: &Pod, now: Timestamp) -> Refusals {
+        let told = self.told.entry(pod.metadata.uid.clone()).or_default();
+        let last = queue::refused(pod, (told.times > 0).then_some(told.version));
+        let (first, before) = told.refusals.unwrap_or((last, last));
+        told.refusals = Some((first, last));
+        if last != before {
+            self.refused_at = Some(now);
+        }
+        Refusals { priority: pod.spec.priority.unwrap_or_default(), first, last }
     }
 
     /// All but those of these pods.
@@ -280,13 +331,12 @@ impl Nominations {
             waiting.filter(|pod| pod.status.nominated_node_name.as_deref() != Some(node)).collect();
         due.retain(|pod| {
             let told = self.told.entry(pod.metadata.uid.clone()).or_default();
-            told.times = told.times.saturating_add(1);
-            told.version = pod.metadata.version();
-            told.times <= NOMINATIONS_MAX
+            let is_due = told.times < NOMINATIONS_MAX;
+            if is_due {
+                (told.times, told.version) = (told.times + 1, pod.metadata.version());
+            }
+            is_due
         });
-        if !due.is_empty() {
-            self.last = Some(opening.now);
-        }
         due
     }
 }
@@ -319,9 +369,7 @@ mod tests {
     #[test]
     fn a_node_draws_the_pods_that_have_room_beside_its_own() {
         let needs = BTreeMap::from([(need("100m", "128Mi"), 3), (need("500m", "1Gi"), 4), (need("250m", "8Gi"), 5)]);
-        let (waiting, closed) = (BTreeMap::new(), BTreeMap::new());
-        let first = BTreeMap::new();
-        let opening = Opening { waiting, closed, needs, first, told: false, told_at: None, now: Timestamp::UNIX_EPOCH };
+        let opening = Opening { needs, ..Opening::default() };
         let room = json!({ "cpu": "2", "memory": "4Gi", "pods": "10" });
         let drawn = |requests: Value| opening.drawn_to(&claim(room.clone(), requests));
         assert_eq!(drawn(json!({ "cpu": "1", "memory": "1Gi", "pods": "2" })), 7, "but for what asks for 8Gi");

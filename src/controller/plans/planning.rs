@@ -57,7 +57,9 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         if self.revisions.in_force.is_none() {
             return false;
         }
-        let pods = view.provisionable_pods(now);
+        let mut pods = view.provisionable_pods(now);
+        let placed = opening::pods_of_closed(view);
+        pods.retain(|_, pod| !placed.contains(pod.key().as_str()));
         self.batch.see(&pods.keys().copied().collect(), now);
         self.hear_approval(view.snapshot, now);
         let batch_closes_at = self.batch.closes_at(&self.settings().batch);
