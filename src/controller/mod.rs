@@ -22,7 +22,7 @@
 //! | conditions and progress of pools and classes | `revisions/statuses.rs` |
 //! | each NodeClaim's life | `claims/`: `mod.rs`, `effects.rs`, `launches.rs`; decisions: `core::lifecycle` |
 //! | pods of nodes that go: whose turn it is, what budgets allow | `claims/evictions.rs`, `eviction_order.rs` |
-//! | pods told to kube-scheduler before their nodes open | `claims/opening.rs` |
+//! | pods told to kube-scheduler before their nodes open, in its order | `claims/opening.rs`, `queue.rs` |
 //! | what EC2 announces | `claims/interruptions.rs` |
 //! | new nodes that did not become ready, a rollout halted | `claims/rollouts.rs` |
 //! | new nodes that kube-scheduler refused their pods | `claims/refused_nodes.rs`; decisions: `core::provision::refused_nodes` |

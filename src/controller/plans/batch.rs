@@ -21,6 +21,11 @@ struct OpenBatch {
 }
 
 impl BatchWindow {
+    /// Pods that wait and are no news, by UID.
+    pub fn know<'a>(&mut self, uids: impl Iterator<Item = &'a str>) {
+        self.known.extend(uids.map(str::to_owned));
+    }
+
     /// Looks at the UIDs of the pods that wait now.
     pub fn see(&mut self, waiting: &BTreeSet<&str>, now: Timestamp) {
         self.known.retain(|uid| waiting.contains(uid.as_str()));
@@ -73,6 +78,17 @@ mod tests {
         assert_eq!(window.close(at(1)), Some(SignedDuration::from_secs(1)));
         see(&mut window, &uids(2), at(2));
         assert_eq!(window.closes_at(&Batch::default()), None, "a pod that waits on is not new");
+    }
+
+    #[test]
+    fn opens_for_no_pod_that_is_known() {
+        let mut window = BatchWindow::default();
+        let waiting = uids(2);
+        window.know(waiting.iter().map(String::as_str));
+        see(&mut window, &waiting, at(0));
+        assert_eq!(window.closes_at(&Batch::default()), None);
+        see(&mut window, &uids(3), at(1));
+        assert_eq!(window.closes_at(&Batch::default()), Some(at(2)));
     }
 
     #[test]
