@@ -71,7 +71,7 @@ impl<'b> Together<'b> {
         }
         builds.iter_mut().for_each(|build| build.clear());
         plain.iter_mut().for_each(|it| it.documents.clear());
-        for Item { document, earlier_names, list, generated, .. } in items {
+        for Item { document, earlier_names, list, generated } in items {
             if generated.is_some() {
                 continue;
             }
