@@ -178,7 +178,9 @@ async fn say_places<'v, K: Cluster, E: Cloud>(
 ) -> Result<Opening<'v>, PortError> {
     let mut due = Vec::new();
     for claim in &view.snapshot.node_claims {
-        let Some(node) = view.node_of(claim).filter(|node| opening.tells(claim, node)) else { continue };
+        let Some(node) = view.node_of(claim).filter(|node| opening.waits_to_tell(claim, node).is_none()) else {
+            continue;
+        };
         let pods = effects.memory().nominations.due(&opening, claim, node_name(node));
         due.extend(pods.into_iter().map(|pod| (pod, node_name(node))));
     }

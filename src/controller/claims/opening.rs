@@ -125,13 +125,12 @@ impl<'a> Opening<'a> {
     /// Until when a node that has joined stays closed: for others of its plan, for a kube-scheduler that is at rest, or for a fresh look at
     /// the nodes after its pods were told.
     pub fn waits(&self, claim: &NodeClaim, node: &Node) -> Option<Timestamp> {
-        let waits = self.waits_for_others(claim, node).or_else(|| self.waits_for_rest(claim));
-        waits.or_else(|| (is_closed(claim) && self.told).then_some(self.now))
+        self.waits_to_tell(claim, node).or_else(|| (is_closed(claim) && self.told).then_some(self.now))
     }
 
-    /// Whether pods are told that node now.
-    pub fn tells(&self, claim: &NodeClaim, node: &Node) -> bool {
-        self.waits_for_others(claim, node).or_else(|| self.waits_for_rest(claim)).is_none()
+    /// Until when the pods of a node that has joined are not told of it.
+    pub fn waits_to_tell(&self, claim: &NodeClaim, node: &Node) -> Option<Timestamp> {
+        self.waits_for_others(claim, node).or_else(|| self.waits_for_rest(claim))
     }
 
     fn waits_for_rest(&self, claim: &NodeClaim) -> Option<Timestamp> {
@@ -165,7 +164,7 @@ impl<'a> Opening<'a> {
     }
 }
 
-/// By claim: the first place in kube-scheduler's queue that one of its pods has.
+/// Notes how the pods that wait were refused. By claim: the first place in kube-scheduler's queue that one of its pods has.
 fn first_of_each<'a>(
     waiting: &BTreeMap<&'a str, Vec<&'a Pod>>,
     nominations: &mut Nominations,

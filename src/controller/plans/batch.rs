@@ -23,7 +23,11 @@ struct OpenBatch {
 impl BatchWindow {
     /// Pods that wait and are no news, by UID.
     pub fn know<'a>(&mut self, uids: impl Iterator<Item = &'a str>) {
-        self.known.extend(uids.map(str::to_owned));
+        for uid in uids {
+            if !self.known.contains(uid) {
+                self.known.insert(uid.to_owned());
+            }
+        }
     }
 
     /// Looks at the UIDs of the pods that wait now.

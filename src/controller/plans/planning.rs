@@ -59,8 +59,10 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         }
         let pods = view.provisionable_pods(now);
         let placed = opening::pods_of_closed(view);
-        let have_place = pods.iter().filter(|(_, pod)| placed.contains(pod.key().as_str()));
-        self.batch.know(have_place.map(|(uid, _)| *uid));
+        if !placed.is_empty() {
+            let have_place = pods.iter().filter(|(_, pod)| placed.contains(pod.key().as_str()));
+            self.batch.know(have_place.map(|(uid, _)| *uid));
+        }
         self.batch.see(&pods.keys().copied().collect(), now);
         self.hear_approval(view.snapshot, now);
         let batch_closes_at = self.batch.closes_at(&self.settings().batch);
