@@ -124,7 +124,7 @@ impl Afterwards {
         }
         let mut known = variables(flux, sources, parsed);
         for FluxKustomization { document, file, .. } in flux.of_others() {
-            known.extend(lines_of_members(file, &within(document, "/spec")));
+            known.extend(document.lines_of_members("/spec").map(|(_, line)| (file.clone(), line)));
         }
         for all in told.values_mut() {
             for Part { file, fields, .. } in flux::taken_of_others(all, cluster, |part| &part.file) {
@@ -309,11 +309,6 @@ fn told_by_argo(document: &Document) -> Vec<(String, Document)> {
         Some((folder, fields))
     };
     sources_of(document).into_iter().filter_map(part).collect()
-}
-
-/// The lines of all members.
-fn lines_of_members<'d>(file: &'d str, document: &'d Document) -> impl Iterator<Item = Line> + use<'d> {
-    document.members("").map(move |(pointer, ..)| (file.to_owned(), document.place(&pointer, Place::Key).line))
 }
 
 /// Whether a field says nothing.

@@ -14,7 +14,6 @@ use serde_json::Value;
 use super::context::scalar;
 use super::document::{self, Document, Parsed};
 use super::files;
-use super::findings::Place;
 use super::limits::FILE_BYTES;
 use crate::api::kustomization::{folder, join};
 use crate::api::source::{SourceFile, Standing};
@@ -262,17 +261,25 @@ fn take_values(kustomization: &mut FluxKustomization, maps: &[ConfigMap<'_>]) {
         match meant(&kustomization.file, found) {
             Some(map) => {
                 kustomization.variables.extend(map.values());
-                kustomization.places.extend(places_in(map.document, "/data", map.file));
+                kustomization.places.extend(places(map.file, map.document, "/data"));
             }
             None => kustomization.unread.push(format!("{kind} {name}")),
         }
     }
     let written = document.members(SUBSTITUTE).filter_map(|(_, name, value)| Some((name.to_owned(), text(value)?)));
     kustomization.variables.extend(written);
-    let places: Places = places_in(&document, SUBSTITUTE, &kustomization.file).collect();
-    kustomization.places.extend(places);
+    kustomization.places.extend(places(&kustomization.file, &document, SUBSTITUTE));
     // What Flux replaces in it in its turn is not known.
     kustomization.variables.retain(|_, value| !value.contains("${"));
+}
+
+/// Where the variables in a mapping of a file are given.
+fn places<'d>(
+    file: &'d str,
+    document: &'d Document,
+    pointer: &'d str,
+) -> impl Iterator<Item = (String, (String, usize))> + 'd {
+    document.lines_of_members(pointer).map(move |(name, line)| (name.to_owned(), (file.to_owned(), line)))
 }
 
 /// Of ConfigMaps of one name, one for each cluster, the one that lies nearest to who names it. `None` where two are as near and say
@@ -289,17 +296,6 @@ fn meant<'m, 'd: 'm>(file: &str, found: impl Iterator<Item = &'m ConfigMap<'d>>)
     let first = near.next()?;
     let says = |map: &ConfigMap<'_>| map.values().collect::<BTreeSet<_>>();
     near.all(|it| says(it) == says(first)).then_some(first)
-}
-
-/// The lines of the members of a mapping.
-fn places_in<'d>(
-    document: &'d Document,
-    pointer: &str,
-    file: &'d str,
-) -> impl Iterator<Item = (String, (String, usize))> {
-    let line = |(at, name, _): (String, &str, &Value)| (name.to_owned(), document.place(&at, Place::Key).line);
-    let lines: Vec<(String, usize)> = document.members(pointer).map(line).collect();
-    lines.into_iter().map(|(name, line)| (name, (file.to_owned(), line)))
 }
 
 /// Flux takes line breaks out of values.

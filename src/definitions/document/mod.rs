@@ -175,6 +175,11 @@ impl Document {
         let members = self.value.pointer(pointer).and_then(Value::as_object).into_iter().flatten();
         members.map(move |(key, value)| (spans::join(pointer, key), key.as_str(), value))
     }
+
+    /// The key of each member of the mapping at a pointer, and its line.
+    pub fn lines_of_members(&self, pointer: &str) -> impl Iterator<Item = (&str, usize)> {
+        self.members(pointer).map(|(at, key, _)| (key, self.place(&at, Place::Key).line))
+    }
 }
 
 /// Whether a number or a boolean may stand in a file as this: it is a word of another form where something else stands at its place. Text may
