@@ -14,7 +14,7 @@ use super::output;
 use super::{inputs, settings};
 use crate::api::lint_settings::FailOn;
 use crate::definitions::{self, Before, Definitions, Severity, fingerprint};
-use crate::render::diagnostics::LintReport;
+use crate::render::diagnostics::{self as render, LintReport};
 use baselines::Baselines;
 use changed::Base;
 use sets::Set;
@@ -50,11 +50,14 @@ pub fn run(arguments: &LintArguments) -> Result<Outcome, Failure> {
     if arguments.write_baseline {
         return baselines.write(&report);
     }
-    let mut has_diff = false;
     if arguments.fix || arguments.diff {
         let mut fixed = sets.clone();
         let (after, changes) = fixing::fix(&mut fixed, report.clone(), &judge);
-        has_diff = arguments.diff && fixing::show(&changes)?;
+        if arguments.diff {
+            fixing::show(&changes)?;
+            // Standard output has the patch and nothing else.
+            output::say(&format!("with this patch: {}", render::summary(&after)));
+        }
         if arguments.fix {
             fixing::write(&changes)?;
             (sets, report) = (fixed, after);
@@ -62,7 +65,7 @@ pub fn run(arguments: &LintArguments) -> Result<Outcome, Failure> {
     }
     let texts = sets::texts(&sets);
     let source = |path: &str| texts.get(path).copied();
-    outputs::show(&arguments.output, &report, source, has_diff || arguments.diff)?;
+    outputs::show(&arguments.output, &report, source, arguments.diff)?;
     Ok(if report.is_failed() { Outcome::Findings } else { Outcome::Clean })
 }
 

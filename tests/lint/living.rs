@@ -245,6 +245,7 @@ spec:\r
     let folder = folder(&[("pool.yaml", before), ("class.yaml", CLASS)]);
     let (patch, code) = lint(folder.path(), &[".", "--diff"]);
     assert_eq!((code, read(folder.path(), "pool.yaml").as_str()), (1, before), "--diff writes nothing");
+    assert!(patch.ends_with("with this patch: 2 files, 2 definitions: clean\n"), "{patch}");
     let (text, code) = lint(folder.path(), &[".", "--fix"]);
     assert_eq!(read(folder.path(), "pool.yaml"), after, "{text}");
     assert_eq!(read(folder.path(), "class.yaml"), CLASS);
@@ -296,6 +297,11 @@ fn a_fix_never_makes_it_worse() {
     let folder = folder(&[("pool.yaml", &pool), ("class.yaml", CLASS)]);
     lint(folder.path(), &[".", "--fix"]);
     assert_eq!(read(folder.path(), "pool.yaml"), pool.replace("aarch64", "arm64"));
+    // What is left is said where nothing is written, too.
+    assert_eq!(
+        lint(folder.path(), &[".", "--diff"]),
+        ("with this patch: 2 files, 2 definitions: 1 error\n".to_owned(), 1)
+    );
     // Standard input is nobody's file.
     let (text, code) = lint(folder.path(), &["-", "--fix"]);
     assert!(code == 2 && text.contains("name the files"), "{text}");

@@ -90,15 +90,14 @@ fn put(sets: &mut [Set], written: &BTreeMap<String, String>) {
     }
 }
 
-/// Prints the changes as a patch; whether there are any.
-pub fn show<'c>(changes: &'c BTreeMap<String, Change>) -> Result<bool, Failure> {
+/// Prints the changes as a patch.
+pub fn show<'c>(changes: &'c BTreeMap<String, Change>) -> Result<(), Failure> {
     let shown = |(file, change): (&'c String, &'c Change)| patching::Change {
         file,
         before: &change.before,
         after: &change.after,
     };
-    patching::show(&changes.iter().map(shown).collect::<Vec<_>>())?;
-    Ok(!changes.is_empty())
+    patching::show(&changes.iter().map(shown).collect::<Vec<_>>())
 }
 
 /// Writes the changed files to where they came from.

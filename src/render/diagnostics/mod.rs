@@ -31,7 +31,7 @@ pub use patch::patch;
 pub use place::page_of_rule;
 pub use sarif::sarif;
 pub use tap::tap;
-pub use text::text;
+pub use text::{summary, text};
 
 /// The form in which findings are exchanged; its schema is `schemas/lint.json`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

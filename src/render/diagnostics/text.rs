@@ -80,7 +80,7 @@ fn window<'s>(source: &'s str, diagnostic: &Diagnostic) -> Option<Window<'s>> {
 }
 
 /// `4 files, 6 definitions: 2 errors, 1 warning, 3 notes`, or `clean`.
-pub(super) fn summary(report: &LintReport) -> String {
+pub fn summary(report: &LintReport) -> String {
     if report.definitions == 0 && report.diagnostics.is_empty() {
         return format!("{}: no definitions found", counted(report.files, "file"));
     }
