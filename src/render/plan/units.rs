@@ -42,6 +42,11 @@ pub fn signed_per_hour(price: HourlyPrice) -> String {
     if price < HourlyPrice::ZERO { price.to_string() } else { format!("+{price}") }
 }
 
+/// The same of what one thing costs more than another: `same price` where it costs no more and no less.
+pub fn difference_per_hour(price: HourlyPrice) -> String {
+    if price == HourlyPrice::ZERO { "same price".to_owned() } else { signed_per_hour(price) }
+}
+
 /// `+$239.15/month`, for a month of 730 hours.
 pub fn signed_per_month(price: HourlyPrice) -> String {
     let sign = if price < HourlyPrice::ZERO { '-' } else { '+' };
@@ -53,6 +58,11 @@ pub fn signed_per_month(price: HourlyPrice) -> String {
 /// `+$0.3276/h (+$239.15/month)`
 pub fn money(change: HourlyPrice) -> String {
     format!("{} ({})", signed_per_hour(change), signed_per_month(change))
+}
+
+/// The same of what one plan costs more than another.
+pub fn difference(price: HourlyPrice) -> String {
+    if price == HourlyPrice::ZERO { "same price".to_owned() } else { money(price) }
 }
 
 pub fn change(summary: &Summary) -> HourlyPrice {

@@ -1,5 +1,6 @@
 //! One cluster of a preview as Markdown: a first screen by which a reviewer can decide, and folded parts, each in several lengths.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use crate::api::preview::{
@@ -19,27 +20,43 @@ use super::sentences::{of_snapshot, warning};
 const SUMMARY_CHARACTERS_MAX: usize = 4_000;
 /// Of one sentence in it: names may be long, and there are other things to say.
 const SENTENCE_CHARACTERS_MAX: usize = 400;
+/// Of one that stands for others of its kind.
+const EXAMPLE_CHARACTERS_MAX: usize = 200;
 const CAUSES_MAX: usize = 6;
 const BUDGETS_MAX: usize = 4;
+/// Of risks, of pods that wait and of what is held back, each.
+const KINDS_MAX: usize = 4;
 
-/// Lines that fit.
-struct Screen(String);
+/// Lines that fit, and a last piece that always stands there.
+struct Screen {
+    text: String,
+    last: String,
+}
 
 impl Screen {
+    fn new(last: String) -> Self {
+        Self { text: String::new(), last }
+    }
+
     /// Adds the piece where there is room for it.
     fn add(&mut self, piece: &str) {
-        if self.0.chars().count() + piece.chars().count() <= SUMMARY_CHARACTERS_MAX {
-            self.0.push_str(piece);
+        let all = [&self.text, &self.last, piece];
+        if all.iter().map(|text| text.chars().count()).sum::<usize>() <= SUMMARY_CHARACTERS_MAX {
+            self.text.push_str(piece);
         }
+    }
+
+    fn finish(self) -> String {
+        self.text + &self.last
     }
 }
 
 /// For a target for which there is no plan: untouched, invalid, failed.
 pub fn short_pieces(target: &PreviewTarget) -> PreviewMarkdown {
-    let mut screen = Screen(String::new());
+    let mut screen = Screen::new(String::new());
     screen.add(&format!("**{}**\n", prose(&cut(&target.headline))));
     causes(target, &mut screen);
-    PreviewMarkdown { summary: screen.0, sections: Vec::new() }
+    PreviewMarkdown { summary: screen.finish(), sections: Vec::new() }
 }
 
 /// For a plan that was compared with that of the base.
@@ -48,7 +65,7 @@ pub fn pieces(target: &PreviewTarget, plan: &Plan, base: Option<&Plan>) -> Previ
 }
 
 fn summary(target: &PreviewTarget, plan: &Plan, base: Option<&Plan>) -> String {
-    let mut screen = Screen(String::new());
+    let mut screen = Screen::new(footer(target));
     if let Some(warning) = target.snapshot.as_ref().and_then(warning) {
         screen.add(&format!("> **{}**\n\n", prose(&warning)));
     }
@@ -58,9 +75,9 @@ fn summary(target: &PreviewTarget, plan: &Plan, base: Option<&Plan>) -> String {
     }
     screen.add(&table(plan, base));
     causes(target, &mut screen);
-    screen.add(&counts("Risks", &target.risks));
-    screen.add(&counts("Waiting pods", &target.pending));
-    screen.add(&counts("Held back", &target.held_back));
+    screen.add(&alike("Risks", &target.risks));
+    screen.add(&alike("Waiting pods", &target.pending));
+    screen.add(&alike("Held back", &target.held_back));
     let active =
         plan.budgets.iter().filter(|it| it.active && (it.used > 0 || it.allowed == 0 || it.denied_by.is_some()));
     let active: Vec<String> = active.take(BUDGETS_MAX).map(|it| prose(&cut(&budget(it)))).collect();
@@ -71,8 +88,7 @@ fn summary(target: &PreviewTarget, plan: &Plan, base: Option<&Plan>) -> String {
         let sentences: Vec<String> = target.next_24_hours.iter().map(|it| prose(&cut(it))).collect();
         screen.add(&format!("\nNext 24 hours: {}\n", sentences.join(" ")));
     }
-    screen.add(&footer(target));
-    screen.0
+    screen.finish()
 }
 
 /// Now, what the base would make of it, and what the change does.
@@ -125,22 +141,29 @@ fn causes(target: &PreviewTarget, screen: &mut Screen) {
     }
 }
 
-/// `Risks: 2 SingleReplica, 1 LongDrain`, without those that are so anyway.
-fn counts(title: &str, counts: &[PreviewCount]) -> String {
-    let mut parts = Vec::new();
-    let mut anyway = 0;
-    for it in counts {
-        anyway += it.anyway;
-        let caused = it.count - it.anyway.min(it.count);
-        if caused > 0 {
-            let since = it.since.as_ref().map_or_else(String::new, |since| format!(" since {since}"));
-            parts.push(format!("{} {}{}", thousands(&caused.to_string()), prose(&it.code), prose(&since)));
-        }
+/// What is so because of the change: a line for each kind, with one of them in words. What is so anyway is counted.
+fn alike(title: &str, counts: &[PreviewCount]) -> String {
+    let caused = |it: &PreviewCount| it.count.saturating_sub(it.anyway);
+    let mut kinds: Vec<&PreviewCount> = counts.iter().filter(|it| caused(it) > 0).collect();
+    kinds.sort_by_key(|it| Reverse(caused(it)));
+    let anyway: u64 = counts.iter().map(|it| it.anyway.min(it.count)).sum();
+    let anyway = (anyway > 0).then(|| format!("{} as without it", thousands(&anyway.to_string())));
+    if kinds.is_empty() {
+        return anyway.map_or_else(String::new, |anyway| format!("\n{title}: {anyway}\n"));
     }
-    if anyway > 0 {
-        parts.push(format!("{} as without it", thousands(&anyway.to_string())));
-    }
-    if parts.is_empty() { String::new() } else { format!("\n{title}: {}\n", parts.join(", ")) }
+    let mut lines: Vec<String> = kinds.iter().take(KINDS_MAX).map(|it| kind(it, caused(it))).collect();
+    let more = kinds.len().saturating_sub(KINDS_MAX);
+    lines.extend((more > 0).then(|| format!("and {}", count(more, "more kind"))));
+    lines.extend(anyway);
+    format!("\n{title}:\n\n- {}\n", lines.join("\n- "))
+}
+
+/// `5 SingleReplica, such as shop/ReplicaSet/api: the only replica moves`.
+fn kind(it: &PreviewCount, caused: u64) -> String {
+    let since = it.since.as_ref().map_or_else(String::new, |since| format!(" since {since}"));
+    let such_as = if caused > 1 { ", such as " } else { ": " };
+    let (code, text) = (prose(&it.code), prose(&cut_to(&it.text, EXAMPLE_CHARACTERS_MAX)));
+    format!("{} {code}{}{such_as}{text}", thousands(&caused.to_string()), prose(&since))
 }
 
 fn footer(target: &PreviewTarget) -> String {
@@ -163,7 +186,11 @@ pub fn tells_of_the_moment(line: &str) -> bool {
 }
 
 fn cut(text: &str) -> String {
-    match text.char_indices().nth(SENTENCE_CHARACTERS_MAX) {
+    cut_to(text, SENTENCE_CHARACTERS_MAX)
+}
+
+fn cut_to(text: &str, characters: usize) -> String {
+    match text.char_indices().nth(characters) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),
     }

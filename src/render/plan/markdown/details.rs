@@ -9,7 +9,7 @@ use crate::render::terminal::{clean, left, width, wrap};
 
 use super::super::alike::risks_by_code;
 use super::super::groups::{Action, Folding, Group, Row, fold, rows, unfolded, use_of_created};
-use super::super::units::{count, signed_per_hour, thousands, use_of};
+use super::super::units::{count, difference_per_hour, thousands, use_of};
 use super::super::workloads::by_workload;
 use super::escape::{code, fenced, in_fence, prose};
 
@@ -107,7 +107,7 @@ fn pool_summary(pool: &str, groups: &[Group<'_>]) -> String {
         .map(|(number, sign)| format!("{sign}{}", thousands(&number.to_string())))
         .collect();
     let change: HourlyPrice = groups.iter().map(Group::change).sum();
-    format!("pool {}: <b>{}</b>, {}", code(pool), counts.join(" "), signed_per_hour(change))
+    format!("pool {}: <b>{}</b>, {}", code(pool), counts.join(" "), difference_per_hour(change))
 }
 
 /// The groups as a diff: forges colour lines by their first sign.
@@ -123,7 +123,7 @@ fn diff(groups: &[Group<'_>], folding: Folding) -> String {
         if group.action == Action::Replace {
             let times =
                 if group.members > 1 { format!("{} x ", thousands(&group.members.to_string())) } else { String::new() };
-            text.push_str(&format!("! {times}replace, {}\n", signed_per_hour(group.change())));
+            text.push_str(&format!("! {times}replace, {}\n", difference_per_hour(group.change())));
         }
         for row in rows {
             let sign = match row.kind {

@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::core::plan::Plan;
 
 use super::text::{budget, counts, longest_drain};
-use super::units::{change, costs, count, distance_of, fewer_nodes, money, thousands};
+use super::units::{change, costs, count, difference, distance_of, fewer_nodes, money, thousands};
 use super::{PLAN_DIGITS, revision, short};
 use details::Detail;
 use escape::{code, comment, prose};
@@ -72,8 +72,8 @@ fn head(plan: &Plan) -> String {
     let distance = distance_of(summary, &plan.held_back).map_or_else(String::new, |distance| format!(", {distance}"));
     text.push_str(&format!("**{}**{distance}\n", money(change(summary))));
     if let Some(against) = &plan.against {
-        let difference = summary.price_per_hour_after - against.summary.price_per_hour_after;
-        text.push_str(&format!("The change alone: **{}**\n", money(difference)));
+        let difference = difference(summary.price_per_hour_after - against.summary.price_per_hour_after);
+        text.push_str(&format!("The change alone: **{difference}**\n"));
     }
     text.push_str(&format!(
         "\n| | nodes | per hour | pods |\n|---|---:|---:|---|\n| before | {} | {} | {} pending |\n| after | {} | {} | {} placed, {} disrupted, {} pending |\n",

@@ -7,7 +7,7 @@ use crate::render::chart::duration;
 use crate::render::terminal::{COLUMNS, Tone, clean, left, width, wrap, wrap_first};
 
 use super::super::alike::{HeldBackAlike, PendingAlike, held_back_alike, pending_alike, risks_by_code};
-use super::super::units::{change, costs, count, distance_of, fewer_nodes, money, thousands};
+use super::super::units::{change, costs, count, difference, distance_of, fewer_nodes, money, thousands};
 use super::super::workloads::by_workload;
 use super::Page;
 
@@ -217,9 +217,9 @@ pub(super) fn summary(plan: &Plan, page: &mut Page) {
     let distance = distance_of(summary, &plan.held_back).map_or_else(String::new, |distance| format!(", {distance}"));
     page.line(&format!("{money_line}{distance}"));
     if let Some(against) = &plan.against {
-        let difference = summary.price_per_hour_after - against.summary.price_per_hour_after;
+        let difference = difference(summary.price_per_hour_after - against.summary.price_per_hour_after);
         let base = revision_name(&against.revision);
-        for line in wrap(&format!("the change alone: {} against {base}", money(difference)), COLUMNS) {
+        for line in wrap(&format!("the change alone: {difference} against {base}"), COLUMNS) {
             page.line(&line);
         }
     }
