@@ -8,7 +8,7 @@ use crate::controller::annotations::of_claims;
 use crate::controller::events::Event;
 use crate::controller::observed::view::View;
 use crate::core::disrupt::evictions::{Allowances, Permission};
-use crate::core::disrupt::pod_disruption_budgets::PodDisruptionBudgets;
+use crate::core::lifecycle::pod_disruption_budgets::PodDisruptionBudgets;
 use crate::core::lifecycle::{conditions, drain};
 use crate::core::snapshot::Pod;
 use crate::ports::{Cloud, Cluster, PortError, PortErrorKind};

@@ -12,8 +12,10 @@ use crate::api::node_pool::{ConsolidationPolicy, Disruption, NodePool};
 use crate::core::inputs::Inputs;
 use crate::core::lifecycle::conditions::transition;
 use crate::core::lifecycle::consolidatable::quiet_since;
-use crate::core::lifecycle::do_not_disrupt::{Protection, is_protected, protection, stays_for_long};
+use crate::core::lifecycle::do_not_disrupt::{Protection, is_protected, protection};
 use crate::core::lifecycle::drain::is_evicted;
+use crate::core::lifecycle::pod_disruption_budgets::PodDisruptionBudgets;
+use crate::core::lifecycle::staying::stays_for_long;
 use crate::core::lifecycle::waits_for;
 use crate::core::model::HourlyPrice;
 use crate::core::model::time::{duration_text, seconds_between};
@@ -27,7 +29,6 @@ use crate::core::snapshot::pod::is_of_buffer;
 use super::cost::{self, MoveCosts};
 use super::drift;
 use super::obstacle::{HoldingPod, NodeObstacle};
-use super::pod_disruption_budgets::PodDisruptionBudgets;
 
 /// A node that could go.
 #[derive(Debug)]
@@ -307,7 +308,7 @@ fn candidate(
         waived: None,
     };
     if candidate.is_expired() && !candidate.is_static {
-        let stays = |pod: &&usize| stays_for_long(&snapshot.pods[**pod], claim, inputs.now);
+        let stays = |pod: &&usize| stays_for_long(&snapshot.pods[**pod], budgets, claim, inputs.now);
         candidate.staying = candidate.pods.iter().filter(stays).copied().collect();
     }
     candidate.obstacle = obstacle(inputs, machine, pool, &candidate, is_nominated);

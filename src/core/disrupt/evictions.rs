@@ -11,7 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::core::snapshot::Pod;
 
-use super::pod_disruption_budgets::PodDisruptionBudgets;
+use crate::core::lifecycle::pod_disruption_budgets::PodDisruptionBudgets;
 
 /// After how long something that was refused is tried for the first time again.
 const FIRST_RETRY: SignedDuration = SignedDuration::from_secs(10);

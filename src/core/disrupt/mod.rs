@@ -14,7 +14,6 @@ mod expired;
 mod interrupted;
 pub mod obstacle;
 mod pass;
-pub mod pod_disruption_budgets;
 mod refused;
 pub mod rehome;
 pub mod removed_pools;

@@ -14,9 +14,9 @@ use crate::core::snapshot::doubts::Doubt;
 use super::budgets::SpentBudget;
 use super::candidate::NotConsolidatable;
 use super::consolidate::obstacle::NotSaved;
-use super::pod_disruption_budgets::EvictionObstacle;
 use super::rollout::RolloutObstacle;
 use super::static_capacity::StaticObstacle;
+use crate::core::lifecycle::pod_disruption_budgets::EvictionObstacle;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum NodeObstacle {

@@ -5,15 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::api::duration::go_nanoseconds;
 use crate::api::keys;
-use crate::api::node_claim::NodeClaim;
 use crate::core::snapshot::Pod;
-
-use super::drain::{deleted_at, is_evicted};
-use super::interruption::INTERRUPTED;
-use super::termination;
-
-/// So long before a pod leaves its next place is looked for: a node takes some minutes to come up.
-const LOOKED_FOR_BEFORE: SignedDuration = SignedDuration::from_mins(10);
 
 /// What the annotation of a pod comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,66 +43,10 @@ pub fn is_protected(pod: &Pod, now: Timestamp) -> bool {
     }
 }
 
-/// Whether the annotation keeps a pod for long on a node that goes, or would go now: what is bought for it would stand empty till then.
-/// Source: reference, section 3.2: such pods are no demand.
-pub fn stays_for_long(pod: &Pod, claim: Option<&NodeClaim>, now: Timestamp) -> bool {
-    let annotated = match protection(pod) {
-        Protection::Unasked | Protection::Unreadable => return false,
-        Protection::Lasting => Timestamp::MAX,
-        Protection::Until(end) => end,
-    };
-    // Its instance ends whatever anybody asks for.
-    if claim.is_some_and(|claim| claim.is_true(INTERRUPTED)) {
-        return false;
-    }
-    let deadline = claim.and_then(|claim| termination::deadline_if_deleted(claim, now));
-    let leaves = deadline.map_or(annotated, |deadline| annotated.min(deleted_at(pod, deadline)));
-    let soon = now.saturating_add(LOOKED_FOR_BEFORE).unwrap_or(Timestamp::MAX);
-    !pod.is_terminal() && !pod.is_terminating() && is_evicted(pod) && leaves > soon
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::testing::{BuildPod, Merge, object, pod};
-
-    #[test]
-    fn what_leaves_soon_is_looked_for_now() {
-        let now: Timestamp = "2026-11-20T09:00:00Z".parse().unwrap();
-        let stays = |annotation: &str, grace_period: Option<&str>, deleted: Option<&str>| {
-            let pod = pod("a").cpu("1").merge(serde_json::json!({
-                "metadata": { "annotations": { keys::DO_NOT_DISRUPT: annotation } },
-                "status": { "startTime": "2026-11-20T08:00:00Z" },
-            }));
-            let mut claim = serde_json::json!({
-                "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "metadata": { "name": "a" },
-                "spec": {
-                    "nodeClassRef": { "group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default" },
-                    "requirements": [],
-                },
-            });
-            if let Some(period) = grace_period {
-                claim["spec"]["terminationGracePeriod"] = serde_json::json!(period);
-            }
-            if let Some(deleted) = deleted {
-                claim["metadata"]["deletionTimestamp"] = serde_json::json!(deleted);
-            }
-            stays_for_long(&pod, Some(&object(claim)), now)
-        };
-        for (annotation, grace_period, deleted, expected) in [
-            ("true", None, None, true),
-            ("false", None, None, false),
-            ("2h", None, None, true),
-            ("65m", None, None, false),
-            ("30m", None, None, false),
-            ("true", Some("1h"), None, true),
-            ("true", Some("5m"), None, false),
-            ("true", Some("1h"), Some("2026-11-20T08:05:00Z"), false),
-            ("true", Some("1h"), Some("2026-11-20T08:30:00Z"), true),
-        ] {
-            assert_eq!(stays(annotation, grace_period, deleted), expected, "{annotation} {grace_period:?} {deleted:?}");
-        }
-    }
+    use crate::core::testing::{BuildPod, Merge, pod};
 
     #[test]
     fn durations_are_those_of_go() {

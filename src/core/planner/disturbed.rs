@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::core::disrupt::pod_disruption_budgets::PodDisruptionBudgets;
 use crate::core::disrupt::waves::{PodCounts, Replicas, by_workload, replicas};
+use crate::core::lifecycle::pod_disruption_budgets::PodDisruptionBudgets;
 use crate::core::plan::{Step, StepKind};
 use crate::core::snapshot::{Pod, Snapshot, Workload};
 

@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use crate::api::keys;
-use crate::core::disrupt::pod_disruption_budgets::Never;
 use crate::core::lifecycle::do_not_disrupt::{Protection, is_protected, protection};
 use crate::core::lifecycle::drain::is_evicted;
+use crate::core::lifecycle::pod_disruption_budgets::Never;
 use crate::core::model::time::duration_text;
 use crate::core::plan::{LongestDrain, Step, StepKind};
 use crate::core::snapshot::{Pod, Snapshot};

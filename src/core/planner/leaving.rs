@@ -7,9 +7,9 @@ use k8s_openapi::api::storage::v1::VolumeAttachment;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::api::keys;
-use crate::core::disrupt::pod_disruption_budgets::PodDisruptionBudgets;
 use crate::core::lifecycle::do_not_disrupt::is_protected;
 use crate::core::lifecycle::drain::{self, is_evicted};
+use crate::core::lifecycle::pod_disruption_budgets::PodDisruptionBudgets;
 use crate::core::lifecycle::volumes;
 use crate::core::plan::leaving::{Leaving, Obstacle, ObstacleKind};
 use crate::core::snapshot::nodes::{Machine, machines};

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::PodAffinityTerm;
 
 use crate::core::plan::{Note, NoteCode};
 use crate::core::scheduler::class::NAMESPACE_NAME;
-use crate::core::scheduler::selector;
+use crate::core::snapshot::selector;
 use crate::core::snapshot::{Pod, Snapshot};
 
 /// So many namespaces are named.

@@ -6,10 +6,11 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
-use crate::core::disrupt::pod_disruption_budgets::Never;
 use crate::core::disrupt::waves::{PodCounts, waves};
-use crate::core::lifecycle::do_not_disrupt::{Protection, is_protected, protection, stays_for_long};
+use crate::core::lifecycle::do_not_disrupt::{Protection, is_protected, protection};
 use crate::core::lifecycle::drain::is_evicted;
+use crate::core::lifecycle::pod_disruption_budgets::Never;
+use crate::core::lifecycle::staying::stays_for_long;
 use crate::core::lifecycle::termination::TERMINATION_TIMESTAMP;
 use crate::core::model::time::duration_text;
 use crate::core::model::words::pods_text;
@@ -63,9 +64,10 @@ pub fn risks(
 ) -> (Vec<Risk>, Vec<Note>) {
     let mut risks = of_workloads(steps, disturbed);
     let lost = lost_with(problem);
-    risks.extend(of_pods(steps, disturbed, &lost));
+    let going = Going::new(steps, problem, now);
+    risks.extend(of_pods(steps, disturbed, &lost, &going));
     risks.extend(of_disks(steps, problem, &lost));
-    risks.extend(of_drains(steps, problem, now));
+    risks.extend(of_drains(problem, disturbed, &going));
     risks.sort();
     risks.dedup();
     let mut notes = Vec::new();
@@ -115,29 +117,52 @@ fn of_workloads(steps: &[Step], disturbed: &Disturbed<'_>) -> Vec<Risk> {
     risks
 }
 
-/// Drains that wait for a pod which is not evicted, of nodes that go by this plan or went before. O(nodes + pods).
-fn of_drains(steps: &[Step], problem: &Problem<'_>, now: Timestamp) -> Vec<Risk> {
-    let removals = steps.iter().filter(|step| step.kind == StepKind::Remove);
-    let drained = removals.filter(|step| !step.mode.waits_for_nothing()).filter_map(|step| step.node.as_deref());
-    let drained: BTreeSet<&str> = drained.collect();
-    let goes = |machine: &&Machine<'_>| {
-        machine.node.is_some() && (machine.is_being_removed() || drained.contains(machine.name))
-    };
-    let going = problem.machines.iter().filter(goes);
-    let going: BTreeMap<&str, &NodeClaim> = going.filter_map(|machine| Some((machine.name, machine.claim?))).collect();
-    let created = steps.iter().filter(|step| step.kind == StepKind::Create);
-    let bought_for: BTreeSet<&str> = created.flat_map(|step| &step.pods).map(String::as_str).collect();
+/// Nodes that are drained, and for whom the plan buys others.
+struct Going<'p> {
+    /// By name, nodes that go by this plan or went before.
+    claims: BTreeMap<&'p str, &'p NodeClaim>,
+    /// Those that this plan drains.
+    drained: BTreeSet<&'p str>,
+    bought_for: BTreeSet<&'p str>,
+    now: Timestamp,
+}
+
+impl<'p> Going<'p> {
+    /// O(nodes + pods of the steps).
+    fn new(steps: &'p [Step], problem: &Problem<'p>, now: Timestamp) -> Self {
+        let removals = steps.iter().filter(|step| step.kind == StepKind::Remove);
+        let drained = removals.filter(|step| !step.mode.waits_for_nothing()).filter_map(|step| step.node.as_deref());
+        let drained: BTreeSet<&str> = drained.collect();
+        let goes = |machine: &&Machine<'_>| {
+            machine.node.is_some() && (machine.is_being_removed() || drained.contains(machine.name))
+        };
+        let going = problem.machines.iter().filter(goes);
+        let claims = going.filter_map(|machine| Some((machine.name, machine.claim?))).collect();
+        let created = steps.iter().filter(|step| step.kind == StepKind::Create);
+        let bought_for = created.flat_map(|step| &step.pods).map(String::as_str).collect();
+        Self { claims, drained, bought_for, now }
+    }
+
+    /// Whether nothing is bought for a pod before it leaves. What an earlier plan did for the pods of its nodes is not known here.
+    fn leaves_for_later(&self, pod: &Pod, disturbed: &Disturbed<'_>) -> bool {
+        let Some(node) = pod.spec.node_name.as_deref().filter(|node| self.drained.contains(node)) else { return false };
+        is_reschedulable(pod)
+            && stays_for_long(pod, &disturbed.budgets, self.claims.get(node).copied(), self.now)
+            && !self.bought_for.contains(pod.key().as_str())
+    }
+}
+
+/// Drains that wait for a pod which is not evicted, of nodes that go by this plan or went before. O(pods).
+fn of_drains(problem: &Problem<'_>, disturbed: &Disturbed<'_>, going: &Going<'_>) -> Vec<Risk> {
+    let now = going.now;
     let risk = |pod: &Pod| {
         let node = pod.spec.node_name.as_deref()?;
-        let claim = *going.get(node)?;
+        let claim = *going.claims.get(node)?;
         if pod.is_terminal() || pod.is_terminating() || !is_evicted(pod) || !is_protected(pod, now) {
             return None;
         }
         let (annotation, subject) = (keys::DO_NOT_DISRUPT, pod.key());
-        // What an earlier plan did for the pods of its nodes is not known here.
-        let is_of_this_plan = drained.contains(node) && is_reschedulable(pod);
-        let waits = is_of_this_plan && stays_for_long(pod, Some(claim), now) && !bought_for.contains(subject.as_str());
-        let so = if waits { "; nothing is bought for it before" } else { "" };
+        let so = if going.leaves_for_later(pod, disturbed) { "; nothing is bought for it before" } else { "" };
         let until = match protection(pod) {
             Protection::Until(end) => Some(end),
             _ => None,
@@ -231,10 +256,10 @@ fn ephemeral_claims(pod: &Pod) -> impl Iterator<Item = String> {
     volumes.map(|volume| format!("{}-{}", pod.key(), volume.name))
 }
 
-fn of_pods(steps: &[Step], disturbed: &Disturbed<'_>, lost: &BTreeMap<String, &Disk>) -> Vec<Risk> {
+fn of_pods(steps: &[Step], disturbed: &Disturbed<'_>, lost: &BTreeMap<String, &Disk>, going: &Going<'_>) -> Vec<Risk> {
     let mut risks = Vec::new();
     // By two budgets, how many pods both cover.
-    let mut covered_twice: BTreeMap<(String, String), usize> = BTreeMap::new();
+    let mut covered_twice: BTreeMap<(String, String, bool), usize> = BTreeMap::new();
     let removals = steps.iter().filter(|step| step.kind == StepKind::Remove);
     for pod in removals.flat_map(|step| disturbed.by(step)) {
         let mut risk = |code, text: String| risks.push(Risk { code, subject: pod.key(), text });
@@ -251,24 +276,26 @@ fn of_pods(steps: &[Step], disturbed: &Disturbed<'_>, lost: &BTreeMap<String, &D
             let noun = if volumes == 1 { "volume" } else { "volumes" };
             risk(RiskCode::VolumesDetach, format!("{volumes} {noun} must detach before it starts elsewhere"));
         }
+        let is_for_later = going.leaves_for_later(pod, disturbed);
         match disturbed.budgets.never(pod) {
             Some(Never::AllIsAskedFor(budget)) => {
-                let text = "never allows an eviction, however many replicas are ready".to_owned();
+                let so = if is_for_later { "; nothing is bought for its pods before" } else { "" };
+                let text = format!("never allows an eviction, however many replicas are ready{so}");
                 risks.push(Risk { code: RiskCode::PodDisruptionBudgetNeverAllows, subject: budget.key(), text });
             }
             Some(Never::TwoBudgets(one, two)) => {
-                *covered_twice.entry((one.key(), two.name().to_owned())).or_default() += 1;
+                *covered_twice.entry((one.key(), two.name().to_owned(), is_for_later)).or_default() += 1;
             }
             None => {}
         }
     }
-    risks.extend(covered_twice.into_iter().map(|((one, two), pods)| Risk {
-        code: RiskCode::PodDisruptionBudgetNeverAllows,
-        subject: one,
-        text: format!(
-            "covers {} together with PodDisruptionBudget {two}: the eviction API never lets such pods go",
-            pods_text(pods)
-        ),
+    risks.extend(covered_twice.into_iter().map(|((one, two, is_for_later), pods)| {
+        let so = if is_for_later { "; nothing is bought for them before" } else { "" };
+        let pods = pods_text(pods);
+        let text = format!(
+            "covers {pods} together with PodDisruptionBudget {two}: the eviction API never lets such pods go{so}"
+        );
+        Risk { code: RiskCode::PodDisruptionBudgetNeverAllows, subject: one, text }
     }));
     risks
 }

@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use crate::api::keys;
-use crate::core::lifecycle::do_not_disrupt::stays_for_long;
+use crate::core::lifecycle::pod_disruption_budgets::PodDisruptionBudgets;
+use crate::core::lifecycle::staying::stays_for_long;
 use crate::core::model::IndexVec;
 use crate::core::scheduler::vectors::{CPU_DIMENSION, MEMORY_DIMENSION};
 use crate::core::scheduler::{ClassIndex, Problem};
@@ -68,6 +69,7 @@ impl Backlog {
             }
         }
         let has_place = pods_with_place(problem);
+        let budgets = PodDisruptionBudgets::new(problem.snapshot);
         for node in problem.nodes.iter().filter(|node| node.being_removed) {
             let claim = problem.machines[node.machine].claim;
             for (pod, _) in node.pods.iter().filter(|(pod, _)| is_reschedulable(&problem.snapshot.pods[*pod])) {
@@ -78,7 +80,7 @@ impl Backlog {
                     continue;
                 }
                 let running = &problem.snapshot.pods[*pod];
-                if stays_for_long(running, claim, now) && !has_place.contains(running.key().as_str()) {
+                if !has_place.contains(running.key().as_str()) && stays_for_long(running, &budgets, claim, now) {
                     continue;
                 }
                 waiting.push(*pod);

@@ -15,10 +15,10 @@ use crate::core::model::{IndexVec, Requirement, Requirements, Resources};
 use crate::core::snapshot::{Pod, Snapshot};
 
 use super::devices::DeviceDemand;
-use super::selector;
 use super::topology::{Domains, Group, GroupIndex, GroupKind, Spread};
 use super::vectors::Vector;
 use super::volumes::{Attachment, NODE_NAME, VolumeDemand, selector_requirements, term_requirements};
+use crate::core::snapshot::selector;
 
 index! {
     /// Position in [`super::Problem::classes`].

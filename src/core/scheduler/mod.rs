@@ -25,7 +25,6 @@ pub mod quota;
 pub mod reach;
 pub mod refusal;
 pub mod rooms;
-pub mod selector;
 pub mod spreading;
 pub mod taints;
 pub mod template;

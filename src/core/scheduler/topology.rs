@@ -16,8 +16,8 @@ use crate::core::model::requirements::label;
 use crate::core::model::{IndexVec, Requirements};
 
 use super::host::HostIndex;
-use super::selector;
 use super::taints::{EffectiveTaint, repelling};
+use crate::core::snapshot::selector;
 
 index! {
     /// Position in [`super::Problem::groups`].

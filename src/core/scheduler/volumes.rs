@@ -16,7 +16,7 @@ use crate::core::model::{Quantity, Requirement, Requirements};
 use crate::core::snapshot::pod::EphemeralSource;
 use crate::core::snapshot::{Pod, Snapshot};
 
-use super::selector;
+use crate::core::snapshot::selector;
 
 /// The most places that the volumes of one pod may be in, any of which will do. A pod with more is not planned for, and said to be pending for that.
 pub const ALTERNATIVES_MAX: usize = 64;

@@ -14,6 +14,7 @@ pub mod objects;
 pub mod pod;
 pub mod read;
 pub mod requests;
+pub mod selector;
 #[cfg(test)]
 mod tests;
 pub mod trim;
