@@ -5,6 +5,10 @@ pub const CAPACITY_TYPE: &str = "karpenter.sh/capacity-type";
 pub const REGISTERED: &str = "karpenter.sh/registered";
 pub const INITIALIZED: &str = "karpenter.sh/initialized";
 pub const DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
+/// What [`DO_NOT_DISRUPT`] was called before v1, on pods and on nodes.
+pub const OLD_DO_NOT_DISRUPT: [&str; 2] = [DO_NOT_EVICT, DO_NOT_CONSOLIDATE];
+pub const DO_NOT_EVICT: &str = "karpenter.sh/do-not-evict";
+pub const DO_NOT_CONSOLIDATE: &str = "karpenter.sh/do-not-consolidate";
 pub const NODE_POOL_HASH: &str = "karpenter.sh/nodepool-hash";
 pub const NODE_POOL_HASH_VERSION: &str = "karpenter.sh/nodepool-hash-version";
 pub const TERMINATION_FINALIZER: &str = "karpenter.sh/termination";

@@ -6,6 +6,7 @@
 //! subnets; `calendar`, `moments` and `leaving` what time brings.
 
 mod addresses;
+mod annotations;
 pub mod build;
 pub mod calendar;
 mod cloud_facts;

@@ -6,7 +6,6 @@ use std::rc::Rc;
 use jiff::Timestamp;
 
 use crate::api::ec2_node_class::EC2NodeClass;
-use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::{DisruptionReason, NodePool};
 use crate::api::settings::Packing;
@@ -14,7 +13,6 @@ use crate::core::disrupt::budgets::{Allowance, Ledger};
 use crate::core::disrupt::removed_pools::removed_pools;
 use crate::core::disrupt::{Disruption, Going};
 use crate::core::inputs::Inputs;
-use crate::core::lifecycle::do_not_disrupt::{Protection, protection};
 use crate::core::model::HourlyPrice;
 use crate::core::model::time::{duration_text, seconds_between};
 use crate::core::model::words::pods_text;
@@ -34,11 +32,11 @@ use crate::core::provision::{Provisioning, Purchase};
 use crate::core::scheduler::daemons::without_known_overhead;
 use crate::core::scheduler::quota::Scope;
 use crate::core::scheduler::{ClassIndex, Demand, Engine, HostIndex, Problem, Refusal};
+use crate::core::snapshot::Snapshot;
 use crate::core::snapshot::nodes::Machine;
 use crate::core::snapshot::pod::is_of_buffer;
-use crate::core::snapshot::{Pod, Snapshot};
 
-use super::{namespaces, penalties};
+use super::{annotations, namespaces, penalties};
 
 /// Pods that stay pending, by what keeps them: one entry for pods that can not be told apart or share a reason.
 pub fn pending(
@@ -383,43 +381,6 @@ pub fn notes_of_search(inputs: &Inputs<'_>, problem: &Problem<'_>, provisioning:
     notes
 }
 
-/// So many pods are named, the others counted.
-const PODS_NAMED_MAX: usize = 5;
-
-/// Pods whose annotation asks for protection in words that give none.
-fn note_of_annotations(snapshot: &Snapshot) -> Option<Note> {
-    let runs = |pod: &&Pod| pod.spec.node_name.is_some() && !pod.is_terminal() && !pod.is_terminating();
-    let unreadable = snapshot.pods.iter().filter(runs).filter(|pod| protection(pod) == Protection::Unreadable);
-    let written = |pod: &Pod| pod.metadata.annotations.get(keys::DO_NOT_DISRUPT).cloned().unwrap_or_default();
-    let named = unreadable.map(|pod| format!("{} (`{}`)", pod.key(), written(pod))).collect();
-    let protects = "protects only as `true` or a positive duration such as `1h30m`";
-    note_of_unreadable(protects, named, ["pod", "pods"])
-}
-
-/// On nodes the reference knows no durations.
-fn note_of_annotations_of_nodes(problem: &Problem<'_>) -> Option<Note> {
-    let named = problem.machines.iter().filter(|machine| machine.is_managed() && !machine.is_being_removed());
-    let named = named.filter_map(|machine| {
-        let written = machine.annotation(keys::DO_NOT_DISRUPT).filter(|it| !matches!(*it, "true" | "false"))?;
-        Some(format!("{} (`{written}`)", machine.name))
-    });
-    note_of_unreadable("protects a node only as `true`", named.collect(), ["node", "nodes"])
-}
-
-fn note_of_unreadable(protects: &str, mut named: Vec<String>, [one, several]: [&str; 2]) -> Option<Note> {
-    named.sort();
-    let noun = if named.len() == 1 { one } else { several };
-    let rest = named.len().saturating_sub(PODS_NAMED_MAX);
-    named.truncate(PODS_NAMED_MAX);
-    if rest > 0 {
-        named.push(format!("and {rest} more"));
-    }
-    (!named.is_empty()).then(|| {
-        let text = format!("annotation {} {protects}, so not {noun} {}", keys::DO_NOT_DISRUPT, named.join(", "));
-        Note::new(NoteCode::InvalidDoNotDisruptAnnotation, text)
-    })
-}
-
 /// What a reader should know of the inputs.
 pub fn notes(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Vec<Note> {
     let mut notes = problem.offer.notes().to_vec();
@@ -444,8 +405,7 @@ pub fn notes(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Vec<Note> {
         }
     }
     notes.extend(inputs.node_pools.iter().flat_map(|pool| notes_of_pool(inputs, pool)));
-    notes.extend(note_of_annotations(inputs.snapshot));
-    notes.extend(note_of_annotations_of_nodes(problem));
+    notes.extend(annotations::notes(problem));
     notes.extend(namespaces::note(inputs.snapshot));
     notes.extend(notes_of_overheads(inputs.snapshot));
     let mut note = |code: NoteCode, text: String| notes.push(Note::new(code, text));

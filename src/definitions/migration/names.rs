@@ -3,12 +3,13 @@
 use serde_json::Value;
 
 use super::hand::Hand;
+use crate::api::keys;
 use crate::definitions::document::spans;
 
 const NAMES: [(&str, &str); 3] = [
     ("karpenter.sh/provisioner-name", "karpenter.sh/nodepool"),
-    ("karpenter.sh/do-not-evict", "karpenter.sh/do-not-disrupt"),
-    ("karpenter.sh/do-not-consolidate", "karpenter.sh/do-not-disrupt"),
+    (keys::DO_NOT_EVICT, keys::DO_NOT_DISRUPT),
+    (keys::DO_NOT_CONSOLIDATE, keys::DO_NOT_DISRUPT),
 ];
 /// Mappings by label or annotation.
 const MAPPINGS: [&str; 4] = ["annotations", "labels", "matchLabels", "nodeSelector"];
