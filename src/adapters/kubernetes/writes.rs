@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use either::Either;
 use k8s_openapi::api::core::v1::{Node, Pod as CorePod};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::api::{DeleteParams, EvictParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
+use k8s_openapi::api::policy::v1::Eviction;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{self as meta, ObjectMeta};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind, Request};
 use kube::{Api, Error, Resource};
 use serde_json::{Map, Value, json};
@@ -163,9 +164,9 @@ impl Cluster for KubernetesCluster {
         let operation = format!("evict {namespace}/{name}");
         self.leads(&operation)?;
         let pods: Api<CorePod> = Api::namespaced(self.client.clone(), namespace);
-        let only_this = DeleteParams { preconditions: only(uid), ..DeleteParams::default() };
-        let parameters = EvictParams { delete_options: Some(only_this), ..EvictParams::default() };
-        match pods.evict(name, &parameters).await {
+        let eviction = eviction_of(namespace, name, uid);
+        let parameters = PostParams::default();
+        match pods.create_subresource::<_, Value>("eviction", name, &parameters, &eviction).await {
             Ok(_) => Ok(()),
             // The API's ways to say that a budget forbids it now, and that it can not tell which of two would.
             Err(Error::Api(status))
@@ -340,6 +341,15 @@ impl KubernetesCluster {
 /// That just this object is meant, and not one that has taken its name.
 fn only(uid: &str) -> Option<Preconditions> {
     (!uid.is_empty()).then(|| Preconditions { uid: Some(uid.to_owned()), resource_version: None })
+}
+
+/// Written here: the client's own way to evict calls the field `delete_options`, which the API server does not know and passes over.
+fn eviction_of(namespace: &str, name: &str, uid: &str) -> Eviction {
+    let preconditions = meta::Preconditions { uid: Some(uid.to_owned()), resource_version: None };
+    let only_this = meta::DeleteOptions { preconditions: Some(preconditions), ..meta::DeleteOptions::default() };
+    let metadata =
+        ObjectMeta { namespace: Some(namespace.to_owned()), name: Some(name.to_owned()), ..ObjectMeta::default() };
+    Eviction { metadata, delete_options: (!uid.is_empty()).then_some(only_this) }
 }
 
 /// Where another one has its name, the pod that was meant is gone.

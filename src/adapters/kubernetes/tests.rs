@@ -1,0 +1,86 @@
+//! What is asked of the API server: an API server without objects, which remembers what came.
+
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex};
+
+use http_body_util::BodyExt;
+use kube::Client;
+use kube::client::Body;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::ports::Cluster;
+
+/// A request that was not only a look.
+#[derive(Clone, Debug)]
+struct Asked {
+    method: String,
+    path: String,
+    body: Value,
+}
+
+/// Answers every list with nothing, says nothing to watches, and takes everything else.
+#[derive(Clone, Default)]
+struct Server(Arc<Mutex<Vec<Asked>>>);
+
+impl Server {
+    fn client(&self) -> Client {
+        let server = self.clone();
+        let service = tower::service_fn(move |request: http::Request<Body>| {
+            let server = server.clone();
+            async move {
+                let (method, path) = (request.method().to_string(), request.uri().path().to_owned());
+                if request.uri().query().is_some_and(|query| query.contains("watch=true")) {
+                    std::future::pending::<()>().await;
+                }
+                let body = request.into_body().collect().await.unwrap().to_bytes();
+                let answer = if method == "GET" {
+                    json!({ "metadata": { "resourceVersion": "1" }, "items": [] })
+                } else {
+                    let body = serde_json::from_slice(&body).unwrap_or_default();
+                    server.0.lock().unwrap().push(Asked { method, path, body });
+                    json!({ "kind": "Status", "apiVersion": "v1", "status": "Success", "code": 201 })
+                };
+                let response = http::Response::builder().header("content-type", "application/json");
+                Ok::<_, Infallible>(response.body(Body::from(answer.to_string().into_bytes())).unwrap())
+            }
+        });
+        Client::new(service, "default")
+    }
+
+    fn cluster(&self) -> KubernetesCluster {
+        let client = self.client();
+        let connection = Connection {
+            client: client.clone(),
+            acting: client.clone(),
+            watching: client.clone(),
+            electing: client,
+            address: "https://api.example.com".to_owned(),
+            namespace: "default".to_owned(),
+            calls: Calls::default(),
+            time: ServerTime::default(),
+        };
+        KubernetesCluster::watch(&connection, Leadership::alone())
+    }
+
+    fn only(&self) -> Asked {
+        let asked = self.0.lock().unwrap();
+        assert_eq!(asked.len(), 1, "{asked:?}");
+        asked[0].clone()
+    }
+}
+
+#[tokio::test]
+async fn an_eviction_is_of_one_pod_and_not_of_another_of_its_name() {
+    let server = Server::default();
+    server.cluster().evict("shop", "web-0", "0b5c").await.unwrap();
+    let Asked { method, path, body } = server.only();
+    assert_eq!((method.as_str(), path.as_str()), ("POST", "/api/v1/namespaces/shop/pods/web-0/eviction"));
+    let expected = json!({
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": { "namespace": "shop", "name": "web-0" },
+        "deleteOptions": { "preconditions": { "uid": "0b5c" } },
+    });
+    assert_eq!(body, expected);
+}
