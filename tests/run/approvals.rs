@@ -40,7 +40,7 @@ async fn change(stage: &Stage, plan: &str, change: impl Fn(&mut NodePlan)) {
     let mut object = object(stage, plan);
     change(&mut object);
     let cluster = stage.world.cluster();
-    cluster.forget_plan(object.metadata.name.as_deref().unwrap()).await.unwrap();
+    cluster.forget_plan(object.metadata.name.as_deref().unwrap(), "").await.unwrap();
     cluster.record_plan(&object).await.unwrap();
 }
 

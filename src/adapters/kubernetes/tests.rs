@@ -9,7 +9,8 @@ use kube::client::Body;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::ports::Cluster;
+use crate::api::node_pool::NodePool;
+use crate::ports::{Cluster, SeenDefinition};
 
 /// A request that was not only a look.
 #[derive(Clone, Debug)]
@@ -83,4 +84,37 @@ async fn an_eviction_is_of_one_pod_and_not_of_another_of_its_name() {
         "deleteOptions": { "preconditions": { "uid": "0b5c" } },
     });
     assert_eq!(body, expected);
+}
+
+#[tokio::test]
+async fn what_is_deleted_is_what_was_seen() {
+    let seen = SeenDefinition {
+        kind: "CapacityBuffer",
+        name: "shop/spare".to_owned(),
+        uid: "0b5c".to_owned(),
+        resource_version: "71".to_owned(),
+    };
+    let server = Server::default();
+    server.cluster().prune(&seen).await.unwrap();
+    let Asked { method, path, body } = server.only();
+    let expected = "/apis/autoscaling.x-k8s.io/v1beta1/namespaces/shop/capacitybuffers/spare";
+    assert_eq!((method.as_str(), path.as_str()), ("DELETE", expected));
+    assert_eq!(body, json!({ "preconditions": { "uid": "0b5c", "resourceVersion": "71" } }));
+
+    let server = Server::default();
+    server.cluster().forget_plan("plan-1", "77aa").await.unwrap();
+    assert_eq!(server.only().body, json!({ "preconditions": { "uid": "77aa" } }));
+}
+
+#[test]
+fn what_is_written_as_it_was_seen_keeps_its_version() {
+    let pool = json!({
+        "metadata": { "name": "general", "uid": "0b5c", "resourceVersion": "71" },
+        "spec": { "template": { "spec": {
+            "nodeClassRef": { "group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default" },
+            "requirements": [],
+        } } },
+    });
+    let watched: watched::Watched<NodePool> = serde_json::from_value(pool).unwrap();
+    assert_eq!(watched.object.unwrap().metadata.resource_version.as_deref(), Some("71"));
 }

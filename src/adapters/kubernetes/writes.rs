@@ -19,7 +19,7 @@ use crate::core::snapshot::doubts::Unreadable;
 use crate::core::snapshot::kinds::{ForEachKind, Stored, for_each_kind};
 use crate::core::snapshot::nodes::{other_lists_replaced, replaces_lists};
 use crate::core::snapshot::{Pod, Snapshot};
-use crate::ports::{Cluster, PortError, PortErrorKind};
+use crate::ports::{Cluster, PortError, PortErrorKind, SeenDefinition};
 
 use super::cluster::KubernetesCluster;
 use super::failure::port_error;
@@ -45,7 +45,8 @@ impl Cluster for KubernetesCluster {
         self.apply_with(object, &PatchParams::apply(FIELD_MANAGER), "apply").await
     }
 
-    async fn prune(&self, kind: &str, name: &str) -> Result<(), PortError> {
+    async fn prune(&self, definition: &SeenDefinition) -> Result<(), PortError> {
+        let SeenDefinition { kind, name, uid, resource_version } = definition;
         let operation = format!("delete {kind} {name}");
         self.leads(&operation)?;
         let Address { resource, .. } = address_of(kind)?;
@@ -54,7 +55,9 @@ impl Cluster for KubernetesCluster {
             None => Api::all_with(self.client.clone(), &resource),
         };
         let name = name.rsplit('/').next().unwrap_or(name);
-        gone_is_done(api.delete(name, &DeleteParams::default()).await.map(|_| ()), &operation)
+        let preconditions = as_seen(uid, resource_version);
+        let parameters = DeleteParams { preconditions, ..DeleteParams::default() };
+        gone_is_done(api.delete(name, &parameters).await.map(|_| ()), &operation)
     }
 
     async fn write_status(&self, object: &Value) -> Result<(), PortError> {
@@ -233,13 +236,10 @@ impl Cluster for KubernetesCluster {
         Ok(())
     }
 
-    async fn forget_plan(&self, name: &str) -> Result<(), PortError> {
+    async fn forget_plan(&self, name: &str, uid: &str) -> Result<(), PortError> {
         let operation = format!("delete nodeplan {name}");
         self.leads(&operation)?;
-        let api: Api<NodePlan> = Api::all(self.client.clone());
-        let deleted = api.delete(name, &DeleteParams::default()).await.map(|_| ());
-        self.node_plans.saw_go("", name);
-        gone_is_done(deleted, &operation)
+        gone_is_done(delete(&Api::all(self.client.clone()), &self.node_plans, name, uid).await, &operation)
     }
 }
 
@@ -340,7 +340,14 @@ impl KubernetesCluster {
 
 /// That just this object is meant, and not one that has taken its name.
 fn only(uid: &str) -> Option<Preconditions> {
-    (!uid.is_empty()).then(|| Preconditions { uid: Some(uid.to_owned()), resource_version: None })
+    as_seen(uid, "")
+}
+
+/// The same, as it was when it was seen.
+fn as_seen(uid: &str, resource_version: &str) -> Option<Preconditions> {
+    let known = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+    let (uid, resource_version) = (known(uid), known(resource_version));
+    (uid.is_some() || resource_version.is_some()).then_some(Preconditions { uid, resource_version })
 }
 
 /// Written here: the client's own way to evict calls the field `delete_options`, which the API server does not know and passes over.
