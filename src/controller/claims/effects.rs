@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Node;
 use crate::api::node_claim::NodeClaim;
 use crate::controller::events::Event;
 use crate::controller::events::journal::Journal;
-use crate::controller::observed::afresh;
+use crate::controller::observed::afresh::{self, NodesNow};
 use crate::controller::observed::view::{name_of, provider_id, uid_of};
 use crate::controller::pace::RETRY;
 use crate::core::lifecycle::termination::TERMINATION_TIMESTAMP;
@@ -50,6 +50,7 @@ pub struct Effects<'s, K, E> {
     pub(in crate::controller) awaited: BTreeSet<String>,
     /// The cloud did not answer when an instance was to end: each attempt may take as long as a call may.
     ends_nothing: Cell<bool>,
+    nodes_now: NodesNow,
 }
 
 impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
@@ -62,7 +63,16 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
     ) -> Self {
         let (memory, journal) = (RefCell::new(memory), RefCell::new(journal));
         let (progress, evictions, ends_nothing) = (RefCell::default(), RefCell::default(), Cell::new(false));
-        Self { around, memory, journal, progress, evictions, awaited, ends_nothing }
+        Self {
+            around,
+            memory,
+            journal,
+            progress,
+            evictions,
+            awaited,
+            ends_nothing,
+            nodes_now: NodesNow::default(),
+        }
     }
 
     /// What came of it all.
@@ -149,7 +159,7 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
             Effect::Launch => {}
             Effect::WriteClaim(written) => {
                 if written.is_true(conditions::DRAINED) && !claim.is_true(conditions::DRAINED) {
-                    afresh::is_drained(cluster, claim, node, self.around.now).await?;
+                    afresh::is_drained(cluster, &self.nodes_now, claim, node, self.around.now).await?;
                 }
                 self.write_claim(&written).await?;
             }
@@ -184,9 +194,11 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
                 if self.ends_nothing.get() {
                     return Err(Failed::Spared);
                 }
-                // Once it was asked for, it ends: from then on it is only waited for.
-                if !claim.is_true(conditions::INSTANCE_TERMINATING) {
-                    afresh::is_drained(cluster, claim, node, self.around.now).await?;
+                // Once it was asked for, it ends: from then on it is only waited for. That the claim says so is not enough, as others write
+                // its status, too.
+                let was_asked_for = self.memory().ending.contains(&provider_id);
+                if !was_asked_for {
+                    afresh::is_drained(cluster, &self.nodes_now, claim, node, self.around.now).await?;
                 }
                 match self.around.cloud.terminate(&provider_id).await {
                     Err(error) if error.kind == PortErrorKind::NotFound => {
@@ -197,7 +209,7 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
                         self.ends_nothing.set(error.kind == PortErrorKind::Temporary);
                         return Err(Failed::Cloud(error));
                     }
-                    Ok(()) => {}
+                    Ok(()) => drop(self.memory().ending.insert(provider_id)),
                 }
             }
             Effect::Reached(milestone) => {
