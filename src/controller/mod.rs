@@ -14,7 +14,7 @@
 //! | looking things up in what is seen | `observed/view.rs` |
 //! | what another installation made | `observed/others.rs` |
 //! | one more look before something ends | `observed/afresh.rs` |
-//! | what is not seen as it is | `observed/doubted.rs` |
+//! | what is not seen as it is, or contradicts itself | `observed/doubted.rs`, `doubled.rs` |
 //! | what somebody else has not let go | `observed/kept_by_others.rs` |
 //! | a revision comes: lint, use or refuse it | `revisions/mod.rs`, `unsigned.rs` |
 //! | definitions into the cluster and out of it | `revisions/inventory.rs` |
@@ -78,6 +78,7 @@ use claims::garbage::{self, Garbage, GarbageContext};
 use claims::rollouts::Noted;
 use claims::{Claims, Surroundings, early_ends, interruptions};
 use events::{Event, Fleet};
+use observed::doubled;
 use observed::doubted::Doubted;
 use observed::kept_by_others;
 use observed::others::{Others, without_others};
@@ -359,6 +360,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let (mut snapshot, others) = without_others(observed, &self.options.installation);
         self.others = others;
         self.revisions.doubt(&mut snapshot);
+        doubled::doubt(&mut snapshot);
         self.doubted.tell(&snapshot.doubts, now, &mut self.journal);
         kept_by_others::sentences(&snapshot, now).into_iter().for_each(|sentence| self.say_trouble(sentence, now));
         let view = View::new(&snapshot);
@@ -500,8 +502,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     /// Which new nodes are given up now. They are, whether or not that may be noted.
     async fn note_failures(&mut self, view: &View<'_>, now: Timestamp) -> Result<bool, PortError> {
         let Some(in_force) = &self.revisions.in_force else { return Ok(false) };
-        // A node may have joined unseen.
-        if !view.snapshot.doubts.kinds.is_empty() {
+        // A node may have joined unseen, or as one of two.
+        if !view.snapshot.doubts.kinds.is_empty() || !view.snapshot.doubts.doubled.is_empty() {
             return Ok(false);
         }
         let (cluster, journal) = (&self.ports.cluster, &mut self.journal);
