@@ -34,7 +34,12 @@ impl PortError {
 
     /// Whether it was not done, and will not be while somebody forbids it or it is as it is.
     pub fn is_refused(&self) -> bool {
-        matches!(self.kind, PortErrorKind::Denied | PortErrorKind::Permanent)
+        matches!(self.kind, PortErrorKind::Denied | PortErrorKind::Refused | PortErrorKind::Permanent)
+    }
+
+    /// Whether it says nothing of what else is asked for: the rest goes on without this object.
+    pub fn is_of_one_object(&self) -> bool {
+        self.is_refused() || self.kind == PortErrorKind::Internal
     }
 }
 
@@ -45,7 +50,12 @@ pub enum PortErrorKind {
     NotFound,
     /// Someone else changed it first.
     Conflict,
+    /// It is not among the rights of this program.
     Denied,
+    /// Something that looks at each object before it is written refuses this one: a webhook, a policy, a quota. Others it may take.
+    Refused,
+    /// The server failed at this one request; it answers, and may do so for others.
+    Internal,
     /// EC2 has none of what was asked for.
     InsufficientCapacity,
     /// Will not get better by itself.

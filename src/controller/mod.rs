@@ -39,6 +39,7 @@
 //! | what a plan came to, on its `NodePlan` object; what is left of it later | `plans/records.rs`, `fidelity.rs`, `history.rs` |
 //! | what a change would do that nobody made yet | `preview/` |
 //! | what people elsewhere are told, each once | `notifications.rs` |
+//! | what is refused of one object, while the others go on | `set_aside.rs` |
 //! | how many looks may follow each other, and when to stop | `pace.rs`, `shutdown.rs` |
 
 mod annotations;
@@ -51,6 +52,7 @@ mod pace;
 mod plans;
 pub mod preview;
 mod revisions;
+mod set_aside;
 mod shutdown;
 pub mod signing;
 
@@ -464,7 +466,11 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let mut troubles = progress.troubles;
         let (judged, judge_at) = self.expectations.judge(view, &known.prices, now);
         for (plan_id, fidelity) in judged {
-            self.records.fidelity(&self.ports.cluster, snapshot, &plan_id, fidelity.clone()).await?;
+            let noted = self.records.fidelity(&self.ports.cluster, snapshot, &plan_id, fidelity.clone()).await;
+            match noted {
+                Err(error) if error.is_of_one_object() => troubles.push(error),
+                noted => noted?,
+            }
             self.journal.say(now, &Event::PlanFulfilled { plan_id, fidelity });
         }
         if progress.catalog_changed {
@@ -508,7 +514,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         }
         let (cluster, journal) = (&self.ports.cluster, &mut self.journal);
         match self.failures.note(cluster, view, in_force, now, journal).await {
-            Err(error) if error.is_refused() => {
+            Err(error) if error.is_of_one_object() => {
                 self.say_trouble(chain(&error), now);
                 Ok(false)
             }
@@ -654,7 +660,9 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
 /// How long is waited after another failure.
 fn longer(wait: SignedDuration, error: &PortError) -> SignedDuration {
     let longest = match error.kind {
-        PortErrorKind::Permanent | PortErrorKind::Denied | PortErrorKind::Conflict => RETRY_REFUSED_MAX,
+        PortErrorKind::Permanent | PortErrorKind::Denied | PortErrorKind::Refused | PortErrorKind::Conflict => {
+            RETRY_REFUSED_MAX
+        }
         _ => POLL,
     };
     wait.saturating_mul(2).min(longest)

@@ -10,7 +10,10 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::api::node_pool::NodePool;
-use crate::ports::{Cluster, SeenDefinition};
+use crate::ports::{Cluster, PortErrorKind, SeenDefinition};
+
+/// What is never answered.
+const SILENT: &str = "/api/v1/nodes";
 
 /// A request that was not only a look.
 #[derive(Clone, Debug)]
@@ -35,6 +38,9 @@ impl Server {
                     std::future::pending::<()>().await;
                 }
                 let body = request.into_body().collect().await.unwrap().to_bytes();
+                if path == SILENT {
+                    std::future::pending::<()>().await;
+                }
                 let answer = if method == "GET" {
                     json!({ "metadata": { "resourceVersion": "1" }, "items": [] })
                 } else {
@@ -117,4 +123,12 @@ fn what_is_written_as_it_was_seen_keeps_its_version() {
     });
     let watched: watched::Watched<NodePool> = serde_json::from_value(pool).unwrap();
     assert_eq!(watched.object.unwrap().metadata.resource_version.as_deref(), Some("71"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_look_at_what_is_there_now_ends_without_an_answer() {
+    let cluster = Server::default().cluster();
+    let began = tokio::time::Instant::now();
+    let error = cluster.nodes_now().await.unwrap_err();
+    assert_eq!((error.kind, began.elapsed().as_secs()), (PortErrorKind::Temporary, 20));
 }

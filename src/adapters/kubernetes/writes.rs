@@ -1,6 +1,7 @@
 //! Writes: each one call or two, idempotent, and seen by the next observation whether or not its event came.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use either::Either;
 use k8s_openapi::api::core::v1::{Node, Pod as CorePod};
@@ -22,7 +23,7 @@ use crate::core::snapshot::{Pod, Snapshot};
 use crate::ports::{Cluster, PortError, PortErrorKind, SeenDefinition};
 
 use super::cluster::KubernetesCluster;
-use super::failure::port_error;
+use super::failure::{is_not_found, is_refused_by_admission, port_error};
 use super::merge_patch::merge_patch;
 use super::reflector::Reflector;
 use super::watched::Watched;
@@ -173,7 +174,9 @@ impl Cluster for KubernetesCluster {
             Ok(_) => Ok(()),
             // The API's ways to say that a budget forbids it now, and that it can not tell which of two would.
             Err(Error::Api(status))
-                if status.code == 429 || (status.code == 500 && status.message.contains("PodDisruptionBudget")) =>
+                if !is_refused_by_admission(&status)
+                    && (status.code == 429
+                        || (status.code == 500 && status.message.contains("PodDisruptionBudget"))) =>
             {
                 let why = reason_of_refusal(&status);
                 Err(PortError { operation: format!("{operation}: {why}"), kind: PortErrorKind::Conflict, source: None })
@@ -210,7 +213,7 @@ impl Cluster for KubernetesCluster {
                 Ok(())
             }
             // It was bound meanwhile.
-            Err(Error::Api(status)) if status.code == 422 => Ok(()),
+            Err(Error::Api(status)) if status.code == 422 && !is_refused_by_admission(&status) => Ok(()),
             Err(error) => gone_is_done(Err(error), &operation),
         }
     }
@@ -225,7 +228,7 @@ impl Cluster for KubernetesCluster {
             let parameters = PostParams { field_manager: manager(), ..PostParams::default() };
             match api.create(&parameters, plan).await {
                 Ok(created) => self.node_plans.wrote(created),
-                Err(Error::Api(status)) if status.code == 409 => {}
+                Err(Error::Api(status)) if status.code == 409 && !is_refused_by_admission(&status) => {}
                 Err(error) => return Err(port_error(operation, error)),
             }
         }
@@ -243,15 +246,32 @@ impl Cluster for KubernetesCluster {
     }
 }
 
+/// How long a look at what is there now may take, with all its pages: something waits for it that would end, and does not end without it.
+const LOOK_MAX: Duration = Duration::from_secs(20);
+
 impl KubernetesCluster {
     /// Objects as the API server has them now, and not as its cache or a watch has them. The next observation sees them, too.
     async fn list_now<T: Stored>(
         &self,
         reflector: &Reflector<T>,
-        mut parameters: ListParams,
+        parameters: ListParams,
         is_asked_for: impl Fn(&Unreadable) -> bool,
     ) -> Result<Vec<T>, PortError> {
         let operation = format!("list {} once more", T::RESOURCE);
+        let listed = self.list_pages(reflector, parameters, is_asked_for, operation.clone());
+        tokio::time::timeout(LOOK_MAX, listed).await.unwrap_or_else(|_| {
+            let source = Some(format!("no answer for {} seconds", LOOK_MAX.as_secs()).into());
+            Err(PortError { operation, kind: PortErrorKind::Temporary, source })
+        })
+    }
+
+    async fn list_pages<T: Stored>(
+        &self,
+        reflector: &Reflector<T>,
+        mut parameters: ListParams,
+        is_asked_for: impl Fn(&Unreadable) -> bool,
+        operation: String,
+    ) -> Result<Vec<T>, PortError> {
         let api = super::watched::all::<T>(&self.client);
         let mut objects = Vec::new();
         parameters = parameters.limit(super::once::PAGE);
@@ -399,7 +419,7 @@ fn is_gone(metadata: &ObjectMeta) -> bool {
 /// What was to go is gone already: that is as good.
 fn gone_is_done(result: Result<(), Error>, operation: &str) -> Result<(), PortError> {
     match result {
-        Err(Error::Api(status)) if status.code == 404 => Ok(()),
+        Err(Error::Api(status)) if is_not_found(&status) => Ok(()),
         result => result.map_err(|error| port_error(operation, error)),
     }
 }

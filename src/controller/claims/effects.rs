@@ -22,6 +22,9 @@ use super::{Claims, Progress, Surroundings};
 /// What failed in one look and is said; of more, the first.
 const TROUBLES_MAX: usize = 16;
 
+/// So often the server may fail in one look, before nothing else is asked of it.
+const INTERNAL_MAX: usize = 8;
+
 /// A call that failed.
 pub enum Failed {
     /// Of the API server, which all that comes after needs as well, or that refused this one object.
@@ -51,6 +54,8 @@ pub struct Effects<'s, K, E> {
     /// The cloud did not answer when an instance was to end: each attempt may take as long as a call may.
     ends_nothing: Cell<bool>,
     nodes_now: NodesNow,
+    /// Calls at which the server failed.
+    internal: Cell<usize>,
 }
 
 impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
@@ -72,6 +77,7 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
             awaited,
             ends_nothing,
             nodes_now: NodesNow::default(),
+            internal: Cell::default(),
         }
     }
 
@@ -108,8 +114,17 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
     pub fn failed(&self, error: PortError) -> Result<(), PortError> {
         match error.kind {
             PortErrorKind::Conflict => self.overtaken(),
-            PortErrorKind::NotFound | PortErrorKind::Denied | PortErrorKind::Permanent => self.trouble(error),
-            PortErrorKind::Temporary | PortErrorKind::InsufficientCapacity => return Err(error),
+            PortErrorKind::NotFound | PortErrorKind::Denied | PortErrorKind::Refused | PortErrorKind::Permanent => {
+                self.trouble(error);
+            }
+            // Of one object or another it may be that; of many it is the server.
+            PortErrorKind::Internal if self.internal.get() < INTERNAL_MAX => {
+                self.internal.set(self.internal.get() + 1);
+                self.trouble(error);
+            }
+            PortErrorKind::Internal | PortErrorKind::Temporary | PortErrorKind::InsufficientCapacity => {
+                return Err(error);
+            }
         }
         Ok(())
     }

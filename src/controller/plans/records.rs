@@ -167,7 +167,7 @@ fn unless_another(outcome: Result<(), PortError>) -> Result<(), PortError> {
 /// A policy may keep what was posted, for those who audit.
 fn unless_forbidden(outcome: Result<(), PortError>, forbidden: &mut Vec<PortError>) -> Result<(), PortError> {
     match outcome {
-        Err(error) if error.is_refused() => {
+        Err(error) if error.is_of_one_object() => {
             forbidden.push(error);
             Ok(())
         }

@@ -17,6 +17,7 @@ use crate::controller::events::Event;
 use crate::controller::events::journal::Journal;
 use crate::controller::observed::others::{self, Others};
 use crate::controller::observed::view::label;
+use crate::controller::set_aside::SetAside;
 use crate::core::snapshot::kinds::Stored;
 use crate::core::snapshot::{Objects, Snapshot};
 use crate::definitions::Definitions;
@@ -137,7 +138,7 @@ pub async fn prune<K: Cluster>(
             *nodes = claims.iter().filter(is_its).count();
         }
     }
-    let mut forbidden = None;
+    let mut forbidden = SetAside::default();
     said.retain(|(kind, name)| left.iter().any(|it| (&it.definition.kind, &it.definition.name) == (kind, name)));
     for LeftOver { definition, nodes } in left {
         let (kind, name) = (definition.kind, definition.name.clone());
@@ -148,15 +149,16 @@ pub async fn prune<K: Cluster>(
             }
             continue;
         }
-        match cluster.prune(&definition).await {
-            Ok(()) => journal.say(now, &Event::DefinitionPruned { kind, name }),
+        let pruned = match cluster.prune(&definition).await {
             // Somebody made it anew, or changed it since: whether it goes is decided of what it is by then.
-            Err(error) if error.kind == PortErrorKind::Conflict => {}
-            Err(error) if error.is_refused() => drop(forbidden.get_or_insert(error)),
-            Err(error) => return Err(error),
+            Err(error) if error.kind == PortErrorKind::Conflict => continue,
+            pruned => forbidden.unless(pruned)?,
+        };
+        if pruned.is_some() {
+            journal.say(now, &Event::DefinitionPruned { kind, name });
         }
     }
-    Ok(forbidden)
+    Ok(forbidden.into_first())
 }
 
 /// A definition that was applied before and is not among the definitions any more, with how many nodes there are of it.
