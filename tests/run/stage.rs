@@ -654,8 +654,17 @@ fn controller(
 /// Value of the variable `CANARY`, which the environment has and nobody is to see.
 pub const ENVIRONMENT_CANARY: &str = "hidden0of0environment";
 
+thread_local! {
+    static CANARY: Cell<&str> = const { Cell::new(ENVIRONMENT_CANARY) };
+}
+
+/// From now on it has this value, for processes of this test.
+pub fn set_canary(value: &'static str) {
+    CANARY.set(value);
+}
+
 fn given() -> GivenVariables {
-    let from_environment = [("CANARY".to_owned(), ENVIRONMENT_CANARY.to_owned())].into();
+    let from_environment = [("CANARY".to_owned(), CANARY.get().to_owned())].into();
     GivenVariables { from_environment, ..GivenVariables::default() }
 }
 

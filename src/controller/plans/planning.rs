@@ -248,7 +248,9 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     }
 
     fn decide(&self, snapshot: &Snapshot, moves_under_way: bool, now: Timestamp) -> Option<Plan> {
-        self.with_inputs(snapshot, moves_under_way, now, |inputs| judged((self.options.planner)(inputs), inputs))
+        let plan =
+            self.with_inputs(snapshot, moves_under_way, now, |inputs| judged((self.options.planner)(inputs), inputs))?;
+        Some(self.revisions.masks_of(&plan).numbered(plan))
     }
 
     /// What a plan is made of, by the definitions in force; `None` before there are any.
@@ -313,7 +315,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
 
     /// Shows the plan where people review, before anything of it is done.
     async fn post(&mut self, plan: &Plan, snapshot: &Snapshot, now: Timestamp) -> Result<(), PortError> {
-        let masks = self.revisions.masks();
+        let masks = self.revisions.masks_of(plan);
         let text = masks.text(&render::plan::text(plan, Style::Plain));
         self.records.masks = masks;
         let gate = self.gate_of(snapshot);

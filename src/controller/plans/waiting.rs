@@ -114,7 +114,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             self.refuse_approval(plan_id, by, "its object was changed after it was posted: status.text", now);
             return None;
         }
-        let hidden = hidden_variables(&waiting.plan);
+        let mut hidden = hidden_variables(&waiting.plan);
+        hidden.extend(self.revisions.hidden_variables(&waiting.plan));
         if !hidden.is_empty() {
             let names = hidden.into_iter().collect::<Vec<_>>().join(", ");
             let because =
