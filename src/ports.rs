@@ -34,7 +34,12 @@ impl PortError {
 
     /// Whether it was not done, and will not be while somebody forbids it or it is as it is.
     pub fn is_refused(&self) -> bool {
-        matches!(self.kind, PortErrorKind::Denied | PortErrorKind::Permanent)
+        matches!(self.kind, PortErrorKind::Denied | PortErrorKind::Refused | PortErrorKind::Permanent)
+    }
+
+    /// Whether it says nothing of what else is asked for: the rest goes on without this object.
+    pub fn is_of_one_object(&self) -> bool {
+        self.is_refused() || self.kind == PortErrorKind::Internal
     }
 }
 
@@ -45,7 +50,12 @@ pub enum PortErrorKind {
     NotFound,
     /// Someone else changed it first.
     Conflict,
+    /// It is not among the rights of this program.
     Denied,
+    /// Something that looks at each object before it is written refuses this one: a webhook, a policy, a quota. Others it may take.
+    Refused,
+    /// The server failed at this one request; it answers, and may do so for others.
+    Internal,
     /// EC2 has none of what was asked for.
     InsufficientCapacity,
     /// Will not get better by itself.
@@ -147,6 +157,18 @@ pub trait PollsOnAnyThread {
     fn wait(&mut self) -> impl Future<Output = ()> + Send;
 }
 
+/// A definition as it was seen in the cluster. What is decided of it is of this one as it was, and not of one made anew or changed since.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeenDefinition {
+    pub kind: &'static str,
+    /// `namespace/name` where it lives in a namespace.
+    pub name: String,
+    /// Empty where it is not known.
+    pub uid: String,
+    /// Empty where it is not known.
+    pub resource_version: String,
+}
+
 /// The Kubernetes API.
 pub trait Cluster {
     /// The cluster as it is now, with everything that was written through this port. Shared, because a large one is not
@@ -159,8 +181,8 @@ pub trait Cluster {
     /// Server-side apply of one definition, as JSON with apiVersion and kind; idempotent. `Conflict` when somebody else manages
     /// one of its fields; the cause names them.
     fn apply(&self, object: &serde_json::Value) -> impl Future<Output = Result<(), PortError>>;
-    /// Removes a definition that left Git; the name of one that lives in a namespace is `namespace/name`.
-    fn prune(&self, kind: &str, name: &str) -> impl Future<Output = Result<(), PortError>>;
+    /// Removes a definition that left Git. `Conflict` where it is another one by now, or was changed since it was seen.
+    fn prune(&self, definition: &SeenDefinition) -> impl Future<Output = Result<(), PortError>>;
     /// Writes the `status` of an object that is given as JSON with apiVersion, kind and name.
     fn write_status(&self, object: &serde_json::Value) -> impl Future<Output = Result<(), PortError>>;
     /// Merge patch of a NodePool's metadata.
@@ -198,8 +220,8 @@ pub trait Cluster {
     fn nominate(&self, namespace: &str, pod: &str, node: &str) -> impl Future<Output = Result<(), PortError>>;
     /// Writes the `NodePlan` object: before anything of the plan is applied, and whenever its status changes.
     fn record_plan(&self, plan: &NodePlan) -> impl Future<Output = Result<(), PortError>>;
-    /// Removes a `NodePlan` that is history.
-    fn forget_plan(&self, name: &str) -> impl Future<Output = Result<(), PortError>>;
+    /// Removes a `NodePlan` that is history; with its UID, as [`Cluster::delete_node_claim`].
+    fn forget_plan(&self, name: &str, uid: &str) -> impl Future<Output = Result<(), PortError>>;
 }
 
 /// What to tell about an object of the cluster, where people look for it: as a Kubernetes Event.

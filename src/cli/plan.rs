@@ -46,12 +46,19 @@ pub fn run(arguments: &PlanArguments) -> Result<Outcome, Failure> {
             plan
         })
     };
+    let mut hidden_pools = read.head.definitions.hidden_pools();
+    hidden_pools.extend(base.iter().flat_map(|base| base.definitions.hidden_pools()));
+    let numbered = |plan: Plan| {
+        let hidden = output::hidden().with_hashes_of(&plan, &hidden_pools);
+        output::hide(hidden.clone());
+        hidden.numbered(plan)
+    };
     let plan = match &base {
         Some(base) => {
-            let of_base = decide(base, None);
-            compare(decide(&read.head, Some(base)), &of_base)
+            let of_base = numbered(decide(base, None));
+            numbered(compare(decide(&read.head, Some(base)), &of_base))
         }
-        None => decide(&read.head, None),
+        None => numbered(decide(&read.head, None)),
     };
     match arguments.output {
         PlanOutput::Text => output::text(&render::text(&plan, render::Style::Coloured))?,

@@ -14,7 +14,7 @@
 //! | looking things up in what is seen | `observed/view.rs` |
 //! | what another installation made | `observed/others.rs` |
 //! | one more look before something ends | `observed/afresh.rs` |
-//! | what is not seen as it is | `observed/doubted.rs` |
+//! | what is not seen as it is, or contradicts itself | `observed/doubted.rs`, `doubled.rs` |
 //! | what somebody else has not let go | `observed/kept_by_others.rs` |
 //! | a revision comes: lint, use or refuse it | `revisions/mod.rs`, `unsigned.rs` |
 //! | definitions into the cluster and out of it | `revisions/inventory.rs` |
@@ -39,6 +39,7 @@
 //! | what a plan came to, on its `NodePlan` object; what is left of it later | `plans/records.rs`, `fidelity.rs`, `history.rs` |
 //! | what a change would do that nobody made yet | `preview/` |
 //! | what people elsewhere are told, each once | `notifications.rs` |
+//! | what is refused of one object, while the others go on | `set_aside.rs` |
 //! | how many looks may follow each other, and when to stop | `pace.rs`, `shutdown.rs` |
 
 mod annotations;
@@ -51,6 +52,7 @@ mod pace;
 mod plans;
 pub mod preview;
 mod revisions;
+mod set_aside;
 mod shutdown;
 pub mod signing;
 
@@ -78,6 +80,7 @@ use claims::garbage::{self, Garbage, GarbageContext};
 use claims::rollouts::Noted;
 use claims::{Claims, Surroundings, early_ends, interruptions};
 use events::{Event, Fleet};
+use observed::doubled;
 use observed::doubted::Doubted;
 use observed::kept_by_others;
 use observed::others::{Others, without_others};
@@ -359,6 +362,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let (mut snapshot, others) = without_others(observed, &self.options.installation);
         self.others = others;
         self.revisions.doubt(&mut snapshot);
+        doubled::doubt(&mut snapshot);
         self.doubted.tell(&snapshot.doubts, now, &mut self.journal);
         kept_by_others::sentences(&snapshot, now).into_iter().for_each(|sentence| self.say_trouble(sentence, now));
         let view = View::new(&snapshot);
@@ -462,7 +466,11 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let mut troubles = progress.troubles;
         let (judged, judge_at) = self.expectations.judge(view, &known.prices, now);
         for (plan_id, fidelity) in judged {
-            self.records.fidelity(&self.ports.cluster, snapshot, &plan_id, fidelity.clone()).await?;
+            let noted = self.records.fidelity(&self.ports.cluster, snapshot, &plan_id, fidelity.clone()).await;
+            match noted {
+                Err(error) if error.is_of_one_object() => troubles.push(error),
+                noted => noted?,
+            }
             self.journal.say(now, &Event::PlanFulfilled { plan_id, fidelity });
         }
         if progress.catalog_changed {
@@ -500,13 +508,13 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     /// Which new nodes are given up now. They are, whether or not that may be noted.
     async fn note_failures(&mut self, view: &View<'_>, now: Timestamp) -> Result<bool, PortError> {
         let Some(in_force) = &self.revisions.in_force else { return Ok(false) };
-        // A node may have joined unseen.
-        if !view.snapshot.doubts.kinds.is_empty() {
+        // A node may have joined unseen, or as one of two.
+        if !view.snapshot.doubts.kinds.is_empty() || !view.snapshot.doubts.doubled.is_empty() {
             return Ok(false);
         }
         let (cluster, journal) = (&self.ports.cluster, &mut self.journal);
         match self.failures.note(cluster, view, in_force, now, journal).await {
-            Err(error) if error.is_refused() => {
+            Err(error) if error.is_of_one_object() => {
                 self.say_trouble(chain(&error), now);
                 Ok(false)
             }
@@ -652,7 +660,9 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
 /// How long is waited after another failure.
 fn longer(wait: SignedDuration, error: &PortError) -> SignedDuration {
     let longest = match error.kind {
-        PortErrorKind::Permanent | PortErrorKind::Denied | PortErrorKind::Conflict => RETRY_REFUSED_MAX,
+        PortErrorKind::Permanent | PortErrorKind::Denied | PortErrorKind::Refused | PortErrorKind::Conflict => {
+            RETRY_REFUSED_MAX
+        }
         _ => POLL,
     };
     wait.saturating_mul(2).min(longest)

@@ -5,6 +5,8 @@ use std::fmt;
 
 use serde_json::Value;
 
+use crate::core::plan::{Plan, Precondition};
+
 use super::Diagnostic;
 
 /// Values for `${NAME}` beside those of `cutlist.yaml`, which they override. Its values are not in what `{:?}` prints.
@@ -108,6 +110,39 @@ impl Masks {
     pub fn without(mut self, is_public: impl Fn(&str) -> bool) -> Self {
         self.values.retain(|hidden| !is_public(&hidden.value));
         self
+    }
+
+    /// The plan with a number that covers nothing that is hidden, but the names: who has a plan could try which value gives its number. A
+    /// value is one of the operator's environment, and the same for as long as the process runs that has it.
+    #[must_use]
+    pub fn numbered(&self, mut plan: Plan) -> Plan {
+        if !self.is_empty() {
+            plan.id = plan.hash_without(|json| self.value(json));
+        }
+        plan
+    }
+
+    /// These, and the hashes in a plan that cover them: those of NodePools in which there are hidden values.
+    #[must_use]
+    pub fn with_hashes_of(&self, plan: &Plan, hidden_pools: &BTreeMap<&str, &BTreeSet<String>>) -> Self {
+        let mut masks = self.clone();
+        let of_base = plan.against.iter().flat_map(|against| &against.steps_no_longer_planned);
+        let steps = plan.steps.iter().chain(of_base).filter(|step| hidden_pools.contains_key(step.node_pool.as_str()));
+        let hashes: BTreeSet<(&str, &str)> = steps
+            .flat_map(|step| &step.preconditions)
+            .filter_map(|precondition| match precondition {
+                Precondition::NodePoolUnchanged { name, hash } => Some((hash.as_str(), name.as_str())),
+                _ => None,
+            })
+            .collect();
+        let hashes = hashes.into_iter().map(|(hash, pool)| Hidden {
+            value: hash.to_owned(),
+            name: format!("hash of NodePool {pool}"),
+            only_quoted: false,
+        });
+        // Before all others: one of them may stand in a hash by chance, and what is left of it would be shown.
+        masks.values.splice(0..0, hashes);
+        masks
     }
 
     /// The text with `${NAME}` where a hidden value was.

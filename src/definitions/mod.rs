@@ -142,6 +142,12 @@ pub struct Definitions {
 }
 
 impl Definitions {
+    /// By name, the NodePools in which there are values that are shown nowhere, with the variables that have them.
+    pub fn hidden_pools(&self) -> BTreeMap<&str, &BTreeSet<String>> {
+        let hidden = self.node_pools.iter().filter(|pool| !pool.hidden_variables.is_empty());
+        hidden.filter_map(|pool| Some((pool.value.metadata.name.as_deref()?, &pool.hidden_variables))).collect()
+    }
+
     pub fn has_errors(&self) -> bool {
         self.count(Severity::Error) > 0
     }

@@ -10,7 +10,7 @@ use cutlist::core::snapshot::Snapshot;
 use cutlist::ports::Cluster;
 use serde_json::json;
 
-use crate::stage::{Fault, POOL, SETTINGS, Stage};
+use crate::stage::{ENVIRONMENT_CANARY, Fault, POOL, SETTINGS, Stage, set_canary};
 
 fn with_approval(approval: &str) -> String {
     format!("{SETTINGS}  approval: {{ {approval} }}\n")
@@ -40,7 +40,7 @@ async fn change(stage: &Stage, plan: &str, change: impl Fn(&mut NodePlan)) {
     let mut object = object(stage, plan);
     change(&mut object);
     let cluster = stage.world.cluster();
-    cluster.forget_plan(object.metadata.name.as_deref().unwrap()).await.unwrap();
+    cluster.forget_plan(object.metadata.name.as_deref().unwrap(), "").await.unwrap();
     cluster.record_plan(&object).await.unwrap();
 }
 
@@ -322,6 +322,36 @@ async fn an_approval_is_not_carried_over_to_other_values_of_the_environment() {
     approve(&stage, &last_waiting(&stage), "ada").await;
     stage.run_for(60).await;
     assert_eq!(stage.world.with(|world| world.pod_counts()), (5, 0));
+}
+
+/// Who may read a plan could try which value gives its number.
+#[tokio::test(start_paused = true)]
+async fn the_number_of_a_plan_covers_nothing_that_is_hidden() {
+    let settings = with_approval("provision: manual");
+    let template = "  template:\n";
+    let label = "    metadata:\n      labels:\n        example.com/key: ${CANARY}\n";
+    let labelled = POOL.replacen(template, &format!("{template}{label}"), 1);
+    assert!(labelled.contains("example.com/key"));
+    let mut plans = Vec::new();
+    for value in [ENVIRONMENT_CANARY, "another0value"] {
+        set_canary(value);
+        let mut stage = Stage::new(&settings);
+        stage.script.commit("labelled", &[("pool.yaml", &labelled), ("cutlist.yaml", &settings)]);
+        stage.run_for(120).await;
+        stage.scale(5);
+        stage.run_for(20).await;
+        let plan = object(&stage, &last_waiting(&stage)).spec;
+        assert!(!plan.plan.as_ref().unwrap().to_string().contains(value));
+        plans.push((plan.plan_id, plan.plan));
+        if value == ENVIRONMENT_CANARY {
+            // Nor is an approval of it one of what another process has as value.
+            approve(&stage, &last_waiting(&stage), "ada").await;
+            stage.restart();
+            stage.run_for(60).await;
+            assert_eq!((claims(&stage), refused(&stage, "shown nowhere: CANARY")), (0, 1));
+        }
+    }
+    assert_eq!(plans[0], plans[1]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,6 +2,7 @@
 
 use cutlist::adapters::embedded::World;
 use cutlist::controller::events::Event;
+use cutlist::core::plan::{Note, NoteCode};
 use cutlist::core::snapshot::Snapshot;
 use cutlist::core::snapshot::doubts::Unreadable;
 use cutlist::ports::{Cluster, PortErrorKind};
@@ -172,4 +173,48 @@ async fn what_took_the_name_of_a_node_that_goes_stays() {
     assert!(other.is_some_and(|node| node.metadata.deletion_timestamp.is_none()), "{nodes:?}");
     let refused = Cluster::delete_node_claim(&cluster, &claim, "another").await;
     assert!(refused.is_err_and(|error| error.kind == PortErrorKind::Conflict));
+}
+
+/// Anybody who may register a Node may say that it is of an instance that is another one's.
+#[tokio::test(start_paused = true)]
+async fn nothing_of_a_pool_ends_while_two_nodes_or_claims_are_of_one_instance() {
+    for kind in ["Node", "NodeClaim"] {
+        let mut stage = with_a_node().await;
+        let cluster = stage.world.cluster();
+        if kind == "Node" {
+            let mut twin = stage.snapshot().nodes[0].clone();
+            twin.metadata.name = Some("twin".to_owned());
+            (twin.metadata.uid, twin.metadata.finalizers) = (None, None);
+            stage.world.with(|world| world.load(Snapshot { nodes: vec![twin].into(), ..Snapshot::default() }));
+        } else {
+            let mut twin = stage.snapshot().node_claims[0].clone();
+            twin.metadata.name = Some("twin".to_owned());
+            (twin.metadata.uid, twin.metadata.finalizers) = (None, None);
+            Cluster::create_node_claim(&cluster, &twin).await.unwrap();
+        }
+        stage.scale(0);
+        stage.run_for(600).await;
+        assert_eq!((running(&stage), began_or_ended(&stage)), (1, 0), "{kind}");
+        assert!(stage.count(|event| matches!(event, Event::Doubted { doubts } if doubts.doubled.len() == 1)) > 5);
+        let is_said = |note: &Note| note.code == NoteCode::ProviderIdShared && note.text.contains("twin");
+        let said =
+            stage.count(|event| matches!(event, Event::PlanPosted { plan, .. } if plan.notes.iter().any(is_said)));
+        assert!(said > 0, "{kind}");
+        // Nor where somebody deletes the claim.
+        let claim = stage
+            .snapshot()
+            .node_claims
+            .iter()
+            .find_map(|claim| claim.metadata.name.clone().filter(|name| name != "twin"));
+        Cluster::delete_node_claim(&cluster, &claim.unwrap(), "").await.unwrap();
+        stage.run_for(600).await;
+        assert_eq!(running(&stage), 1, "{kind}");
+        if kind == "Node" {
+            Cluster::delete_node(&cluster, "twin", "").await.unwrap();
+        } else {
+            stage.world.with(|world| world.forget_node_claim("twin"));
+        }
+        stage.run_for(600).await;
+        assert_eq!(running(&stage), 0, "{kind}: when only one is left");
+    }
 }

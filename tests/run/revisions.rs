@@ -1,7 +1,9 @@
 //! Bad revisions, empty ones, and repositories that are away.
 
-use cutlist::adapters::embedded::Post;
+use cutlist::adapters::embedded::{Post, World};
+use cutlist::api::node_pool::NodePool;
 use cutlist::controller::events::Event;
+use cutlist::core::snapshot::Snapshot;
 
 use crate::stage::{POOL, SETTINGS, Stage};
 
@@ -50,6 +52,29 @@ async fn what_left_git_is_pruned_when_its_nodes_are_gone() {
     assert!(stage.settle().await);
     assert_eq!(stage.snapshot().node_pools.len(), 1);
     assert_eq!(stage.count(|event| matches!(event, Event::DefinitionPruned { .. })), 1);
+}
+
+/// Somebody makes a definition anew by hand, and the watch is late.
+#[tokio::test(start_paused = true)]
+async fn what_took_the_name_of_a_definition_that_left_git_stays() {
+    let mut stage = Stage::new(SETTINGS);
+    let second = POOL.split("---").next().unwrap().replacen("name: default", "name: extra", 1);
+    stage.script.commit("two", &[("pool.yaml", POOL), ("extra.yaml", &second), ("cutlist.yaml", SETTINGS)]);
+    assert!(stage.settle().await);
+    stage.run_for(1).await;
+    let is_extra = |pool: &&NodePool| pool.metadata.name.as_deref() == Some("extra");
+    let mut anew = stage.snapshot().node_pools.iter().find(is_extra).unwrap().clone();
+    anew.metadata.uid = Some("another".to_owned());
+    stage.world.with(|world| {
+        world.freeze(&["nodepools"], None);
+        world.load(Snapshot { node_pools: vec![anew].into(), ..Snapshot::default() });
+    });
+    stage.script.commit("one", &[("pool.yaml", POOL), ("cutlist.yaml", SETTINGS)]);
+    stage.run_for(60).await;
+    stage.world.with(World::see_all);
+    let pools = stage.snapshot().node_pools;
+    let extra = pools.iter().find(is_extra).expect("made anew");
+    assert_eq!(extra.metadata.uid.as_deref(), Some("another"));
 }
 
 #[tokio::test(start_paused = true)]

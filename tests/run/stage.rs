@@ -23,7 +23,7 @@ use cutlist::core::snapshot::{Pod, Snapshot};
 use cutlist::definitions::GivenVariables;
 use cutlist::ports::{
     ClassFacts, Clock, Cloud, Cluster, Instance, InstanceEnd, LaunchFailure, LaunchRequest, Message, PortError,
-    PortErrorKind, Repository, RevisionContent, Unsigned,
+    PortErrorKind, Repository, RevisionContent, SeenDefinition, Unsigned,
 };
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
@@ -305,10 +305,10 @@ impl Cluster for FusedCluster {
         self.1.refuses("apply")?;
         self.1.call(self.0.apply(object)).await
     }
-    async fn prune(&self, kind: &str, name: &str) -> Result<(), PortError> {
+    async fn prune(&self, definition: &SeenDefinition) -> Result<(), PortError> {
         self.1.refuses("prune")?;
-        self.1.is_allowed(name)?;
-        self.1.call(self.0.prune(kind, name)).await
+        self.1.is_allowed(&definition.name)?;
+        self.1.call(self.0.prune(definition)).await
     }
     async fn patch_node_pool(&self, name: &str, patch: &Value) -> Result<(), PortError> {
         self.1.call(self.0.patch_node_pool(name, patch)).await
@@ -363,9 +363,9 @@ impl Cluster for FusedCluster {
     async fn write_status(&self, object: &Value) -> Result<(), PortError> {
         self.1.call(self.0.write_status(object)).await
     }
-    async fn forget_plan(&self, name: &str) -> Result<(), PortError> {
+    async fn forget_plan(&self, name: &str, uid: &str) -> Result<(), PortError> {
         self.1.is_allowed("nodeplans")?;
-        self.1.call(self.0.forget_plan(name)).await
+        self.1.call(self.0.forget_plan(name, uid)).await
     }
     async fn record_plan(&self, plan: &NodePlan) -> Result<(), PortError> {
         self.1.call(self.0.record_plan(plan)).await
@@ -654,8 +654,17 @@ fn controller(
 /// Value of the variable `CANARY`, which the environment has and nobody is to see.
 pub const ENVIRONMENT_CANARY: &str = "hidden0of0environment";
 
+thread_local! {
+    static CANARY: Cell<&str> = const { Cell::new(ENVIRONMENT_CANARY) };
+}
+
+/// From now on it has this value, for processes of this test.
+pub fn set_canary(value: &'static str) {
+    CANARY.set(value);
+}
+
 fn given() -> GivenVariables {
-    let from_environment = [("CANARY".to_owned(), ENVIRONMENT_CANARY.to_owned())].into();
+    let from_environment = [("CANARY".to_owned(), CANARY.get().to_owned())].into();
     GivenVariables { from_environment, ..GivenVariables::default() }
 }
 

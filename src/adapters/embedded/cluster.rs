@@ -14,9 +14,10 @@ use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_plan::NodePlan;
+use crate::core::snapshot::kinds::Stored;
 use crate::core::snapshot::nodes::other_lists_replaced;
 use crate::core::snapshot::{Pod, Snapshot};
-use crate::ports::{Cluster, PortError, PortErrorKind};
+use crate::ports::{Cluster, PortError, PortErrorKind, SeenDefinition};
 
 use super::EmbeddedWorld;
 use super::budgets::Eviction;
@@ -91,18 +92,19 @@ impl Cluster for EmbeddedCluster {
         })
     }
 
-    async fn prune(&self, kind: &str, name: &str) -> Result<(), PortError> {
+    async fn prune(&self, definition: &SeenDefinition) -> Result<(), PortError> {
+        let SeenDefinition { kind, name, .. } = definition;
         self.world.act(|world| {
-            let removed = match kind {
-                "NodePool" => world.node_pools.remove(name).is_some(),
-                "EC2NodeClass" => world.node_classes.remove(name).is_some(),
-                "NodeOverlay" => world.node_overlays.remove(name).is_some(),
-                "CapacityBuffer" => world.capacity_buffers.remove(name).is_some(),
-                "PodTemplate" => world.pod_templates.remove(name).is_some(),
-                "DisruptionBudget" => world.disruption_budgets.remove(name).is_some(),
+            let pruned = match *kind {
+                "NodePool" => prune_from(&mut world.node_pools, definition),
+                "EC2NodeClass" => prune_from(&mut world.node_classes, definition),
+                "NodeOverlay" => prune_from(&mut world.node_overlays, definition),
+                "CapacityBuffer" => prune_from(&mut world.capacity_buffers, definition),
+                "PodTemplate" => prune_from(&mut world.pod_templates, definition),
+                "DisruptionBudget" => prune_from(&mut world.disruption_budgets, definition),
                 _ => return Err(failure(format!("prune {kind}/{name}: no such kind"), PortErrorKind::Permanent)),
             };
-            if removed {
+            if pruned? {
                 world.touch();
             }
             Ok(())
@@ -244,9 +246,13 @@ impl Cluster for EmbeddedCluster {
         Ok(())
     }
 
-    async fn forget_plan(&self, name: &str) -> Result<(), PortError> {
-        self.world.act(|world| world.node_plans.remove(name));
-        Ok(())
+    async fn forget_plan(&self, name: &str, uid: &str) -> Result<(), PortError> {
+        self.world.act(|world| {
+            let Some(plan) = world.node_plans.get(name) else { return Ok(()) };
+            is_meant(&plan.metadata, uid, "NodePlan")?;
+            world.node_plans.remove(name);
+            Ok(())
+        })
     }
 }
 
@@ -456,6 +462,17 @@ fn missing(kind: &str, name: &str) -> PortError {
 
 fn failure(operation: String, kind: PortErrorKind) -> PortError {
     PortError { operation, kind, source: None }
+}
+
+/// Whether there was one to remove.
+fn prune_from<T: Stored>(objects: &mut BTreeMap<String, T>, definition: &SeenDefinition) -> Result<bool, PortError> {
+    let SeenDefinition { kind, name, uid, resource_version } = definition;
+    let Some(object) = objects.get(name) else { return Ok(false) };
+    let is_other = |seen: &str, now: &str| !seen.is_empty() && seen != now;
+    if is_other(uid, object.key().2) || is_other(resource_version, object.resource_version()) {
+        return Err(failure(format!("prune {kind}/{name}: it changed meanwhile"), PortErrorKind::Conflict));
+    }
+    Ok(objects.remove(name).is_some())
 }
 
 /// Another object may have the name by now.

@@ -70,6 +70,12 @@ impl World {
         self.touch();
     }
 
+    /// One of them is gone from the API.
+    pub fn forget_node_claim(&mut self, name: &str) {
+        self.node_claims.remove(name);
+        self.touch();
+    }
+
     /// The nodes are gone from the API, too, with their pods.
     pub fn forget_nodes(&mut self) {
         for name in self.nodes.shared().iter().filter_map(|node| node.metadata.name.clone()).collect::<Vec<_>>() {

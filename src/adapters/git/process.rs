@@ -213,11 +213,12 @@ fn fetch_requested(request: Request, life: &Life) -> Answer {
         Err(error) => Answer::Failed {
             kind: match error.kind() {
                 PortErrorKind::NotFound => Kind::NotFound,
-                PortErrorKind::Denied => Kind::Denied,
+                PortErrorKind::Denied | PortErrorKind::Refused => Kind::Denied,
                 PortErrorKind::Permanent => Kind::Permanent,
-                PortErrorKind::Temporary | PortErrorKind::Conflict | PortErrorKind::InsufficientCapacity => {
-                    Kind::Temporary
-                }
+                PortErrorKind::Temporary
+                | PortErrorKind::Internal
+                | PortErrorKind::Conflict
+                | PortErrorKind::InsufficientCapacity => Kind::Temporary,
             },
             message: target.address.hide_in(&chain(&error)),
             is_empty: matches!(error, FetchError::Empty),

@@ -99,6 +99,7 @@ impl KubernetesCluster {
                 .collect::<BTreeSet<_>>()
                 .into_iter()
                 .collect(),
+            doubled: Vec::new(),
         }
     }
 

@@ -12,7 +12,7 @@ use tokio::time::{Duration, Instant, sleep, timeout};
 use crate::core::snapshot::kinds::Stored;
 use crate::ports::PortErrorKind;
 
-use super::failure::{kind_of_code, sentence};
+use super::failure::{kind_of_status, sentence};
 use super::once::PAGE;
 use super::watched::{Watched, all};
 
@@ -160,7 +160,7 @@ fn no_answer(operation: String) -> Trouble {
 
 fn trouble(operation: String, error: &Error) -> Trouble {
     let (kind, text) = match error {
-        Error::Api(status) => (kind_of_code(status.code), sentence(status.message.clone())),
+        Error::Api(status) => (kind_of_status(status), sentence(status.message.clone())),
         other => (PortErrorKind::Temporary, sentence(crate::ports::chain(other))),
     };
     Trouble { operation, kind, text }

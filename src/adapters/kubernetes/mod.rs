@@ -43,6 +43,8 @@ pub mod permissions;
 mod reflector;
 mod server_time;
 mod shared_by_owner;
+#[cfg(test)]
+mod tests;
 mod watched;
 mod without_election;
 mod writes;

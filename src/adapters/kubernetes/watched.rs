@@ -11,6 +11,10 @@ use serde_json::value::RawValue;
 use crate::core::snapshot::doubts::{self, Unreadable};
 use crate::core::snapshot::kinds::Stored;
 
+/// Kinds of which an object is changed or removed only as it was seen: it keeps the version that it has.
+const WRITTEN_AS_SEEN: &[&str] =
+    &["CapacityBuffer", "DisruptionBudget", "EC2NodeClass", "NodeClaim", "NodeOverlay", "NodePool", "PodTemplate"];
+
 /// One object, trimmed while it was read, with the part of its metadata that watching needs.
 #[derive(Clone, Debug)]
 pub(super) struct Watched<T> {
@@ -42,6 +46,9 @@ impl<T: Stored> Watched<T> {
             ..ObjectMeta::default()
         };
         object.trim();
+        if let Some(version) = metadata.resource_version.as_ref().filter(|_| WRITTEN_AS_SEEN.contains(&T::KIND)) {
+            object.set_resource_version(version.clone());
+        }
         Self { metadata, object: Ok(object) }
     }
 }

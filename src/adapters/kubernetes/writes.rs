@@ -1,11 +1,13 @@
 //! Writes: each one call or two, idempotent, and seen by the next observation whether or not its event came.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use either::Either;
 use k8s_openapi::api::core::v1::{Node, Pod as CorePod};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::api::{DeleteParams, EvictParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
+use k8s_openapi::api::policy::v1::Eviction;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{self as meta, ObjectMeta};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind, Request};
 use kube::{Api, Error, Resource};
 use serde_json::{Map, Value, json};
@@ -18,10 +20,10 @@ use crate::core::snapshot::doubts::Unreadable;
 use crate::core::snapshot::kinds::{ForEachKind, Stored, for_each_kind};
 use crate::core::snapshot::nodes::{other_lists_replaced, replaces_lists};
 use crate::core::snapshot::{Pod, Snapshot};
-use crate::ports::{Cluster, PortError, PortErrorKind};
+use crate::ports::{Cluster, PortError, PortErrorKind, SeenDefinition};
 
 use super::cluster::KubernetesCluster;
-use super::failure::port_error;
+use super::failure::{is_not_found, is_refused_by_admission, port_error};
 use super::merge_patch::merge_patch;
 use super::reflector::Reflector;
 use super::watched::Watched;
@@ -44,7 +46,8 @@ impl Cluster for KubernetesCluster {
         self.apply_with(object, &PatchParams::apply(FIELD_MANAGER), "apply").await
     }
 
-    async fn prune(&self, kind: &str, name: &str) -> Result<(), PortError> {
+    async fn prune(&self, definition: &SeenDefinition) -> Result<(), PortError> {
+        let SeenDefinition { kind, name, uid, resource_version } = definition;
         let operation = format!("delete {kind} {name}");
         self.leads(&operation)?;
         let Address { resource, .. } = address_of(kind)?;
@@ -53,7 +56,9 @@ impl Cluster for KubernetesCluster {
             None => Api::all_with(self.client.clone(), &resource),
         };
         let name = name.rsplit('/').next().unwrap_or(name);
-        gone_is_done(api.delete(name, &DeleteParams::default()).await.map(|_| ()), &operation)
+        let preconditions = as_seen(uid, resource_version);
+        let parameters = DeleteParams { preconditions, ..DeleteParams::default() };
+        gone_is_done(api.delete(name, &parameters).await.map(|_| ()), &operation)
     }
 
     async fn write_status(&self, object: &Value) -> Result<(), PortError> {
@@ -163,13 +168,15 @@ impl Cluster for KubernetesCluster {
         let operation = format!("evict {namespace}/{name}");
         self.leads(&operation)?;
         let pods: Api<CorePod> = Api::namespaced(self.client.clone(), namespace);
-        let only_this = DeleteParams { preconditions: only(uid), ..DeleteParams::default() };
-        let parameters = EvictParams { delete_options: Some(only_this), ..EvictParams::default() };
-        match pods.evict(name, &parameters).await {
+        let eviction = eviction_of(namespace, name, uid);
+        let parameters = PostParams::default();
+        match pods.create_subresource::<_, Value>("eviction", name, &parameters, &eviction).await {
             Ok(_) => Ok(()),
             // The API's ways to say that a budget forbids it now, and that it can not tell which of two would.
             Err(Error::Api(status))
-                if status.code == 429 || (status.code == 500 && status.message.contains("PodDisruptionBudget")) =>
+                if !is_refused_by_admission(&status)
+                    && (status.code == 429
+                        || (status.code == 500 && status.message.contains("PodDisruptionBudget"))) =>
             {
                 let why = reason_of_refusal(&status);
                 Err(PortError { operation: format!("{operation}: {why}"), kind: PortErrorKind::Conflict, source: None })
@@ -206,7 +213,7 @@ impl Cluster for KubernetesCluster {
                 Ok(())
             }
             // It was bound meanwhile.
-            Err(Error::Api(status)) if status.code == 422 => Ok(()),
+            Err(Error::Api(status)) if status.code == 422 && !is_refused_by_admission(&status) => Ok(()),
             Err(error) => gone_is_done(Err(error), &operation),
         }
     }
@@ -221,7 +228,7 @@ impl Cluster for KubernetesCluster {
             let parameters = PostParams { field_manager: manager(), ..PostParams::default() };
             match api.create(&parameters, plan).await {
                 Ok(created) => self.node_plans.wrote(created),
-                Err(Error::Api(status)) if status.code == 409 => {}
+                Err(Error::Api(status)) if status.code == 409 && !is_refused_by_admission(&status) => {}
                 Err(error) => return Err(port_error(operation, error)),
             }
         }
@@ -232,25 +239,39 @@ impl Cluster for KubernetesCluster {
         Ok(())
     }
 
-    async fn forget_plan(&self, name: &str) -> Result<(), PortError> {
+    async fn forget_plan(&self, name: &str, uid: &str) -> Result<(), PortError> {
         let operation = format!("delete nodeplan {name}");
         self.leads(&operation)?;
-        let api: Api<NodePlan> = Api::all(self.client.clone());
-        let deleted = api.delete(name, &DeleteParams::default()).await.map(|_| ());
-        self.node_plans.saw_go("", name);
-        gone_is_done(deleted, &operation)
+        gone_is_done(delete(&Api::all(self.client.clone()), &self.node_plans, name, uid).await, &operation)
     }
 }
+
+/// How long a look at what is there now may take, with all its pages: something waits for it that would end, and does not end without it.
+const LOOK_MAX: Duration = Duration::from_secs(20);
 
 impl KubernetesCluster {
     /// Objects as the API server has them now, and not as its cache or a watch has them. The next observation sees them, too.
     async fn list_now<T: Stored>(
         &self,
         reflector: &Reflector<T>,
-        mut parameters: ListParams,
+        parameters: ListParams,
         is_asked_for: impl Fn(&Unreadable) -> bool,
     ) -> Result<Vec<T>, PortError> {
         let operation = format!("list {} once more", T::RESOURCE);
+        let listed = self.list_pages(reflector, parameters, is_asked_for, operation.clone());
+        tokio::time::timeout(LOOK_MAX, listed).await.unwrap_or_else(|_| {
+            let source = Some(format!("no answer for {} seconds", LOOK_MAX.as_secs()).into());
+            Err(PortError { operation, kind: PortErrorKind::Temporary, source })
+        })
+    }
+
+    async fn list_pages<T: Stored>(
+        &self,
+        reflector: &Reflector<T>,
+        mut parameters: ListParams,
+        is_asked_for: impl Fn(&Unreadable) -> bool,
+        operation: String,
+    ) -> Result<Vec<T>, PortError> {
         let api = super::watched::all::<T>(&self.client);
         let mut objects = Vec::new();
         parameters = parameters.limit(super::once::PAGE);
@@ -339,7 +360,23 @@ impl KubernetesCluster {
 
 /// That just this object is meant, and not one that has taken its name.
 fn only(uid: &str) -> Option<Preconditions> {
-    (!uid.is_empty()).then(|| Preconditions { uid: Some(uid.to_owned()), resource_version: None })
+    as_seen(uid, "")
+}
+
+/// The same, as it was when it was seen.
+fn as_seen(uid: &str, resource_version: &str) -> Option<Preconditions> {
+    let known = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+    let (uid, resource_version) = (known(uid), known(resource_version));
+    (uid.is_some() || resource_version.is_some()).then_some(Preconditions { uid, resource_version })
+}
+
+/// Written here: the client's own way to evict calls the field `delete_options`, which the API server does not know and passes over.
+fn eviction_of(namespace: &str, name: &str, uid: &str) -> Eviction {
+    let preconditions = meta::Preconditions { uid: Some(uid.to_owned()), resource_version: None };
+    let only_this = meta::DeleteOptions { preconditions: Some(preconditions), ..meta::DeleteOptions::default() };
+    let metadata =
+        ObjectMeta { namespace: Some(namespace.to_owned()), name: Some(name.to_owned()), ..ObjectMeta::default() };
+    Eviction { metadata, delete_options: (!uid.is_empty()).then_some(only_this) }
 }
 
 /// Where another one has its name, the pod that was meant is gone.
@@ -382,7 +419,7 @@ fn is_gone(metadata: &ObjectMeta) -> bool {
 /// What was to go is gone already: that is as good.
 fn gone_is_done(result: Result<(), Error>, operation: &str) -> Result<(), PortError> {
     match result {
-        Err(Error::Api(status)) if status.code == 404 => Ok(()),
+        Err(Error::Api(status)) if is_not_found(&status) => Ok(()),
         result => result.map_err(|error| port_error(operation, error)),
     }
 }

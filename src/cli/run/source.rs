@@ -184,9 +184,9 @@ async fn awaited(
 
 fn unreadable(error: PortError) -> Failure {
     let hint = match error.kind {
-        PortErrorKind::Temporary => "check the address and the network, then start again",
+        PortErrorKind::Temporary | PortErrorKind::Internal => "check the address and the network, then start again",
         PortErrorKind::NotFound => "check the address, --branch and --sub-path",
-        PortErrorKind::Denied => "check --credentials-file",
+        PortErrorKind::Denied | PortErrorKind::Refused => "check --credentials-file",
         PortErrorKind::Conflict | PortErrorKind::InsufficientCapacity | PortErrorKind::Permanent => {
             "check the address: it must be a Git repository, or a folder with definitions"
         }

@@ -13,11 +13,12 @@ use crate::controller::events::Event;
 use crate::controller::events::journal::Journal;
 use crate::controller::observed::view::{View, label, name_of, provider_id};
 use crate::controller::revisions::InForce;
+use crate::controller::set_aside::SetAside;
 use crate::core::inputs::RefusedOffering;
 use crate::core::lifecycle::claims::instance_ended;
 use crate::core::lifecycle::early_ends::{EarlyEnds, End, joined};
 use crate::core::lifecycle::{conditions, instance_has_ended};
-use crate::ports::{Cloud, Cluster, InstanceEnd, PortError, PortErrorKind};
+use crate::ports::{Cloud, Cluster, InstanceEnd, PortError};
 
 use super::Claims;
 use super::effects::unless_gone;
@@ -83,6 +84,7 @@ impl Watch {
         };
         let ended: Vec<(&NodeClaim, InstanceEnd)> = ended.into_iter().filter_map(of_claim).collect();
         self.note_on_pools(around, &ended, journal).await?;
+        let mut aside = SetAside::default();
         for (claim, end) in &ended {
             claims.refused.extend(refused(claim, end, now));
             let text = if end.code.is_empty() || end.text.contains(&end.code) {
@@ -90,7 +92,10 @@ impl Watch {
             } else {
                 format!("{} ({})", end.text, end.code)
             };
-            unless_gone(around.cluster.update_node_claim(&instance_ended(claim, &text, now)).await)?;
+            let noted = unless_gone(around.cluster.update_node_claim(&instance_ended(claim, &text, now)).await);
+            if aside.unless(noted)?.is_none() {
+                continue;
+            }
             journal.say(
                 now,
                 &Event::InstanceEnded {
@@ -102,7 +107,7 @@ impl Watch {
                 },
             );
         }
-        Ok(Seen { wrote: wrote || !ended.is_empty(), look_again_at: now.checked_add(APART).ok() })
+        aside.told(Seen { wrote: wrote || !ended.is_empty(), look_again_at: now.checked_add(APART).ok() })
     }
 
     /// Before the claims say so themselves: what is noted twice counts once, and what is not noted would not count at all.
@@ -130,7 +135,7 @@ impl Watch {
             let Some(after) = after.filter(|after| before.as_ref() != Some(after)) else { continue };
             match patch(around.cluster, name, json!(after.to_annotation())).await {
                 // Then a process that comes after this one does not know.
-                Err(error) if error.kind == PortErrorKind::Denied => {
+                Err(error) if error.is_of_one_object() => {
                     journal.say(now, &Event::CallFailed { error: crate::ports::chain(&error) });
                 }
                 result => result?,
@@ -167,7 +172,7 @@ impl Watch {
             }
             self.noted.remove(name);
             match patch(around.cluster, name, json!(null)).await {
-                Err(error) if error.kind == PortErrorKind::Denied => {}
+                Err(error) if error.is_of_one_object() => {}
                 result => {
                     result?;
                     wrote = true;

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Node;
 use crate::api::node_claim::NodeClaim;
 use crate::controller::events::Event;
 use crate::controller::events::journal::Journal;
-use crate::controller::observed::afresh;
+use crate::controller::observed::afresh::{self, NodesNow};
 use crate::controller::observed::view::{name_of, provider_id, uid_of};
 use crate::controller::pace::RETRY;
 use crate::core::lifecycle::termination::TERMINATION_TIMESTAMP;
@@ -21,6 +21,9 @@ use super::{Claims, Progress, Surroundings};
 
 /// What failed in one look and is said; of more, the first.
 const TROUBLES_MAX: usize = 16;
+
+/// So often the server may fail in one look, before nothing else is asked of it.
+const INTERNAL_MAX: usize = 8;
 
 /// A call that failed.
 pub enum Failed {
@@ -50,6 +53,9 @@ pub struct Effects<'s, K, E> {
     pub(in crate::controller) awaited: BTreeSet<String>,
     /// The cloud did not answer when an instance was to end: each attempt may take as long as a call may.
     ends_nothing: Cell<bool>,
+    nodes_now: NodesNow,
+    /// Calls at which the server failed.
+    internal: Cell<usize>,
 }
 
 impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
@@ -62,7 +68,17 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
     ) -> Self {
         let (memory, journal) = (RefCell::new(memory), RefCell::new(journal));
         let (progress, evictions, ends_nothing) = (RefCell::default(), RefCell::default(), Cell::new(false));
-        Self { around, memory, journal, progress, evictions, awaited, ends_nothing }
+        Self {
+            around,
+            memory,
+            journal,
+            progress,
+            evictions,
+            awaited,
+            ends_nothing,
+            nodes_now: NodesNow::default(),
+            internal: Cell::default(),
+        }
     }
 
     /// What came of it all.
@@ -98,8 +114,17 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
     pub fn failed(&self, error: PortError) -> Result<(), PortError> {
         match error.kind {
             PortErrorKind::Conflict => self.overtaken(),
-            PortErrorKind::NotFound | PortErrorKind::Denied | PortErrorKind::Permanent => self.trouble(error),
-            PortErrorKind::Temporary | PortErrorKind::InsufficientCapacity => return Err(error),
+            PortErrorKind::NotFound | PortErrorKind::Denied | PortErrorKind::Refused | PortErrorKind::Permanent => {
+                self.trouble(error);
+            }
+            // Of one object or another it may be that; of many it is the server.
+            PortErrorKind::Internal if self.internal.get() < INTERNAL_MAX => {
+                self.internal.set(self.internal.get() + 1);
+                self.trouble(error);
+            }
+            PortErrorKind::Internal | PortErrorKind::Temporary | PortErrorKind::InsufficientCapacity => {
+                return Err(error);
+            }
         }
         Ok(())
     }
@@ -149,7 +174,7 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
             Effect::Launch => {}
             Effect::WriteClaim(written) => {
                 if written.is_true(conditions::DRAINED) && !claim.is_true(conditions::DRAINED) {
-                    afresh::is_drained(cluster, claim, node, self.around.now).await?;
+                    afresh::is_drained(cluster, &self.nodes_now, claim, node, self.around.now).await?;
                 }
                 self.write_claim(&written).await?;
             }
@@ -184,9 +209,11 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
                 if self.ends_nothing.get() {
                     return Err(Failed::Spared);
                 }
-                // Once it was asked for, it ends: from then on it is only waited for.
-                if !claim.is_true(conditions::INSTANCE_TERMINATING) {
-                    afresh::is_drained(cluster, claim, node, self.around.now).await?;
+                // Once it was asked for, it ends: from then on it is only waited for. That the claim says so is not enough, as others write
+                // its status, too.
+                let was_asked_for = self.memory().ending.contains(&provider_id);
+                if !was_asked_for {
+                    afresh::is_drained(cluster, &self.nodes_now, claim, node, self.around.now).await?;
                 }
                 match self.around.cloud.terminate(&provider_id).await {
                     Err(error) if error.kind == PortErrorKind::NotFound => {
@@ -197,7 +224,7 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
                         self.ends_nothing.set(error.kind == PortErrorKind::Temporary);
                         return Err(Failed::Cloud(error));
                     }
-                    Ok(()) => {}
+                    Ok(()) => drop(self.memory().ending.insert(provider_id)),
                 }
             }
             Effect::Reached(milestone) => {

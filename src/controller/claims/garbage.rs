@@ -14,6 +14,7 @@ use crate::controller::annotations::of_claims;
 use crate::controller::events::Event;
 use crate::controller::events::journal::Journal;
 use crate::controller::observed::view::{View, name_of, node_name, provider_id, uid_of};
+use crate::controller::set_aside::SetAside;
 use crate::core::lifecycle::{conditions, drain};
 use crate::core::plan::{Note, NoteCode};
 use crate::core::snapshot::Pod;
@@ -151,13 +152,15 @@ impl Garbage {
         orphans.retain(|it| !is_known(it, claims.iter()));
         let ids: BTreeSet<&str> = orphans.iter().map(|it| it.provider_id.as_str()).collect();
         self.held.retain(|id, _| ids.contains(id.as_str()));
-        let mut wrote = false;
+        let (mut wrote, mut aside) = (false, SetAside::default());
         for instance in orphans {
             let node = nodes.iter().find(|node| id_of(node) == Some(instance.provider_id.as_str()));
             let why = match adoption::claim_for(instance, node, found.node_pools, found.view, &claims) {
                 Ok(claim) => {
                     let claim = of_claims::of_installation(claim, found.installation);
-                    adopt(found.cluster, instance, &claim, now, journal).await?;
+                    if aside.unless(adopt(found.cluster, instance, &claim, now, journal).await)?.is_none() {
+                        continue;
+                    }
                     self.held.remove(&instance.provider_id);
                     wrote = true;
                     continue;
@@ -178,7 +181,7 @@ impl Garbage {
                 journal.say(now, &Event::GarbageCollected { provider_id: instance.provider_id.clone() });
             }
         }
-        Ok(wrote)
+        if wrote { Ok(true) } else { aside.told(false) }
     }
 
     async fn look_at_claims<K: Cluster, E: Cloud>(
@@ -200,18 +203,22 @@ impl Garbage {
         let vanished: Vec<&NodeClaim> = view.snapshot.node_claims.iter().filter(is_vanished).collect();
         let names: BTreeSet<&str> = vanished.iter().map(|claim| name_of(claim)).collect();
         self.vanished.retain(|name, _| names.contains(name.as_str()));
+        let mut aside = SetAside::default();
         for claim in vanished {
             let since = *self.vanished.entry(name_of(claim).to_owned()).or_insert(now);
             if now.duration_since(since) < CLAIM_HELD || !self.may_end(most, now) || is_ready_now(found, claim).await? {
                 continue;
             }
+            let deleted = found.cluster.delete_node_claim(name_of(claim), uid_of(claim)).await;
+            if aside.unless(deleted)?.is_none() {
+                continue;
+            }
             self.ended.push_back(now);
-            found.cluster.delete_node_claim(name_of(claim), uid_of(claim)).await?;
             let provider_id = provider_id(claim).unwrap_or_default().to_owned();
             journal.say(now, &Event::InstanceVanished { node_claim: name_of(claim).to_owned(), provider_id });
             return Ok(true);
         }
-        Ok(false)
+        aside.told(false)
     }
 }
 

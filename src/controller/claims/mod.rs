@@ -52,6 +52,8 @@ pub struct Claims {
     pods_seen: BTreeMap<String, Vec<(String, bool)>>,
     /// Provider IDs that EC2 said are gone.
     pub(in crate::controller) gone: BTreeSet<String>,
+    /// Provider IDs of instances whose end was asked for, once their nodes were found drained.
+    pub(in crate::controller) ending: BTreeSet<String>,
     /// Evictions that were refused lately.
     pub(in crate::controller) refusals: Refusals,
     /// UIDs of pods whose eviction a budget forbade, so that it is said once.
@@ -124,6 +126,7 @@ impl Claims {
         self.pods_seen.retain(|name, _| names.contains(name.as_str()));
         let ids: BTreeSet<&str> = view.snapshot.node_claims.iter().filter_map(provider_id).collect();
         self.gone.retain(|id| ids.contains(id.as_str()));
+        self.ending.retain(|id| ids.contains(id.as_str()));
         // Some that are gone may stay, as long as there are fewer than pods.
         if self.blocked.len() + self.nominations.len() > view.snapshot.pods.len() {
             let uids: HashSet<&str> = view.snapshot.pods.iter().map(|pod| pod.metadata.uid.as_str()).collect();

@@ -10,6 +10,7 @@ use crate::api::keys;
 use crate::controller::events::Event;
 use crate::controller::events::journal::Journal;
 use crate::controller::revisions::InForce;
+use crate::controller::set_aside::SetAside;
 use crate::core::plan::{Plan, RefusedNode};
 use crate::core::provision::refused_nodes::{Attempts, Noted};
 use crate::core::snapshot::Snapshot;
@@ -28,6 +29,7 @@ pub async fn note<K: Cluster>(
     for refused in &plan.refused_nodes {
         by_pool.entry(&refused.node_pool).or_default().push(refused);
     }
+    let mut aside = SetAside::default();
     for (name, refused) in by_pool {
         let Some(before) = noted_on(snapshot, in_force, name) else { continue };
         let attempts: Vec<Attempts> = refused.iter().filter_map(|refused| Attempts::of(refused)).collect();
@@ -37,9 +39,12 @@ pub async fn note<K: Cluster>(
         }
         let after = before.with(attempts.iter().cloned(), now);
         let patch = json!({ "metadata": { "annotations": { keys::REFUSED_NODES: after.to_annotation() } } });
-        match cluster.patch_node_pool(name, &patch).await {
+        let noted = match cluster.patch_node_pool(name, &patch).await {
             Err(error) if error.kind == PortErrorKind::NotFound => continue,
-            result => result?,
+            noted => aside.unless(noted)?,
+        };
+        if noted.is_none() {
+            continue;
         }
         for refused in refused {
             let count = before.needs().iter().find(|known| known.need == refused.need).map(|known| known.count);
@@ -48,7 +53,7 @@ pub async fn note<K: Cluster>(
             }
         }
     }
-    Ok(())
+    aside.told(())
 }
 
 /// What is noted on the pool as it is in the cluster, of nodes as the definitions have them.

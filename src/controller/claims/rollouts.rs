@@ -12,6 +12,7 @@ use crate::controller::events::Event;
 use crate::controller::events::journal::Journal;
 use crate::controller::observed::view::{View, label, name_of};
 use crate::controller::revisions::InForce;
+use crate::controller::set_aside::SetAside;
 use crate::core::lifecycle::expiry::is_of_other_template;
 use crate::core::lifecycle::rollout_failures::Failures;
 use crate::core::lifecycle::rollout_failures::GivenUp;
@@ -40,7 +41,7 @@ impl Noted {
         if most == 0 {
             return Ok(false);
         }
-        let mut wrote = false;
+        let (mut wrote, mut aside) = (false, SetAside::default());
         let awaited = view.awaited_claims();
         for (pool, applied) in in_force.node_pools(view.snapshot) {
             let failing = failing(view, pool, &awaited, now);
@@ -62,7 +63,9 @@ impl Noted {
                 continue;
             };
             let patch = json!({ "metadata": { "annotations": { keys::ROLLOUT_FAILURES: after.to_annotation() } } });
-            cluster.patch_node_pool(name, &patch).await?;
+            if aside.unless(cluster.patch_node_pool(name, &patch).await)?.is_none() {
+                continue;
+            }
             wrote = true;
             let was_halted = before.is_some_and(|before| before.count() >= most && before.are_of(pool, class));
             if after.count() >= most && !was_halted {
@@ -70,7 +73,7 @@ impl Noted {
             }
             self.0.insert(name.to_owned(), after);
         }
-        Ok(wrote)
+        if wrote { Ok(true) } else { aside.told(false) }
     }
 
     fn latest(&self, applied: &NodePool, name: &str, now: Timestamp) -> Option<Failures> {

@@ -1,6 +1,9 @@
 //! One more look before something ends, at the API server itself: what watches show may be old without anybody knowing.
 
+use std::collections::BTreeSet;
+
 use k8s_openapi::api::core::v1::Node;
+use tokio::sync::OnceCell;
 
 use crate::api::node_claim::NodeClaim;
 use crate::core::lifecycle::DeletionCause;
@@ -11,30 +14,53 @@ use crate::ports::{Cluster, PortError, PortErrorKind};
 
 use super::view::{name_of, node_name, provider_id};
 
-/// Fails with `Conflict` while pods are on the node that its drain has to wait for.
+/// All nodes as the API server had them in this look: many claims end at a time, and a large cluster is not listed for each of them.
+#[derive(Debug, Default)]
+pub struct NodesNow(OnceCell<Vec<Node>>);
+
+/// Fails with `Conflict` while pods are on the node that its drain has to wait for, and where it can not be told which node that is. The
+/// node is the one that has the provider ID, whatever the claim says of it: anybody who may write a claim's status may write another name.
 pub async fn is_drained<K: Cluster>(
     cluster: &K,
+    nodes: &NodesNow,
     claim: &NodeClaim,
     node: Option<&Node>,
     now: jiff::Timestamp,
 ) -> Result<(), PortError> {
-    let known = node.map(|node| node_name(node).to_owned());
-    let known = known.or_else(|| claim.status.as_ref()?.node_name.clone());
-    let name = match known {
-        Some(name) => name,
-        // It may have joined unseen.
-        None => match node_of(cluster, claim).await? {
-            Some(node) => node_name(&node).to_owned(),
-            None => return Ok(()),
-        },
+    let nodes = nodes.0.get_or_try_init(|| cluster.nodes_now()).await?;
+    let names = if nodes.iter().any(|node| is_its(node, claim)) {
+        names(nodes, claim, node)?
+    } else {
+        // It may have joined since.
+        names(&cluster.nodes_now().await?, claim, node)?
     };
-    let pods = cluster.pods_on_now(&name).await?;
-    let pods: Vec<&Pod> = pods.iter().collect();
-    let waiting = drain::next(&pods, deadline(claim), now).waiting;
-    if waiting == 0 {
-        return Ok(());
+    for name in names {
+        let pods = cluster.pods_on_now(&name).await?;
+        let pods: Vec<&Pod> = pods.iter().collect();
+        let waiting = drain::next(&pods, deadline(claim), now).waiting;
+        if waiting > 0 {
+            return Err(overtaken(format!("end the instance of node {name}: {waiting} pods run there")));
+        }
     }
-    Err(overtaken(format!("end the instance of node {name}: {waiting} pods run there")))
+    Ok(())
+}
+
+/// Where pods of the claim's instance can be: on the node that has its provider ID; and by the name that its node had, while nothing says
+/// that another instance has it, as pods may outlast their Node.
+fn names(nodes: &[Node], claim: &NodeClaim, seen: Option<&Node>) -> Result<BTreeSet<String>, PortError> {
+    let mut its = nodes.iter().filter(|node| is_its(node, claim)).map(node_name);
+    let found = its.next();
+    if let (Some(one), Some(other)) = (found, its.next()) {
+        let because = format!("nodes {one} and {other} have its provider ID");
+        return Err(overtaken(format!("end the instance of nodeclaim {}: {because}", name_of(claim))));
+    }
+    let is_anothers = |name: &str| {
+        let named = nodes.iter().find(|node| node_name(node) == name);
+        named.is_some_and(|node| !id_of(node).is_empty() && !is_its(node, claim))
+    };
+    let told = claim.status.as_ref().and_then(|status| status.node_name.as_deref());
+    let told = seen.map(node_name).into_iter().chain(told).filter(|name| !name.is_empty() && !is_anothers(name));
+    Ok(found.into_iter().chain(told).map(str::to_owned).collect())
 }
 
 /// Fails with `Conflict` where a claim is given up for what is not so.
@@ -48,10 +74,11 @@ pub async fn is_given_up<K: Cluster>(
     if cause == DeletionCause::LaunchTimeout {
         return Ok(());
     }
-    let seen = node_of(cluster, claim).await?;
+    let nodes = cluster.nodes_now().await?;
+    let mut its = nodes.iter().filter(|node| is_its(node, claim));
     let is_so = match cause {
-        DeletionCause::NodeDeleted => seen.is_none_or(|node| node.metadata.deletion_timestamp.is_some()),
-        _ => seen.is_none() || node.is_some(),
+        DeletionCause::NodeDeleted => its.all(|node| node.metadata.deletion_timestamp.is_some()),
+        _ => node.is_some() || its.next().is_none(),
     };
     if is_so {
         return Ok(());
@@ -59,13 +86,54 @@ pub async fn is_given_up<K: Cluster>(
     Err(overtaken(format!("give up nodeclaim {}: its node is there", name_of(claim))))
 }
 
-async fn node_of<K: Cluster>(cluster: &K, claim: &NodeClaim) -> Result<Option<Node>, PortError> {
-    let Some(id) = provider_id(claim) else { return Ok(None) };
-    let is_its = |node: &Node| node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()) == Some(id);
-    Ok(cluster.nodes_now().await?.into_iter().find(is_its))
+fn is_its(node: &Node, claim: &NodeClaim) -> bool {
+    provider_id(claim).is_some_and(|id| !id.is_empty() && id == id_of(node))
+}
+
+/// Empty where it has none.
+fn id_of(node: &Node) -> &str {
+    node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()).unwrap_or_default()
 }
 
 /// What was decided by is not so any more: the next look decides anew.
 fn overtaken(operation: String) -> PortError {
     PortError { operation, kind: PortErrorKind::Conflict, source: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn node(name: &str, id: &str) -> Node {
+        serde_json::from_value(json!({ "metadata": { "name": name }, "spec": { "providerID": id } })).unwrap()
+    }
+
+    fn claim(id: &str, node: &str) -> NodeClaim {
+        let mut claim: NodeClaim = serde_json::from_value(json!({
+            "metadata": { "name": "c" },
+            "spec": { "nodeClassRef": { "group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default" }, "requirements": [] },
+        }))
+        .unwrap();
+        let status = claim.status.get_or_insert_default();
+        status.provider_id = Some(id.to_owned());
+        status.node_name = Some(node.to_owned());
+        claim
+    }
+
+    #[test]
+    fn pods_are_looked_for_where_the_instance_is_and_not_only_where_the_claim_says() {
+        let nodes = [node("a", "i-a"), node("b", "i-b"), node("c", "i-c"), node("d", "i-c"), node("e", "")];
+        let found = |claim: &NodeClaim, seen: Option<&Node>| {
+            names(&nodes, claim, seen).map(|names| Vec::from_iter(names).join(" ")).map_err(|error| error.kind)
+        };
+        assert_eq!(found(&claim("i-a", "a"), None), Ok("a".to_owned()));
+        assert_eq!(found(&claim("i-a", "b"), None), Ok("a".to_owned()), "the name of another node");
+        assert_eq!(found(&claim("i-a", "gone"), None), Ok("a gone".to_owned()), "the name of none");
+        assert_eq!(found(&claim("i-x", "e"), None), Ok("e".to_owned()), "one that does not say whose it is");
+        assert_eq!(found(&claim("i-x", "b"), Some(&node("old", "i-x"))), Ok("old".to_owned()));
+        assert_eq!(found(&claim("i-c", "c"), None), Err(PortErrorKind::Conflict), "one of two");
+        assert_eq!(found(&claim("", ""), None), Ok(String::new()));
+    }
 }

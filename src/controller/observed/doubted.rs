@@ -37,6 +37,6 @@ impl Doubted {
     fn is_other(&self, doubts: &Doubts) -> bool {
         let same_kinds = self.said.kinds.keys().eq(doubts.kinds.keys());
         let objects = |doubts: &Doubts| doubts.unreadable.iter().map(Unreadable::object).collect::<Vec<_>>();
-        !same_kinds || objects(&self.said) != objects(doubts)
+        !same_kinds || self.said.doubled != doubts.doubled || objects(&self.said) != objects(doubts)
     }
 }

@@ -71,11 +71,16 @@ impl<'a> View<'a> {
         for attachment in &snapshot.volume_attachments {
             attachments_by_node.entry(&attachment.spec.node_name).or_default().push(attachment);
         }
+        let mut nodes_by_provider_id: HashMap<&str, &Node> = nodes.clone().filter_map(provider_id).collect();
+        // Of two that say that they are of one instance neither is taken for it.
+        for doubled in snapshot.doubts.doubled.iter().filter(|doubled| doubled.kind == "Node") {
+            nodes_by_provider_id.remove(doubled.provider_id.as_str());
+        }
         Self {
             snapshot,
             claims_by_name: claims.collect(),
-            nodes_by_name: nodes.clone().map(|node| (node_name(node), node)).collect(),
-            nodes_by_provider_id: nodes.filter_map(provider_id).collect(),
+            nodes_by_name: nodes.map(|node| (node_name(node), node)).collect(),
+            nodes_by_provider_id,
             pods_by_node,
             attachments_by_node,
         }

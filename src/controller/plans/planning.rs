@@ -132,7 +132,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             let written = statuses::write(&self.ports.cluster, snapshot, &plan, in_force, facts, when).await;
             match written {
                 // Nothing depends on what a pool says of itself.
-                Err(error) if error.is_refused() => self.say_trouble(chain(&error), now),
+                Err(error) if error.is_of_one_object() => self.say_trouble(chain(&error), now),
                 result => result?,
             }
         }
@@ -165,7 +165,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let (cluster, journal) = (&self.ports.cluster, &mut self.journal);
         match refused_nodes::note(cluster, snapshot, plan, in_force, now, journal).await {
             // While the node stands, the plan tells by it.
-            Err(error) if error.is_refused() => {
+            Err(error) if error.is_of_one_object() => {
                 self.say_trouble(chain(&error), now);
                 Ok(())
             }
@@ -185,7 +185,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                         self.wake(self.plan_due_at);
                     }
                     // Then the pods are told later, or kube-scheduler chooses.
-                    Err(error) if error.is_refused() => self.say_trouble(chain(&error), now),
+                    Err(error) if error.is_of_one_object() => self.say_trouble(chain(&error), now),
                     result => unless_gone(result)?,
                 }
             }
@@ -208,7 +208,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                 match result {
                     // Somebody changed or removed it meanwhile: the next look sees how it is now.
                     Err(error) if matches!(error.kind, PortErrorKind::Conflict | PortErrorKind::NotFound) => {}
-                    Err(error) if error.is_refused() => refused.push(error),
+                    Err(error) if error.is_of_one_object() => refused.push(error),
                     result => result?,
                 }
             }
@@ -229,6 +229,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                         self.say_trouble(chain(&error), now);
                         return Ok(());
                     }
+                    Err(error) if error.is_of_one_object() => self.say_trouble(chain(&error), now),
                     result => result?,
                 }
             }
@@ -247,7 +248,9 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     }
 
     fn decide(&self, snapshot: &Snapshot, moves_under_way: bool, now: Timestamp) -> Option<Plan> {
-        self.with_inputs(snapshot, moves_under_way, now, |inputs| judged((self.options.planner)(inputs), inputs))
+        let plan =
+            self.with_inputs(snapshot, moves_under_way, now, |inputs| judged((self.options.planner)(inputs), inputs))?;
+        Some(self.revisions.masks_of(&plan).numbered(plan))
     }
 
     /// What a plan is made of, by the definitions in force; `None` before there are any.
@@ -312,7 +315,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
 
     /// Shows the plan where people review, before anything of it is done.
     async fn post(&mut self, plan: &Plan, snapshot: &Snapshot, now: Timestamp) -> Result<(), PortError> {
-        let masks = self.revisions.masks();
+        let masks = self.revisions.masks_of(plan);
         let text = masks.text(&render::plan::text(plan, Style::Plain));
         self.records.masks = masks;
         let gate = self.gate_of(snapshot);
@@ -435,7 +438,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                     self.begun(plan, together, now);
                     begun.extend_from_slice(together);
                 }
-                Err(ApplyError::Port(error)) if error.is_refused() => {
+                Err(ApplyError::Port(error)) if error.is_of_one_object() => {
                     self.say_trouble(chain(&error), now);
                     forbidden.get_or_insert(error);
                 }

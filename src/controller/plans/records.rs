@@ -12,7 +12,7 @@ use crate::core::model::HourlyPrice;
 use crate::core::plan::{Plan, StepKind};
 use crate::core::snapshot::Snapshot;
 use crate::definitions::Masks;
-use crate::ports::{Cluster, PortError};
+use crate::ports::{Cluster, PortError, PortErrorKind};
 use crate::render::terminal::clean_lines;
 
 use super::history;
@@ -87,8 +87,9 @@ impl Records {
             if forbidden.len() >= FORBIDDEN_MAX {
                 break;
             }
-            let name = plan.metadata.name.as_deref().unwrap_or_default();
-            unless_forbidden(cluster.forget_plan(name).await, &mut forbidden)?;
+            let (name, uid) = (plan.metadata.name.as_deref(), plan.metadata.uid.as_deref());
+            let forgotten = cluster.forget_plan(name.unwrap_or_default(), uid.unwrap_or_default()).await;
+            unless_forbidden(unless_another(forgotten), &mut forbidden)?;
         }
         let mut object = object_of(plan, lease_transitions, gate);
         object.spec.plan.iter_mut().for_each(|plan| self.masks.value(plan));
@@ -155,10 +156,18 @@ impl Records {
     }
 }
 
+/// A plan that has the name of one that is history by now is not it.
+fn unless_another(outcome: Result<(), PortError>) -> Result<(), PortError> {
+    match outcome {
+        Err(error) if error.kind == PortErrorKind::Conflict => Ok(()),
+        outcome => outcome,
+    }
+}
+
 /// A policy may keep what was posted, for those who audit.
 fn unless_forbidden(outcome: Result<(), PortError>, forbidden: &mut Vec<PortError>) -> Result<(), PortError> {
     match outcome {
-        Err(error) if error.is_refused() => {
+        Err(error) if error.is_of_one_object() => {
             forbidden.push(error);
             Ok(())
         }

@@ -14,6 +14,7 @@ use crate::controller::events::refusal::MoveRefusal;
 use crate::controller::moves::apply::steps_of;
 use crate::controller::moves::gate::removal_to_confirm;
 use crate::controller::pace::RETRY;
+use crate::controller::set_aside::SetAside;
 use crate::core::plan::{Note, Plan};
 use crate::core::snapshot::Snapshot;
 use crate::ports::{Clock, Cloud, Cluster, Forge, PortError, Repository, chain};
@@ -113,7 +114,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             self.refuse_approval(plan_id, by, "its object was changed after it was posted: status.text", now);
             return None;
         }
-        let hidden = hidden_variables(&waiting.plan);
+        let mut hidden = hidden_variables(&waiting.plan);
+        hidden.extend(self.revisions.hidden_variables(&waiting.plan));
         if !hidden.is_empty() {
             let names = hidden.into_iter().collect::<Vec<_>>().join(", ");
             let because =
@@ -241,7 +243,9 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let begun = begun.map(|status| status.moves_begun.clone()).unwrap_or_default();
         let moves: Vec<u32> = waiting.moves.iter().copied().filter(|number| !begun.contains(number)).collect();
         self.say_computed(plan, &moves, now);
-        self.confirm_removals(plan, &moves).await?;
+        if let Some(error) = self.confirm_removals(plan, &moves).await? {
+            self.say_trouble(chain(&error), now);
+        }
         if let Some(rules) = &waiting.rules {
             self.rules = Some(rules.clone());
             self.looser_rules = None;
@@ -258,16 +262,18 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         Ok(())
     }
 
-    /// Notes on pools whose removal the plan asks about that it was approved: the plans that come after it need not ask again.
-    async fn confirm_removals(&self, plan: &Plan, moves: &[u32]) -> Result<(), PortError> {
+    /// Notes on pools whose removal the plan asks about that it was approved: the plans that come after it need not ask again. Gives the
+    /// first refusal: after that one somebody is asked once more.
+    async fn confirm_removals(&self, plan: &Plan, moves: &[u32]) -> Result<Option<PortError>, PortError> {
+        let mut aside = SetAside::default();
         let steps = moves.iter().flat_map(|number| steps_of(plan, *number));
         let pools: BTreeSet<&str> = steps.filter_map(removal_to_confirm).collect();
         let value = format!("plan {}", records::name_of(&plan.id));
         for pool in pools {
             let patch = json!({ "metadata": { "annotations": { keys::REMOVAL_CONFIRMED: value } } });
-            self.ports.cluster.patch_node_pool(pool, &patch).await?;
+            aside.unless(self.ports.cluster.patch_node_pool(pool, &patch).await)?;
         }
-        Ok(())
+        Ok(aside.into_first())
     }
 }
 

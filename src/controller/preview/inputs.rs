@@ -14,6 +14,7 @@ use crate::core::catalog::regions::SaidBy;
 use crate::core::inputs::{FactsOfFile, Inputs, Policy};
 use crate::core::plan::Note;
 use crate::core::snapshot::Snapshot;
+use crate::core::snapshot::doubled::doubled;
 use crate::definitions::{Definitions, Masks};
 
 /// What a plan depends on beside the definitions.
@@ -47,6 +48,10 @@ pub fn with_inputs<T>(
     let out_of_sight = definitions.out_of_sight(on.snapshot, base);
     if !out_of_sight.is_empty() {
         snapshot.to_mut().doubts.unreadable.extend(out_of_sight);
+    }
+    let doubled = doubled(on.snapshot);
+    if !doubled.is_empty() {
+        snapshot.to_mut().doubts.doubled = doubled;
     }
     let of_base: BTreeMap<&str, &str> = base.into_iter().flat_map(Definitions::pools_in_files).collect();
     let (mut hidden, mut owned_pools) = (Vec::new(), BTreeSet::new());

@@ -143,7 +143,11 @@ pub fn planned(proposal: &Proposal<'_>, subject: Subject, on: &Surroundings<'_>)
     if let Some(base) = &base {
         plan = compare(plan, base);
     }
-    let Some((plan, base)) = without_secrets(plan, base, &on.hidden) else {
+    let mut hidden_pools = base_definitions.hidden_pools();
+    hidden_pools.extend(proposal.merged.definitions.hidden_pools());
+    let hidden = on.hidden.with_hashes_of(&plan, &hidden_pools);
+    let hidden = base.as_ref().map_or_else(|| hidden.clone(), |base| hidden.with_hashes_of(base, &hidden_pools));
+    let Some((plan, base)) = without_secrets(plan, base, &hidden) else {
         let why = "what is hidden can not be kept out of it".to_owned();
         return Previewed { target: failed(why, &subject.cluster, &subject.environment), plan: None };
     };
@@ -204,7 +208,17 @@ fn without_secrets(plan: Plan, base: Option<Plan>, hidden: &Masks) -> Option<(Pl
         hidden.value(&mut value);
         serde_json::from_value(value).ok()
     };
-    Some((masked(&plan)?, base.as_ref().map(masked).map_or(Some(None), |base| base.map(Some))?))
+    let (mut plan, mut base): (Plan, Option<Plan>) =
+        (masked(&plan)?, base.as_ref().map(masked).map_or(Some(None), |base| base.map(Some))?);
+    // Their numbers, too, are of what is shown.
+    if let Some(base) = &mut base {
+        base.id = base.content_hash();
+    }
+    if let Some((against, base)) = plan.against.as_mut().zip(base.as_ref()) {
+        against.plan_id.clone_from(&base.id);
+    }
+    plan.id = plan.content_hash();
+    Some((plan, base))
 }
 
 fn short(mut target: PreviewTarget) -> PreviewTarget {

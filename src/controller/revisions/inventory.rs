@@ -17,9 +17,11 @@ use crate::controller::events::Event;
 use crate::controller::events::journal::Journal;
 use crate::controller::observed::others::{self, Others};
 use crate::controller::observed::view::label;
-use crate::core::snapshot::Snapshot;
+use crate::controller::set_aside::SetAside;
+use crate::core::snapshot::kinds::Stored;
+use crate::core::snapshot::{Objects, Snapshot};
 use crate::definitions::Definitions;
-use crate::ports::{Cluster, PortError, PortErrorKind};
+use crate::ports::{Cluster, PortError, PortErrorKind, SeenDefinition};
 
 const NODE_POOL: &str = "NodePool";
 const NODE_CLASS: &str = "EC2NodeClass";
@@ -124,21 +126,22 @@ pub async fn prune<K: Cluster>(
         return Ok(None);
     }
     // The end of a pool would be the end of its claims: they are counted once more where there seem to be none.
-    let ends_others = left.iter().any(|(kind, _, nodes)| *nodes == 0 && [NODE_POOL, NODE_CLASS].contains(kind));
+    let ends_others = left.iter().any(|it| it.nodes == 0 && [NODE_POOL, NODE_CLASS].contains(&it.definition.kind));
     if ends_others {
         let claims = cluster.node_claims_now().await?;
-        for (kind, name, nodes) in left.iter_mut().filter(|(.., nodes)| *nodes == 0) {
-            let is_its = |claim: &&NodeClaim| match *kind {
-                NODE_POOL => label(claim, keys::NODE_POOL) == name.as_str(),
-                NODE_CLASS => claim.spec.node_class_ref.name == *name,
+        for LeftOver { definition, nodes } in left.iter_mut().filter(|it| it.nodes == 0) {
+            let is_its = |claim: &&NodeClaim| match definition.kind {
+                NODE_POOL => label(claim, keys::NODE_POOL) == definition.name.as_str(),
+                NODE_CLASS => claim.spec.node_class_ref.name == definition.name,
                 _ => false,
             };
             *nodes = claims.iter().filter(is_its).count();
         }
     }
-    let mut forbidden = None;
-    said.retain(|(kind, name)| left.iter().any(|(other, left, _)| (other, left) == (kind, name)));
-    for (kind, name, nodes) in left {
+    let mut forbidden = SetAside::default();
+    said.retain(|(kind, name)| left.iter().any(|it| (&it.definition.kind, &it.definition.name) == (kind, name)));
+    for LeftOver { definition, nodes } in left {
+        let (kind, name) = (definition.kind, definition.name.clone());
         if nodes > 0 {
             if !said.contains(&(kind, name.clone())) {
                 said.push((kind, name.clone()));
@@ -146,21 +149,37 @@ pub async fn prune<K: Cluster>(
             }
             continue;
         }
-        match cluster.prune(kind, &name).await {
-            Ok(()) => journal.say(now, &Event::DefinitionPruned { kind, name }),
-            Err(error) if error.is_refused() => drop(forbidden.get_or_insert(error)),
-            Err(error) => return Err(error),
+        let pruned = match cluster.prune(&definition).await {
+            // Somebody made it anew, or changed it since: whether it goes is decided of what it is by then.
+            Err(error) if error.kind == PortErrorKind::Conflict => continue,
+            pruned => forbidden.unless(pruned)?,
+        };
+        if pruned.is_some() {
+            journal.say(now, &Event::DefinitionPruned { kind, name });
         }
     }
-    Ok(forbidden)
+    Ok(forbidden.into_first())
 }
 
-/// What was applied before and is not among the definitions any more, with how many nodes there are of it.
-fn left_over(definitions: &Definitions, snapshot: &Snapshot) -> Vec<(&'static str, String, usize)> {
+/// A definition that was applied before and is not among the definitions any more, with how many nodes there are of it.
+struct LeftOver {
+    definition: SeenDefinition,
+    nodes: usize,
+}
+
+impl LeftOver {
+    fn new(definition: SeenDefinition, nodes: usize) -> Self {
+        Self { definition, nodes }
+    }
+}
+
+fn left_over(definitions: &Definitions, snapshot: &Snapshot) -> Vec<LeftOver> {
     let pools = definitions.node_pools.iter().map(|it| name_of(&it.value.metadata)).collect::<Vec<_>>();
     let classes = definitions.node_classes.iter().map(|it| name_of(&it.value.metadata)).collect::<Vec<_>>();
     let budgets = definitions.disruption_budgets.iter().map(|it| name_of(&it.value.metadata)).collect::<Vec<_>>();
     let overlays = definitions.node_overlays.iter().map(|it| name_of(&it.value.metadata)).collect::<Vec<_>>();
+    let buffers = definitions.capacity_buffers.iter().map(|it| key_of(&it.value.metadata)).collect::<Vec<_>>();
+    let templates = definitions.pod_templates.iter().map(|it| key_of(&it.value.metadata)).collect::<Vec<_>>();
     let nodes_of_pool = |name: &str| {
         let claims = snapshot.node_claims.iter().filter(|claim| label(claim, keys::NODE_POOL) == name).count();
         // One whose claim was given to another pool, and the node not yet.
@@ -170,53 +189,46 @@ fn left_over(definitions: &Definitions, snapshot: &Snapshot) -> Vec<(&'static st
     };
     let nodes_of_class =
         |name: &str| snapshot.node_claims.iter().filter(|claim| claim.spec.node_class_ref.name == name).count();
-    let mut left: Vec<(&'static str, String, usize)> = Vec::new();
-    for pool in managed(snapshot.node_pools.iter().map(|it| &it.metadata)).filter(|name| !pools.contains(name)) {
-        left.push((NODE_POOL, pool.clone(), nodes_of_pool(&pool)));
+    let mut left = Vec::new();
+    for pool in managed(&snapshot.node_pools, |it| &it.metadata).filter(|it| !pools.contains(&it.name)) {
+        let nodes = nodes_of_pool(&pool.name);
+        left.push(LeftOver::new(pool, nodes));
     }
     // A class that a pool still names stays: its nodes would go without it.
     let is_named = |name: &String| {
         definitions.node_pools.iter().any(|pool| pool.value.spec.template.spec.node_class_ref.name == *name)
     };
-    let gone = |name: &String| !classes.contains(name) && !is_named(name);
-    for class in managed(snapshot.node_classes.iter().map(|it| &it.metadata)).filter(gone) {
-        left.push((NODE_CLASS, class.clone(), nodes_of_class(&class)));
+    for class in managed(&snapshot.node_classes, |it| &it.metadata)
+        .filter(|it| !classes.contains(&it.name) && !is_named(&it.name))
+    {
+        let nodes = nodes_of_class(&class.name);
+        left.push(LeftOver::new(class, nodes));
     }
-    let overlaid = snapshot.node_overlays.iter().map(|it| &it.metadata);
-    for overlay in managed(overlaid).filter(|name| !overlays.contains(name)) {
-        left.push((NODE_OVERLAY, overlay, 0));
-    }
-    let buffers = definitions.capacity_buffers.iter().map(|it| key_of(&it.value.metadata)).collect::<Vec<_>>();
-    for buffer in managed_in_namespaces(snapshot.capacity_buffers.iter().map(|it| &it.metadata)) {
-        if !buffers.contains(&buffer) {
-            left.push((CAPACITY_BUFFER, buffer, 0));
-        }
-    }
-    let templates = definitions.pod_templates.iter().map(|it| key_of(&it.value.metadata)).collect::<Vec<_>>();
-    for template in managed_in_namespaces(snapshot.pod_templates.iter().map(|it| &it.metadata)) {
-        if !templates.contains(&template) {
-            left.push((POD_TEMPLATE, template, 0));
-        }
-    }
-    let others = snapshot.disruption_budgets.iter().map(|it| &it.metadata);
-    for budget in managed(others).filter(|name| !budgets.contains(name)) {
-        left.push((DISRUPTION_BUDGET, budget, 0));
-    }
+    let overlays = managed(&snapshot.node_overlays, |it| &it.metadata).filter(|it| !overlays.contains(&it.name));
+    let buffers = managed(&snapshot.capacity_buffers, |it| &it.metadata).filter(|it| !buffers.contains(&it.name));
+    let templates = managed(&snapshot.pod_templates, |it| &it.metadata).filter(|it| !templates.contains(&it.name));
+    let budgets = managed(&snapshot.disruption_budgets, |it| &it.metadata).filter(|it| !budgets.contains(&it.name));
+    let without_nodes = overlays.chain(buffers).chain(templates).chain(budgets);
+    left.extend(without_nodes.map(|definition| LeftOver::new(definition, 0)));
     left
 }
 
 /// Names of the pools that Cutlist applied.
 pub fn managed_pools(snapshot: &Snapshot) -> Vec<String> {
-    managed(snapshot.node_pools.iter().map(|pool| &pool.metadata)).collect()
+    managed(&snapshot.node_pools, |it| &it.metadata).map(|pool| pool.name).collect()
 }
 
-fn managed<'a>(objects: impl Iterator<Item = &'a ObjectMeta>) -> impl Iterator<Item = String> {
-    objects.filter(|metadata| is_managed(metadata)).map(name_of)
-}
-
-/// As `namespace/name`.
-fn managed_in_namespaces<'a>(objects: impl Iterator<Item = &'a ObjectMeta>) -> impl Iterator<Item = String> {
-    objects.filter(|metadata| is_managed(metadata)).map(key_of)
+/// Definitions of a kind that Cutlist applied, as they were seen.
+fn managed<T: Stored>(
+    objects: &Objects<T>,
+    metadata: fn(&T) -> &ObjectMeta,
+) -> impl Iterator<Item = SeenDefinition> + '_ {
+    objects.iter().filter(move |object| is_managed(metadata(object))).map(move |object| {
+        let (metadata, (_, _, uid)) = (metadata(object), object.key());
+        let name = if T::NAMESPACED { key_of(metadata) } else { name_of(metadata) };
+        let resource_version = object.resource_version().to_owned();
+        SeenDefinition { kind: T::KIND, name, uid: uid.to_owned(), resource_version }
+    })
 }
 
 fn is_managed(metadata: &ObjectMeta) -> bool {

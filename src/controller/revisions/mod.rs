@@ -6,6 +6,7 @@ pub mod inventory;
 pub mod statuses;
 mod unsigned;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
@@ -18,7 +19,7 @@ use crate::controller::Controller;
 use crate::controller::events::Event;
 use crate::controller::observed::others::is_disowned;
 use crate::controller::pace::RETRY;
-use crate::core::plan::{Note, NoteCode, Revision};
+use crate::core::plan::{Note, NoteCode, Plan, Revision};
 use crate::core::snapshot::Snapshot;
 use crate::definitions::{Definitions, Masks, OpenDefinition};
 use crate::ports::{Clock, Cloud, Cluster, Forge, PortError, Repository, RevisionContent, chain};
@@ -118,6 +119,21 @@ impl Revisions {
             let hid_something = !in_force.definitions.out_of_sight(snapshot, None).is_empty();
             definitions.come_after(&in_force.definitions, hid_something);
         }
+    }
+
+    /// What hides in a plan what nobody is shown, and the hashes that cover it.
+    pub fn masks_of(&self, plan: &Plan) -> Masks {
+        let Some(in_force) = &self.in_force else { return Masks::default() };
+        in_force.definitions.masks.with_hashes_of(plan, &in_force.definitions.hidden_pools())
+    }
+
+    /// The variables of the NodePools for which a plan launches something, and whose values are those of this process alone.
+    pub fn hidden_variables(&self, plan: &Plan) -> BTreeSet<&str> {
+        let Some(in_force) = &self.in_force else { return BTreeSet::new() };
+        let pools = in_force.definitions.hidden_pools();
+        let launched = plan.steps.iter().filter(|step| step.launch.is_some());
+        let variables = launched.filter_map(|step| pools.get(step.node_pool.as_str()).copied());
+        variables.flatten().map(String::as_str).collect()
     }
 
     pub fn masks(&self) -> Masks {

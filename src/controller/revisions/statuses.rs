@@ -14,6 +14,7 @@ use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::{IntOrString, NodePool, NodePoolStatus};
 use crate::controller::observed::others::is_disowned;
 use crate::controller::observed::view::{label, name_of};
+use crate::controller::set_aside::SetAside;
 use crate::core::lifecycle::conditions;
 use crate::core::lifecycle::rollout_failures::Failures;
 use crate::core::lifecycle::selectors::Selectors;
@@ -37,6 +38,7 @@ pub async fn write<'f, K: Cluster>(
     facts: impl Fn(&str) -> Option<&'f ClassFacts>,
     (now, just_applied): (Timestamp, bool),
 ) -> Result<(), PortError> {
+    let mut aside = SetAside::default();
     for class in snapshot.node_classes.iter().filter(|class| !is_disowned(&class.metadata)) {
         // What its status says was found by other terms than those that were just applied: written again, it would be taken for what
         // the new ones find, and nodes with the old images for what they should be.
@@ -47,17 +49,17 @@ pub async fn write<'f, K: Cluster>(
         let status = status_of_class(class, facts, now);
         if class.status.as_ref() != Some(&status) {
             let object = object("karpenter.k8s.aws/v1", "EC2NodeClass", &class.metadata.name, &json!(status));
-            unless_changed(cluster.write_status(&object).await)?;
+            aside.unless(unless_changed(cluster.write_status(&object).await))?;
         }
     }
     for pool in snapshot.node_pools.iter().filter(|pool| !is_disowned(&pool.metadata)) {
         let status = status_of_pool(pool, snapshot, plan, in_force, now);
         if pool.status.as_ref() != Some(&status) {
             let object = object("karpenter.sh/v1", "NodePool", &pool.metadata.name, &json!(status));
-            unless_changed(cluster.write_status(&object).await)?;
+            aside.unless(unless_changed(cluster.write_status(&object).await))?;
         }
     }
-    Ok(())
+    aside.told(())
 }
 
 /// Classes with the statuses that [`write()`] would give them, of those of which the cloud found out something. `asked`: as they are defined;

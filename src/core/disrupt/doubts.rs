@@ -14,12 +14,14 @@ pub fn notes(inputs: &Inputs<'_>) -> Vec<Note> {
     let consequence = |doubt: &Doubt| match doubt {
         Doubt::Kind(_) => "no node is removed until it is",
         Doubt::Object(_) => "it is left out, and no node that it may speak for is removed",
+        Doubt::Doubled(_) => "none of them is relied on, and no node of their pools is removed until only one has it",
     };
     let note = |doubt: Doubt| {
         Note::new(
             match doubt {
                 Doubt::Kind(_) => NoteCode::SnapshotIncomplete,
                 Doubt::Object(_) => NoteCode::ObjectUnreadable,
+                Doubt::Doubled(_) => NoteCode::ProviderIdShared,
             },
             format!("{}; {}", doubt.text(), consequence(&doubt)),
         )
@@ -27,7 +29,7 @@ pub fn notes(inputs: &Inputs<'_>) -> Vec<Note> {
     inputs.snapshot.doubts.sentences().map(note).collect()
 }
 
-/// Holds nodes back that an object speaks for which nobody could read.
+/// Holds nodes back that an object speaks for which nobody could read, or which another one contradicts.
 pub(super) fn look(pass: &mut Pass<'_, '_>, engine: &mut Engine<'_, '_>, candidates: &[Candidate]) {
     let snapshot = pass.inputs.snapshot;
     if snapshot.doubts.is_empty() {

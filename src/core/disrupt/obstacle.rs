@@ -95,6 +95,7 @@ impl NodeObstacle {
             Self::DoNotDisrupt => ReasonCode::DoNotDisrupt,
             Self::InDoubt(Doubt::Kind(_)) => ReasonCode::SnapshotIncomplete,
             Self::InDoubt(Doubt::Object(_)) => ReasonCode::ObjectUnreadable,
+            Self::InDoubt(Doubt::Doubled(_)) => ReasonCode::ProviderIdShared,
             Self::TooManyUnhealthy { .. } => ReasonCode::NodeRepairBlocked,
             Self::Pod(pod) => pod.code(),
             Self::Budget(_) => ReasonCode::BudgetExhausted,

@@ -92,12 +92,23 @@ impl Plan {
     /// SHA-256 over the JSON form without the id itself, in hexadecimal. A definition whose lines only moved makes no other plan, nor do
     /// facts of EC2 that this plan does not use or that change from minute to minute; another image to launch does.
     pub fn content_hash(&self) -> String {
+        // A plan is plain data; it always has a JSON form.
+        let json = serde_json::to_vec(&self.unnamed()).unwrap_or_default();
+        hexadecimal(Sha256::digest(json))
+    }
+
+    /// The same over what is left of it when `hide` took out what nobody is shown.
+    pub fn hash_without(&self, hide: impl FnOnce(&mut serde_json::Value)) -> String {
+        let mut json = serde_json::to_value(self.unnamed()).unwrap_or_default();
+        hide(&mut json);
+        hexadecimal(Sha256::digest(json.to_string()))
+    }
+
+    fn unnamed(&self) -> Self {
         let mut unnamed = Self { id: String::new(), ..self.clone() };
         unnamed.forget_places();
         unnamed.cloud_facts.retain(|fact| fact.used && !fact.code.is_fleeting());
-        // A plan is plain data; it always has a JSON form.
-        let json = serde_json::to_vec(&unnamed).unwrap_or_default();
-        hexadecimal(Sha256::digest(json))
+        unnamed
     }
 
     fn forget_places(&mut self) {

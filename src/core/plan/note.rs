@@ -159,6 +159,8 @@ pub enum NoteCode {
     PriceUnknown,
     /// There is no price table for the region: the prices are those of another one.
     PricesOfOtherRegion,
+    /// Nodes, or NodeClaims, have one provider ID: which of them is of the instance is not known.
+    ProviderIdShared,
     /// A node that was bought for pods is refused by kube-scheduler, and not bought again for a while.
     RefusedByScheduler,
     /// Nobody says which region this is.

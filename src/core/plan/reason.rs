@@ -133,6 +133,8 @@ pub enum ReasonCode {
     SnapshotIncomplete,
     /// Held back: an object that speaks for the node can not be read.
     ObjectUnreadable,
+    /// Held back: two Nodes, or two NodeClaims, of its NodePool have one provider ID.
+    ProviderIdShared,
 }
 
 impl ReasonCode {

@@ -1,4 +1,5 @@
-//! What of a snapshot is not to be relied on: kinds of which it is not known how they are now, and objects that could not be read.
+//! What of a snapshot is not to be relied on: kinds of which it is not known how they are now, objects that could not be read, and those
+//! that contradict each other.
 //! Nothing ends on their word.
 
 use std::collections::BTreeMap;
@@ -8,6 +9,7 @@ use serde_json::Value;
 
 use crate::api::keys;
 
+use super::doubled::Doubled;
 use super::json::without_position;
 use super::kinds::Stored;
 use super::objects::Snapshot;
@@ -28,13 +30,15 @@ pub fn read<T: Stored>(text: &str) -> serde_json::Result<Result<T, Box<Unreadabl
     if unreadable.name.is_empty() { Err(error.into_inner()) } else { Ok(Err(Box::new(unreadable))) }
 }
 
-/// Empty where all was seen, and could be read.
+/// Empty where all was seen, could be read, and can be so.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Doubts {
     /// By the name of the kind in paths and permissions, such as `pods`.
     pub kinds: BTreeMap<String, KindInDoubt>,
     /// By kind, namespace and name. They are not among the objects, or as they were when they could be read last.
     pub unreadable: Vec<Unreadable>,
+    /// By kind and provider ID. They are among the objects.
+    pub doubled: Vec<Doubled>,
 }
 
 /// A kind that was seen whole last at this moment.
@@ -128,18 +132,19 @@ pub struct Subject<'a> {
 pub enum Doubt {
     Kind(String),
     Object(String),
+    Doubled(String),
 }
 
 impl Doubt {
     pub fn text(&self) -> &str {
-        let (Self::Kind(text) | Self::Object(text)) = self;
+        let (Self::Kind(text) | Self::Object(text) | Self::Doubled(text)) = self;
         text
     }
 }
 
 impl Doubts {
     pub fn is_empty(&self) -> bool {
-        self.kinds.is_empty() && self.unreadable.is_empty()
+        self.kinds.is_empty() && self.unreadable.is_empty() && self.doubled.is_empty()
     }
 
     /// `it is not known how pods are now, since 2026-11-20T09:00:00Z: list pods: etcdserver: request timed out`, for the first
@@ -149,10 +154,11 @@ impl Doubts {
         Some(of_kind(resource, kind))
     }
 
-    /// One sentence for each kind and each object.
+    /// One sentence for each kind, each object and each instance.
     pub fn sentences(&self) -> impl Iterator<Item = Doubt> {
         let kinds = self.kinds.iter().map(|(resource, kind)| Doubt::Kind(of_kind(resource, kind)));
-        kinds.chain(self.unreadable.iter().map(|object| Doubt::Object(of_object(object))))
+        let objects = self.unreadable.iter().map(|object| Doubt::Object(of_object(object)));
+        kinds.chain(objects).chain(self.doubled.iter().map(|doubled| Doubt::Doubled(doubled.to_string())))
     }
 
     /// What keeps a machine from ending.
@@ -161,7 +167,10 @@ impl Doubts {
             return Some(Doubt::Kind(text));
         }
         let concerning = self.unreadable.iter().find(|object| object.concerns(subject, snapshot));
-        concerning.map(|object| Doubt::Object(of_object(object)))
+        concerning.map(|object| Doubt::Object(of_object(object))).or_else(|| {
+            let doubled = self.doubled.iter().find(|doubled| doubled.concerns(subject))?;
+            Some(Doubt::Doubled(doubled.to_string()))
+        })
     }
 }
 

@@ -93,6 +93,8 @@ pub trait Stored: DeserializeOwned + Serialize + Clone + Debug + Send + Sync + '
     fn key(&self) -> (&str, &str, &str);
     /// Of the API server's; empty when unknown, and after trimming.
     fn resource_version(&self) -> &str;
+    /// For one that was trimmed, where somebody asks for the version.
+    fn set_resource_version(&mut self, version: String);
     /// Gives a namespaced object that states no namespace the one that `kubectl` would: `default`.
     fn complete(&mut self);
     /// Takes off what planning does not look at.
@@ -253,6 +255,9 @@ impl Stored for Pod {
     fn resource_version(&self) -> &str {
         &self.metadata.resource_version
     }
+    fn set_resource_version(&mut self, version: String) {
+        self.metadata.resource_version = version;
+    }
     fn complete(&mut self) {
         if self.metadata.namespace.is_empty() {
             "default".clone_into(&mut self.metadata.namespace);
@@ -288,6 +293,9 @@ macro_rules! stored {
             }
             fn resource_version(&self) -> &str {
                 self.metadata.resource_version.as_deref().unwrap_or_default()
+            }
+            fn set_resource_version(&mut self, version: String) {
+                self.metadata.resource_version = Some(version);
             }
             fn complete(&mut self) {
                 if Self::NAMESPACED {

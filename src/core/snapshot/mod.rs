@@ -2,6 +2,7 @@
 
 pub mod collect;
 mod decode;
+pub mod doubled;
 pub mod doubts;
 mod json;
 pub mod kept;

@@ -157,8 +157,7 @@ impl Dialect for GitHub {
     }
 
     fn read_pusher(&self, item: &Value) -> Option<String> {
-        let is_push = ["push", "force_push", "branch_creation"].iter().any(|kind| item["activity_type"] == *kind);
-        is_push.then(|| text(&item["actor"]["login"]))
+        pusher(item)
     }
 
     fn makers_need(&self) -> &'static str {
@@ -285,9 +284,27 @@ impl Dialect for GitHub {
     }
 }
 
+/// Who changed what a branch is by one of its activities; empty where the forge does not say. Nothing is in a branch by the only one that
+/// takes it away: whatever else there is, also what is not known yet, such as the merge of another pull request, put something there.
+fn pusher(activity: &Value) -> Option<String> {
+    (activity["activity_type"] != "branch_deletion").then(|| text(&activity["actor"]["login"]))
+}
+
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn whoever_changed_a_branch_in_any_way_pushed_to_it() {
+        let by = |kind: &str| pusher(&json!({ "activity_type": kind, "actor": { "login": "eve" } }));
+        for kind in ["push", "force_push", "branch_creation", "pr_merge", "merge_queue_merge", "of_next_year"] {
+            assert_eq!(by(kind).as_deref(), Some("eve"), "{kind}");
+        }
+        assert_eq!(by("branch_deletion"), None);
+        assert_eq!(pusher(&json!({})).as_deref(), Some(""), "nobody knows who");
+    }
 
     #[test]
     fn knows_where_the_api_is() {

@@ -1,0 +1,134 @@
+//! What is asked of the API server: an API server without objects, which remembers what came.
+
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex};
+
+use http_body_util::BodyExt;
+use kube::Client;
+use kube::client::Body;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::api::node_pool::NodePool;
+use crate::ports::{Cluster, PortErrorKind, SeenDefinition};
+
+/// What is never answered.
+const SILENT: &str = "/api/v1/nodes";
+
+/// A request that was not only a look.
+#[derive(Clone, Debug)]
+struct Asked {
+    method: String,
+    path: String,
+    body: Value,
+}
+
+/// Answers every list with nothing, says nothing to watches, and takes everything else.
+#[derive(Clone, Default)]
+struct Server(Arc<Mutex<Vec<Asked>>>);
+
+impl Server {
+    fn client(&self) -> Client {
+        let server = self.clone();
+        let service = tower::service_fn(move |request: http::Request<Body>| {
+            let server = server.clone();
+            async move {
+                let (method, path) = (request.method().to_string(), request.uri().path().to_owned());
+                if request.uri().query().is_some_and(|query| query.contains("watch=true")) {
+                    std::future::pending::<()>().await;
+                }
+                let body = request.into_body().collect().await.unwrap().to_bytes();
+                if path == SILENT {
+                    std::future::pending::<()>().await;
+                }
+                let answer = if method == "GET" {
+                    json!({ "metadata": { "resourceVersion": "1" }, "items": [] })
+                } else {
+                    let body = serde_json::from_slice(&body).unwrap_or_default();
+                    server.0.lock().unwrap().push(Asked { method, path, body });
+                    json!({ "kind": "Status", "apiVersion": "v1", "status": "Success", "code": 201 })
+                };
+                let response = http::Response::builder().header("content-type", "application/json");
+                Ok::<_, Infallible>(response.body(Body::from(answer.to_string().into_bytes())).unwrap())
+            }
+        });
+        Client::new(service, "default")
+    }
+
+    fn cluster(&self) -> KubernetesCluster {
+        let client = self.client();
+        let connection = Connection {
+            client: client.clone(),
+            acting: client.clone(),
+            watching: client.clone(),
+            electing: client,
+            address: "https://api.example.com".to_owned(),
+            namespace: "default".to_owned(),
+            calls: Calls::default(),
+            time: ServerTime::default(),
+        };
+        KubernetesCluster::watch(&connection, Leadership::alone())
+    }
+
+    fn only(&self) -> Asked {
+        let asked = self.0.lock().unwrap();
+        assert_eq!(asked.len(), 1, "{asked:?}");
+        asked[0].clone()
+    }
+}
+
+#[tokio::test]
+async fn an_eviction_is_of_one_pod_and_not_of_another_of_its_name() {
+    let server = Server::default();
+    server.cluster().evict("shop", "web-0", "0b5c").await.unwrap();
+    let Asked { method, path, body } = server.only();
+    assert_eq!((method.as_str(), path.as_str()), ("POST", "/api/v1/namespaces/shop/pods/web-0/eviction"));
+    let expected = json!({
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": { "namespace": "shop", "name": "web-0" },
+        "deleteOptions": { "preconditions": { "uid": "0b5c" } },
+    });
+    assert_eq!(body, expected);
+}
+
+#[tokio::test]
+async fn what_is_deleted_is_what_was_seen() {
+    let seen = SeenDefinition {
+        kind: "CapacityBuffer",
+        name: "shop/spare".to_owned(),
+        uid: "0b5c".to_owned(),
+        resource_version: "71".to_owned(),
+    };
+    let server = Server::default();
+    server.cluster().prune(&seen).await.unwrap();
+    let Asked { method, path, body } = server.only();
+    let expected = "/apis/autoscaling.x-k8s.io/v1beta1/namespaces/shop/capacitybuffers/spare";
+    assert_eq!((method.as_str(), path.as_str()), ("DELETE", expected));
+    assert_eq!(body, json!({ "preconditions": { "uid": "0b5c", "resourceVersion": "71" } }));
+
+    let server = Server::default();
+    server.cluster().forget_plan("plan-1", "77aa").await.unwrap();
+    assert_eq!(server.only().body, json!({ "preconditions": { "uid": "77aa" } }));
+}
+
+#[test]
+fn what_is_written_as_it_was_seen_keeps_its_version() {
+    let pool = json!({
+        "metadata": { "name": "general", "uid": "0b5c", "resourceVersion": "71" },
+        "spec": { "template": { "spec": {
+            "nodeClassRef": { "group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default" },
+            "requirements": [],
+        } } },
+    });
+    let watched: watched::Watched<NodePool> = serde_json::from_value(pool).unwrap();
+    assert_eq!(watched.object.unwrap().metadata.resource_version.as_deref(), Some("71"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_look_at_what_is_there_now_ends_without_an_answer() {
+    let cluster = Server::default().cluster();
+    let began = tokio::time::Instant::now();
+    let error = cluster.nodes_now().await.unwrap_err();
+    assert_eq!((error.kind, began.elapsed().as_secs()), (PortErrorKind::Temporary, 20));
+}
