@@ -8,7 +8,7 @@ use cutlist::core::snapshot::doubts::Unreadable;
 use cutlist::ports::{Cluster, PortErrorKind};
 use serde_json::json;
 
-use crate::stage::{SETTINGS, Stage};
+use crate::stage::{POOL, SETTINGS, Stage};
 
 const KINDS: [&str; 8] = [
     "pods",
@@ -192,6 +192,8 @@ async fn nothing_of_a_pool_ends_while_two_nodes_or_claims_are_of_one_instance() 
             (twin.metadata.uid, twin.metadata.finalizers) = (None, None);
             Cluster::create_node_claim(&cluster, &twin).await.unwrap();
         }
+        // A plan without steps is posted where its revision is new.
+        stage.script.commit("again", &[("pool.yaml", POOL), ("cutlist.yaml", SETTINGS)]);
         stage.scale(0);
         stage.run_for(600).await;
         assert_eq!((running(&stage), began_or_ended(&stage)), (1, 0), "{kind}");
