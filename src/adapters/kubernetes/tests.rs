@@ -126,6 +126,7 @@ fn what_is_written_as_it_was_seen_keeps_its_version() {
 }
 
 #[tokio::test(start_paused = true)]
+#[expect(clippy::disallowed_methods, reason = "the test's own time, which passes by itself")]
 async fn a_look_at_what_is_there_now_ends_without_an_answer() {
     let cluster = Server::default().cluster();
     let began = tokio::time::Instant::now();
