@@ -300,7 +300,7 @@ fn a_fix_never_makes_it_worse() {
     // What is left is said where nothing is written, too.
     assert_eq!(
         lint(folder.path(), &[".", "--diff"]),
-        ("with this patch: 2 files, 2 definitions: 1 error\n".to_owned(), 1)
+        ("with this patch: 2 files, 2 definitions: 1 error, 1 note\n".to_owned(), 1)
     );
     // Standard input is nobody's file.
     let (text, code) = lint(folder.path(), &["-", "--fix"]);
