@@ -18,10 +18,6 @@ build: ## build the program, without the features aws and tls
 demo: ## play the quickstart: real Git, an in-memory cluster, virtual time
 	$(CARGO) run $(LOCKED) $(FEATURES) -- run --embedded examples/quickstart
 
-# The tests plan all the time: without optimisation they take three times as long, which is more than it adds to a build. Who only builds
-# and tries waits less without.
-tests e2e: export CARGO_PROFILE_DEV_OPT_LEVEL ?= 1
-
 # One after the other, also under `make -j`: Cargo would only wait for its own lock, and the sections would mix.
 test: ## everything that must pass: format, lints, documentation, tests, generated files
 	@$(MAKE) --no-print-directory format-check
@@ -46,11 +42,11 @@ e2e: ## the program against a real control plane on loopback (some minutes after
 	@$(MAKE) --no-print-directory e2e-aws
 	@$(MAKE) --no-print-directory e2e-forge
 
-# The SDK takes 8 GB and minutes. What is tested here waits for others, so it is built without optimisation, which is the quicker whole.
+# The SDK takes 8 GB and minutes.
 e2e-aws: ## the AWS SDK against moto's server, which is installed from PyPI once (minutes for the SDK the first time; 8 GB)
 	@echo "== EC2's API, played by moto"
 	@tests/aws/install target/e2e/moto
-	@CARGO_PROFILE_DEV_OPT_LEVEL=0 $(CARGO) test $(LOCKED) --no-default-features --features aws --test aws -- --moto target/e2e/moto \
+	@$(CARGO) test $(LOCKED) --no-default-features --features aws --test aws -- --moto target/e2e/moto \
 	  $(if $(wildcard target/e2e/programs/kube-apiserver),--programs target/e2e/programs) $(CASES)
 
 # Gitea is built from its Go module once, which takes ten minutes on two cores; GITEA=FILE takes one that is there.
@@ -61,7 +57,6 @@ e2e-forge: ## posting to a real Gitea on loopback (a minute after the first time
 
 # Apart from `make e2e`, since Flux's controllers take a quarter of an hour to build, once. NOTIFICATION_CONTROLLER=FOLDER, a checkout of
 # github.com/fluxcd/notification-controller, builds that one, too, and has it tell an event of ours on: not every module proxy has it.
-e2e-gitops: export CARGO_PROFILE_DEV_OPT_LEVEL ?= 1
 e2e-gitops: ## Flux's source-controller and kustomize-controller on a real control plane (two minutes after the first time; needs Go)
 	@echo "== Flux on a real control plane"
 	@tests/control-plane/build target/e2e/programs
@@ -143,13 +138,12 @@ bench-beside: ## what Karpenter itself does next, foreseen beside it on a real c
 	  --cutlist target/release/cutlist --programs target/e2e/programs --readme tests/bench/README.md $(BESIDE)
 
 # Played in one process, on an account that loses answers, refuses and throttles: no SDK, no network.
-bench-ec2: export CARGO_PROFILE_DEV_OPT_LEVEL ?= 1
 bench-ec2: ## what launches and looks ask of EC2, under faults, into tests/bench/README.md (two minutes after building)
 	@$(CARGO) bench $(LOCKED) $(FEATURES) --profile dev --bench ec2 -- --readme tests/bench/README.md
 
 bench-ec2-sdk: ## the same with the SDK over HTTP, against moto behind the proxy, into tests/bench/README.md (a minute after building; 8 GB)
 	@tests/aws/install target/e2e/moto
-	@CARGO_PROFILE_DEV_OPT_LEVEL=0 $(CARGO) test $(LOCKED) --no-default-features --features aws --test aws -- --moto target/e2e/moto \
+	@$(CARGO) test $(LOCKED) --no-default-features --features aws --test aws -- --moto target/e2e/moto \
 	  --readme tests/bench/README.md
 
 # kubeconform comes from the Go module proxy; kube-linter is measured where PEERS has it, since no proxy serves it everywhere.

@@ -66,6 +66,8 @@
 //!
 //! Four rings. The direction of `use` is [`api`] <- [`core`] <- [`definitions`], [`render`] <- `controller` <- [`cli`];
 //! [`adapters`] implement [`ports`] and know [`api`] and the plain data of [`core`], never each other, never the scheduler.
+//! [`api`] and [`core`] are crates of their own (`cutlist-api`, `cutlist-core`), which this one shows as rings like the others: the compiler
+//! holds their direction, and a change further out does not build them again. `tests/rings.rs` holds the rest.
 //!
 //! - [`api`]: the resource kinds as types: Karpenter's, and our own (`cutlist.dev/v1alpha1`). Plain data.
 //! - [`core`] decides. Neither I/O nor clock, and no randomness but the seed. Its page lists the rooms in their order; start at
@@ -107,10 +109,16 @@
 //!    `tests/run/disagreements.rs::what_is_bought_in_vain_is_bounded_in_every_story`
 
 pub mod adapters;
-pub mod api;
 pub mod cli;
 pub mod controller;
-pub mod core;
 pub mod definitions;
 pub mod ports;
 pub mod render;
+
+pub use cutlist_api as api;
+pub use cutlist_core as core;
+
+#[cfg(test)]
+#[path = "core/testing.rs"]
+#[expect(dead_code, reason = "the unit tests of the core use all of it")]
+mod testing;

@@ -210,7 +210,7 @@ const RINGS: &[Ring] = &[
         why: "api is plain data and knows no other ring",
     },
     // The rooms of `core` in their order: each may use those above it, and no other.
-    Ring { files: "core/mod", may_use: &["crate::core"], ..CORE },
+    Ring { files: "core/lib", may_use: &["crate::core"], ..CORE },
     Ring { files: "core/model", may_use: &["crate::api"], ..CORE },
     Ring { files: "core/catalog", may_use: &["crate::api", "crate::core::model"], ..CORE },
     Ring {
@@ -720,14 +720,16 @@ fn is_below(path: &str, prefix: &str, separator: &str) -> bool {
 
 /// Names of all dependencies as Rust writes them.
 fn dependencies() -> BTreeSet<String> {
-    let manifest = std::fs::read_to_string(source::root().join("Cargo.toml")).unwrap();
     let mut names = BTreeSet::from(["cutlist".to_owned()]);
-    let mut inside = false;
-    for line in manifest.lines() {
-        if line.starts_with('[') {
-            inside = line.contains("dependencies]");
-        } else if let Some((name, _)) = line.split_once(" = ").filter(|_| inside && !line.starts_with('#')) {
-            names.insert(name.trim().replace('-', "_"));
+    for manifest in ["Cargo.toml", "src/api/Cargo.toml", "src/core/Cargo.toml"] {
+        let manifest = std::fs::read_to_string(source::root().join(manifest)).unwrap();
+        let mut inside = false;
+        for line in manifest.lines() {
+            if line.starts_with('[') {
+                inside = line.contains("dependencies]");
+            } else if let Some((name, _)) = line.split_once(" = ").filter(|_| inside && !line.starts_with('#')) {
+                names.insert(name.trim().trim_end_matches(".workspace").replace('-', "_"));
+            }
         }
     }
     names
@@ -864,7 +866,10 @@ impl Paths {
         let Some((first, rest)) = segments.split_first() else { return Vec::new() };
         let join = |start: &[String], rest: &[String]| vec![[start, rest].concat()];
         match first.as_str() {
-            "crate" => return join(segments, &[]),
+            "crate" => return join(crate_root(module), rest),
+            "cutlist_api" | "cutlist_core" => {
+                return join(&["crate".to_owned(), first.replace("cutlist_", "")], rest);
+            }
             "self" => return join(module, rest),
             "super" => {
                 let parent = &module[..module.len().saturating_sub(1)];
@@ -897,6 +902,12 @@ impl Paths {
     }
 }
 
+/// What `crate` means in a module. The inner rings are crates of their own, which the others know as `crate::api` and `crate::core`.
+fn crate_root(module: &[String]) -> &[String] {
+    let is_inner = module.get(1).is_some_and(|ring| matches!(ring.as_str(), "api" | "core"));
+    &module[..if is_inner { 2 } else { 1 }]
+}
+
 fn is_mark(token: Option<&TokenTree>, mark: char) -> bool {
     matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == mark)
 }
@@ -922,15 +933,15 @@ fn violations_are_found() {
         ("src/core/planner/decide.rs", "async fn wait() { tokio::task::yield_now().await }"),
         ("src/core/planner/decide.rs", "fn log() { tracing::info!(\"deciding\"); }"),
         ("src/core/planner/decide.rs", "use super::super::super::ports::Clock;"),
-        ("src/core/planner/decide.rs", "#[cfg(not(test))] use crate::cli::arguments::Arguments;"),
-        ("src/core/planner/decide.rs", "mod inner { use super::super::super::super::render::text; }"),
-        ("src/core/snapshot/pod.rs", "use crate::core::plan::Note;"),
-        ("src/core/plan/mod.rs", "use crate::core::inputs::Inputs;"),
+        ("src/core/planner/decide.rs", "#[cfg(not(test))] use cutlist::cli::arguments::Arguments;"),
+        ("src/core/planner/decide.rs", "mod inner { use super::super::super::check::check; }"),
+        ("src/core/snapshot/pod.rs", "use crate::plan::Note;"),
+        ("src/core/plan/mod.rs", "use crate::inputs::Inputs;"),
         ("src/core/provision/mod.rs", "use super::disrupt::disrupt;"),
-        ("src/core/programs/filling.rs", "use crate::core::snapshot::Pod;"),
-        ("src/core/check/plan.rs", "use crate::core::scheduler::Engine;"),
-        ("src/core/planner/report.rs", "use crate::core::check::check;"),
-        ("src/api/node_pool.rs", "use crate::core::model::Quantity;"),
+        ("src/core/programs/filling.rs", "use crate::snapshot::Pod;"),
+        ("src/core/check/plan.rs", "use crate::scheduler::Engine;"),
+        ("src/core/planner/report.rs", "use crate::check::check;"),
+        ("src/api/node_pool.rs", "use cutlist_core::model::Quantity;"),
         ("src/api/node_pool.rs", "#[derive(clap::Args)] struct Arguments;"),
         ("src/definitions/read.rs", "use kube::Client;"),
         ("src/definitions/read.rs", "use kube::{self as k}; fn f(client: k::Client) {}"),
@@ -955,8 +966,8 @@ fn violations_are_found() {
         ("src/helpers.rs", ""),
     ];
     let fine = [
-        ("src/core/planner/decide.rs", "use crate::api::keys; use std::time::Duration; use super::Plan;"),
-        ("src/core/planner/decide.rs", "#[cfg(test)] mod tests { use std::fs; use crate::definitions::read; }"),
+        ("src/core/planner/decide.rs", "use cutlist_api::keys; use std::time::Duration; use super::Plan;"),
+        ("src/core/planner/decide.rs", "#[cfg(test)] mod tests { use std::fs; use crate::check::check; }"),
         ("src/core/planner/decide.rs", "#[cfg(test)] use std::fs::{self}; fn f() {}"),
         ("src/core/planner/decide.rs", "/// [`std::time::Instant`]\nfn f() -> &'static str { \"std::fs::read\" }"),
         ("src/core/planner/decide.rs", "fn f(x: X) { x.std; x.fs::<u8>(); let _ = 0..u64::MAX; core::mem::drop(x) }"),
@@ -980,8 +991,10 @@ fn violations_are_found() {
         assert_eq!(check(case), Vec::<String>::new(), "found in {case:?}");
     }
     assert_eq!(
-        check(("src/api/node_pool.rs", "\nuse crate::core::model;")),
-        ["src/api/node_pool.rs:2: `crate::core::model`: api may use only its own and []; api is plain data and knows \
-             no other ring"],
+        check(("src/api/node_pool.rs", "\nuse cutlist_core::model;")),
+        [
+            "src/api/node_pool.rs:2: `cutlist_core::model` (`crate::core::model`): api may use only its own and []; api is plain data and knows \
+             no other ring"
+        ],
     );
 }

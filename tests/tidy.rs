@@ -64,7 +64,9 @@ fn text_is_clean() {
 
 #[test]
 fn dependencies_have_reasons() {
-    report(without_reason(&read("Cargo.toml")));
+    report(
+        ["Cargo.toml", "src/api/Cargo.toml", "src/core/Cargo.toml"].iter().flat_map(|path| without_reason(&read(path))),
+    );
 }
 
 #[test]
@@ -276,6 +278,8 @@ fn without_reason(manifest: &SourceFile) -> Vec<String> {
         } else if let Some((name, rest)) = line.split_once(" = ").filter(|_| inside)
             && !reason_above
             && !rest.contains(" # ")
+            // The manifest of the whole says why.
+            && !name.ends_with(".workspace")
         {
             complaints.push(format!("{}:{}: why do we need {name}?", manifest.path, index + 1));
         }

@@ -177,7 +177,7 @@ fn unknown(snapshot: &Snapshot, namespace: Option<&str>, name: &str) -> Unknown 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::testing::{BuildPod, pod};
+    use crate::testing::{BuildPod, pod};
 
     fn found(typed: &str) -> Result<String, Option<String>> {
         let snapshot = Snapshot {

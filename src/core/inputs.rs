@@ -6,19 +6,19 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::PodTemplate;
 
-use crate::api::capacity_buffer::CapacityBuffer;
-use crate::api::cloud_facts::{DeniedPermission, VcpuQuotaUse};
-use crate::api::disruption_budget::DisruptionBudget;
-use crate::api::ec2_node_class::{Ami, EC2NodeClass, SecurityGroup};
-use crate::api::image_lock::ImageLock;
-use crate::api::node_overlay::NodeOverlay;
-use crate::api::node_pool::{IntOrString, NodePool};
-use crate::api::settings::{DisruptionSettings, FeatureGates, Packing, Penalties, Scheduling, Settings};
-use crate::core::catalog::Catalog;
-use crate::core::catalog::regions::SaidBy;
-use crate::core::model::HourlyPrice;
-use crate::core::plan::{DefinitionPlaces, Note, Revision};
-use crate::core::snapshot::Snapshot;
+use crate::catalog::Catalog;
+use crate::catalog::regions::SaidBy;
+use crate::model::HourlyPrice;
+use crate::plan::{DefinitionPlaces, Note, Revision};
+use crate::snapshot::Snapshot;
+use cutlist_api::capacity_buffer::CapacityBuffer;
+use cutlist_api::cloud_facts::{DeniedPermission, VcpuQuotaUse};
+use cutlist_api::disruption_budget::DisruptionBudget;
+use cutlist_api::ec2_node_class::{Ami, EC2NodeClass, SecurityGroup};
+use cutlist_api::image_lock::ImageLock;
+use cutlist_api::node_overlay::NodeOverlay;
+use cutlist_api::node_pool::{IntOrString, NodePool};
+use cutlist_api::settings::{DisruptionSettings, FeatureGates, Packing, Penalties, Scheduling, Settings};
 
 /// Everything a plan depends on. The same inputs give the same bytes.
 #[derive(Clone, Debug)]

@@ -6,9 +6,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::api::keys;
-use crate::api::node_pool::NodePool;
-use crate::core::snapshot::{Pod, Snapshot};
+use cutlist_api::keys;
+use cutlist_api::node_pool::NodePool;
+// By its name, since the unit tests of the other crate include this file too.
+use cutlist_core::snapshot::{Pod, Snapshot};
 
 /// A NodePool `a` that asks for nothing, with these disruption budgets.
 pub fn pool_with_budgets(budgets: Value) -> NodePool {

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::builder::PossibleValue;
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use crate::api::notification::NotificationKind;
 
@@ -22,26 +22,31 @@ pub struct NotificationArguments {
     #[arg(long, value_name = "FILE")]
     pub notify_template: Option<PathBuf>,
     /// What to tell
-    #[arg(long, value_enum, value_name = "KIND", value_delimiter = ',', default_values_t = NotificationKind::USUAL)]
+    #[arg(
+        long, value_parser = kinds(), value_name = "KIND", value_delimiter = ',',
+        default_values = NotificationKind::USUAL.map(NotificationKind::word)
+    )]
     pub notify_on: Vec<NotificationKind>,
     /// Send notifications without encryption to other machines, as within a cluster
     #[arg(long)]
     pub notify_allow_plain_http: bool,
 }
 
-impl ValueEnum for NotificationKind {
-    fn value_variants<'a>() -> &'a [Self] {
-        &Self::ALL
-    }
+fn kinds() -> impl TypedValueParser<Value = NotificationKind> {
+    PossibleValuesParser::new(NotificationKind::ALL.map(|kind| PossibleValue::new(kind.word()).help(help(kind))))
+        .try_map(|word| {
+            NotificationKind::ALL.into_iter().find(|kind| kind.word() == word).ok_or("no kind of notification")
+        })
+}
 
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        let help = match self {
-            Self::PlanWaits => "A plan is carried out only when somebody approves it",
-            Self::RolloutHalted => "New nodes of a pool did not become ready, and no more of its nodes are replaced",
-            Self::BudgetReached => "A node stays because `moneyPerHour` of a budget has not enough left",
-            Self::PlanApplied => "What a plan was to do is done",
-            Self::PlanFailed => "A plan was stopped on its way",
-        };
-        Some(PossibleValue::new(self.word()).help(help))
+fn help(kind: NotificationKind) -> &'static str {
+    match kind {
+        NotificationKind::PlanWaits => "A plan is carried out only when somebody approves it",
+        NotificationKind::RolloutHalted => {
+            "New nodes of a pool did not become ready, and no more of its nodes are replaced"
+        }
+        NotificationKind::BudgetReached => "A node stays because `moneyPerHour` of a budget has not enough left",
+        NotificationKind::PlanApplied => "What a plan was to do is done",
+        NotificationKind::PlanFailed => "A plan was stopped on its way",
     }
 }

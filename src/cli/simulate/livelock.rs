@@ -81,7 +81,7 @@ fn differ<'a, T: PartialEq + 'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::testing::{BuildNode, node, pod};
+    use crate::testing::{BuildNode, node, pod};
 
     #[test]
     fn only_looks_in_vain_count() {

@@ -185,7 +185,7 @@ mod tests {
     use super::*;
     use crate::api::keys;
     use crate::core::snapshot::Snapshot;
-    use crate::core::testing::{BuildPod, Merge, node, object, pod};
+    use crate::testing::{BuildPod, Merge, node, object, pod};
 
     fn at(minute: i64) -> Timestamp {
         Timestamp::from_second(1_795_165_200 + minute * 60).unwrap()

@@ -59,8 +59,8 @@ fn written_last(page: &NodePlan) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::testing::object;
     use crate::core::why::node::Kept;
+    use crate::testing::object;
 
     /// A plan that was carried out: it removed this many nodes.
     fn plan(number: usize, nodes: usize) -> NodePlan {

@@ -167,12 +167,6 @@ struct LeftOver {
     nodes: usize,
 }
 
-impl LeftOver {
-    fn new(definition: SeenDefinition, nodes: usize) -> Self {
-        Self { definition, nodes }
-    }
-}
-
 fn left_over(definitions: &Definitions, snapshot: &Snapshot) -> Vec<LeftOver> {
     let pools = definitions.node_pools.iter().map(|it| name_of(&it.value.metadata)).collect::<Vec<_>>();
     let classes = definitions.node_classes.iter().map(|it| name_of(&it.value.metadata)).collect::<Vec<_>>();
@@ -191,8 +185,7 @@ fn left_over(definitions: &Definitions, snapshot: &Snapshot) -> Vec<LeftOver> {
         |name: &str| snapshot.node_claims.iter().filter(|claim| claim.spec.node_class_ref.name == name).count();
     let mut left = Vec::new();
     for pool in managed(&snapshot.node_pools, |it| &it.metadata).filter(|it| !pools.contains(&it.name)) {
-        let nodes = nodes_of_pool(&pool.name);
-        left.push(LeftOver::new(pool, nodes));
+        left.push(LeftOver { nodes: nodes_of_pool(&pool.name), definition: pool });
     }
     // A class that a pool still names stays: its nodes would go without it.
     let is_named = |name: &String| {
@@ -201,15 +194,14 @@ fn left_over(definitions: &Definitions, snapshot: &Snapshot) -> Vec<LeftOver> {
     for class in managed(&snapshot.node_classes, |it| &it.metadata)
         .filter(|it| !classes.contains(&it.name) && !is_named(&it.name))
     {
-        let nodes = nodes_of_class(&class.name);
-        left.push(LeftOver::new(class, nodes));
+        left.push(LeftOver { nodes: nodes_of_class(&class.name), definition: class });
     }
     let overlays = managed(&snapshot.node_overlays, |it| &it.metadata).filter(|it| !overlays.contains(&it.name));
     let buffers = managed(&snapshot.capacity_buffers, |it| &it.metadata).filter(|it| !buffers.contains(&it.name));
     let templates = managed(&snapshot.pod_templates, |it| &it.metadata).filter(|it| !templates.contains(&it.name));
     let budgets = managed(&snapshot.disruption_budgets, |it| &it.metadata).filter(|it| !budgets.contains(&it.name));
     let without_nodes = overlays.chain(buffers).chain(templates).chain(budgets);
-    left.extend(without_nodes.map(|definition| LeftOver::new(definition, 0)));
+    left.extend(without_nodes.map(|definition| LeftOver { definition, nodes: 0 }));
     left
 }
 

@@ -1,8 +1,8 @@
 //! The arithmetic from what EC2 describes to capacity and overhead.
 //! Source: Karpenter's AWS provider 1.14, `pkg/providers/instancetype/types.go`; integers where that uses floats.
 
-use crate::core::model::Resources;
-use crate::core::model::resources::{CPU, EPHEMERAL_STORAGE, MEMORY, PODS};
+use crate::model::Resources;
+use crate::model::resources::{CPU, EPHEMERAL_STORAGE, MEMORY, PODS};
 
 use super::facts::InstanceFacts;
 use super::tables;

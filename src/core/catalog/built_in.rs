@@ -1,7 +1,7 @@
 //! The catalog in this binary: facts of EC2, prices and figures of our tables, Karpenter's arithmetic.
 
-use crate::api::keys;
-use crate::core::model::HourlyPrice;
+use crate::model::HourlyPrice;
+use cutlist_api::keys;
 
 use super::facts::{self, Facts, InstanceFacts, Zone};
 use super::tables::{self, OnDemandPrices, SPOT_PERCENT_OF_ON_DEMAND};
@@ -141,8 +141,8 @@ fn offerings(info: &InstanceFacts, zones: &[&Zone], prices: &Prices<'_>) -> Vec<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::catalog::arithmetic::{EFA, POD_ENI};
-    use crate::core::model::Resources;
+    use crate::catalog::arithmetic::{EFA, POD_ENI};
+    use crate::model::Resources;
 
     /// Allocatable under a class that sets nothing, as Karpenter's AWS provider 1.14.1 computes it (in part also
     /// published at karpenter.sh, "Instance Types"): type, cpu, memory, pods, what else it has.

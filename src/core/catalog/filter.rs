@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::str::FromStr;
 
-use crate::api::keys;
-use crate::api::node_pool::Operator;
-use crate::core::model::resources::MEMORY;
-use crate::core::model::{Quantity, QuantityError, Requirement, Resources};
+use crate::model::resources::MEMORY;
+use crate::model::{Quantity, QuantityError, Requirement, Resources};
+use cutlist_api::keys;
+use cutlist_api::node_pool::Operator;
 
 use super::labels::AWS_PREFIX;
 use super::{Catalog, InstanceType, Offering};

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::api::ec2_node_class::BlockDeviceMapping;
-use crate::core::model::resources::{CPU, EPHEMERAL_STORAGE, MEMORY};
-use crate::core::model::{Quantity, Resources};
+use crate::model::resources::{CPU, EPHEMERAL_STORAGE, MEMORY};
+use crate::model::{Quantity, Resources};
+use cutlist_api::ec2_node_class::BlockDeviceMapping;
 
 use super::arithmetic;
 use super::node_class::NodeClassProblem;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::facts::{InstanceFacts, Zone};
 use super::tables;
-use crate::api::keys;
+use cutlist_api::keys;
 
 /// Under which Karpenter's AWS provider keeps its labels.
 pub const AWS_PREFIX: &str = "karpenter.k8s.aws/";

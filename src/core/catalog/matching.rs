@@ -3,10 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::api::keys;
-use crate::api::node_pool::{NodeSelectorRequirement, Operator};
-use crate::core::model::Requirement;
-use crate::core::model::requirements::normalized;
+use crate::model::Requirement;
+use crate::model::requirements::normalized;
+use cutlist_api::keys;
+use cutlist_api::node_pool::{NodeSelectorRequirement, Operator};
 
 use super::values::{Fault, Values, short};
 use super::{InstanceType, Offering, regions};
@@ -313,7 +313,7 @@ impl UnmatchedRequirements {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::catalog::Catalog;
+    use crate::catalog::Catalog;
 
     fn entry(key: &str, operator: Operator, values: &[&str]) -> Entry {
         let values = values.iter().map(|value| (*value).to_owned()).collect();

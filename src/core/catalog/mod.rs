@@ -27,10 +27,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::api::keys;
-use crate::core::model::resources::MEMORY;
-use crate::core::model::shared::Shared;
-use crate::core::model::{HourlyPrice, Resources};
+use crate::model::resources::MEMORY;
+use crate::model::shared::Shared;
+use crate::model::{HourlyPrice, Resources};
+use cutlist_api::keys;
 
 pub use built_in::{Assumed, Assumption, BuiltInError, assumptions};
 pub use node_class::{NodeClassProblem, NodeClassSettings, default_volumes, for_node_class, volume_of_pods};

@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
-use crate::api::ec2_node_class::{
+use crate::model::requirements::label;
+use crate::model::resources::{CPU, EPHEMERAL_STORAGE, PODS};
+use crate::model::{Requirements, Resources};
+use cutlist_api::ec2_node_class::{
     Ami, AmiFamily, BlockDeviceMapping, EC2NodeClassSpec, InstanceStorePolicy, NetworkInterface,
 };
-use crate::api::keys;
-use crate::core::model::requirements::label;
-use crate::core::model::resources::{CPU, EPHEMERAL_STORAGE, PODS};
-use crate::core::model::{Requirements, Resources};
+use cutlist_api::keys;
 
 use super::arithmetic::{self, DEFAULT_PODS, DEFAULT_VOLUME_BYTES, EFA, GIBIBYTE, GIGABYTE, PRIVATE_IPV4_ADDRESS};
 use super::facts::{self, InstanceFacts};
@@ -328,8 +328,8 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::core::catalog::Catalog;
-    use crate::core::model::resources::{MEMORY, format_amount};
+    use crate::catalog::Catalog;
+    use crate::model::resources::{MEMORY, format_amount};
 
     fn class(spec: Value) -> EC2NodeClassSpec {
         let mut all = json!({ "subnetSelectorTerms": [], "securityGroupSelectorTerms": [],

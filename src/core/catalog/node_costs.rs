@@ -8,8 +8,8 @@ use std::iter::Sum;
 use std::ops::{Add, AddAssign};
 use std::sync::OnceLock;
 
-use crate::api::ec2_node_class::{BlockDevice, EC2NodeClassSpec};
-use crate::core::model::{HourlyPrice, Quantity};
+use crate::model::{HourlyPrice, Quantity};
+use cutlist_api::ec2_node_class::{BlockDevice, EC2NodeClassSpec};
 
 use super::arithmetic::GIBIBYTE;
 use super::node_class::default_volumes;

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde::Deserialize;
 
-use crate::api::keys;
-use crate::core::model::HourlyPrice;
+use crate::model::HourlyPrice;
+use cutlist_api::keys;
 
 use super::{Catalog, FORMAT_VERSION, Offering};
 

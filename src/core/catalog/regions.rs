@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::api::keys;
-use crate::api::node_pool::{NodePool, NodeSelectorRequirement, Operator};
-use crate::core::model::requirements::normalized;
+use crate::model::requirements::normalized;
+use cutlist_api::keys;
+use cutlist_api::node_pool::{NodePool, NodeSelectorRequirement, Operator};
 
 use super::facts::{self, Facts};
 

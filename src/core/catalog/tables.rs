@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use crate::core::model::HourlyPrice;
+use crate::model::HourlyPrice;
 
 const NETWORK: &str = include_str!("data/network.tsv");
 

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::api::keys;
-use crate::api::node_pool::Operator;
-use crate::core::model::suggest::{did_you_mean, nearest};
-use crate::core::model::{Quantity, Requirement};
+use crate::model::suggest::{did_you_mean, nearest};
+use crate::model::{Quantity, Requirement};
+use cutlist_api::keys;
+use cutlist_api::node_pool::Operator;
 
 use super::labels::AWS_PREFIX;
 use super::{InstanceType, labels, regions};
@@ -388,7 +388,7 @@ fn words(operator: Operator) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::catalog::Catalog;
+    use crate::catalog::Catalog;
 
     fn said(key: &str, operator: Operator, values: &[&str]) -> Vec<String> {
         let catalog = Catalog::built_in_anywhere().unwrap();

@@ -1,7 +1,7 @@
 //! The quotas of an account for instances, which are counted in virtual processors: one for each group of families and each way of buying.
 //! Source: Service Quotas, service `ec2`; EC2's user guide on on-demand and spot instance quotas.
 
-use crate::api::keys;
+use cutlist_api::keys;
 
 use super::InstanceType;
 

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::api::keys;
-use crate::api::node_pool::NodePool;
-use crate::core::model::Resources;
-use crate::core::plan::{Plan, StepKind};
+use crate::model::Resources;
+use crate::plan::{Plan, StepKind};
+use cutlist_api::keys;
+use cutlist_api::node_pool::NodePool;
 
 use super::known::{Existing, Known, removed_node, steps};
 use super::plan::place;

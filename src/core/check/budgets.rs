@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use jiff::tz::TimeZone;
 
-use crate::api::disruption_budget::{DisruptionBudget, DisruptionBudgetSpec, TimeWindow};
-use crate::api::duration::NillableDuration;
-use crate::api::keys;
-use crate::api::node_pool::{Budget, DisruptionReason, NodePool};
-use crate::core::model::HourlyPrice;
-use crate::core::plan::{BudgetKind, Plan, ReasonCode, Step, StepKind};
+use crate::model::HourlyPrice;
+use crate::plan::{BudgetKind, Plan, ReasonCode, Step, StepKind};
+use cutlist_api::disruption_budget::{DisruptionBudget, DisruptionBudgetSpec, TimeWindow};
+use cutlist_api::duration::NillableDuration;
+use cutlist_api::keys;
+use cutlist_api::node_pool::{Budget, DisruptionReason, NodePool};
 
 use super::known::{Existing, Known, removed_node, steps};
 use super::removals::is_disrupted;
@@ -103,13 +103,13 @@ fn money(plan: &Plan, limit: &Limit<'_>, counted: &[&Existing<'_>], known: &Know
 /// The plan's own account of this budget.
 fn stated(plan: &Plan, limit: &Limit<'_>, right: (usize, usize, (usize, usize), bool), findings: &mut Findings) {
     let reasons: Vec<String> = limit.reasons.unwrap_or_default().iter().map(|reason| format!("{reason:?}")).collect();
-    let same = |state: &&crate::core::plan::BudgetState| {
+    let same = |state: &&crate::plan::BudgetState| {
         state.kind == limit.kind && state.name == limit.name && state.nodes == limit.nodes && state.reasons == reasons
     };
     let states: Vec<_> = plan.budgets.iter().filter(same).collect();
     let (counted, allowed, (used, forced), active) = right;
     // A closed budget restricts nothing, so it matters neither what it would allow nor what was taken from it.
-    let agrees = |state: &&crate::core::plan::BudgetState| {
+    let agrees = |state: &&crate::plan::BudgetState| {
         let in_force = state.allowed == allowed && state.used == used && state.forced == forced;
         state.nodes_counted == counted && state.active == active && (!active || in_force)
     };

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::api::capacity_buffer::CapacityBuffer;
-use crate::api::keys;
-use crate::core::inputs::Inputs;
-use crate::core::model::Resources;
-use crate::core::snapshot::requests::effective_requests;
-use crate::core::snapshot::{Pod, Snapshot};
+use crate::inputs::Inputs;
+use crate::model::Resources;
+use crate::snapshot::requests::effective_requests;
+use crate::snapshot::{Pod, Snapshot};
+use cutlist_api::capacity_buffer::CapacityBuffer;
+use cutlist_api::keys;
 
 use super::daemons::limit_ranges;
 

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::api::ec2_node_class::{Ami, EC2NodeClass};
-use crate::api::node_pool::NodePool;
-use crate::core::catalog::InstanceType;
-use crate::core::catalog::node_class::{image_for, says_images_unknown};
-use crate::core::plan::Step;
+use crate::catalog::InstanceType;
+use crate::catalog::node_class::{image_for, says_images_unknown};
+use crate::plan::Step;
+use cutlist_api::ec2_node_class::{Ami, EC2NodeClass};
+use cutlist_api::node_pool::NodePool;
 
 use super::known::Known;
 use super::plan::place;

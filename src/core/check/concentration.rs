@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::api::keys;
-use crate::api::settings::{ConcentrationPenalty, Packing};
-use crate::core::plan::{Plan, Step, StepKind};
-use crate::core::snapshot::Pod;
+use crate::plan::{Plan, Step, StepKind};
+use crate::snapshot::Pod;
+use cutlist_api::keys;
+use cutlist_api::settings::{ConcentrationPenalty, Packing};
 
 use super::buffers::stands_for_room;
 use super::known::{Known, moves_with, steps};

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::api::node_pool::NodeClassReference;
-use crate::api::settings::Packing;
-use crate::core::catalog::NodeCosts;
-use crate::core::plan::{Plan, Step, StepKind};
+use crate::catalog::NodeCosts;
+use crate::plan::{Plan, Step, StepKind};
+use cutlist_api::node_pool::NodeClassReference;
+use cutlist_api::settings::Packing;
 
 use super::known::{Existing, Known, removed_node, steps};
 use super::violation::{Findings, ViolationCode};

@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::Node;
 
-use crate::api::keys;
-use crate::api::node_claim::NodeClaim;
-use crate::api::node_pool::{NodePool, Operator};
-use crate::api::settings::{MinValuesPolicy, Packing};
-use crate::core::catalog::{InstanceType, Offering};
-use crate::core::model::requirements::is_well_known;
-use crate::core::model::resources::{NODES, format_amount};
-use crate::core::model::{Requirements, Resources};
-use crate::core::plan::{Alternative, Plan, ReasonCode, Step, StepKind};
+use crate::catalog::{InstanceType, Offering};
+use crate::model::requirements::is_well_known;
+use crate::model::resources::{NODES, format_amount};
+use crate::model::{Requirements, Resources};
+use crate::plan::{Alternative, Plan, ReasonCode, Step, StepKind};
+use cutlist_api::keys;
+use cutlist_api::node_claim::NodeClaim;
+use cutlist_api::node_pool::{NodePool, Operator};
+use cutlist_api::settings::{MinValuesPolicy, Packing};
 
 use super::known::{Existing, Known, add_old_names, new_node, quantities, removed_nodes, steps, to_core_taint};
 use super::plan::place;

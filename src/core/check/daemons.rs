@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::apps::v1::DaemonSet;
 use serde_json::json;
 
-use crate::api::node_pool::IntOrString;
-use crate::core::snapshot::{Pod, Snapshot};
+use crate::snapshot::{Pod, Snapshot};
+use cutlist_api::node_pool::IntOrString;
 
 /// Taints that the DaemonSet controller lets each of its pods tolerate: key and effect.
 pub const TOLERATED: [(&str, &str); 6] = [

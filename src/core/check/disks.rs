@@ -2,8 +2,8 @@
 
 use k8s_openapi::api::core::v1::{NodeSelectorTerm, PersistentVolume};
 
-use crate::core::plan::{Plan, ReasonCode, Step, StepKind};
-use crate::core::snapshot::Pod;
+use crate::plan::{Plan, ReasonCode, Step, StepKind};
+use crate::snapshot::Pod;
 
 use super::known::{Existing, Known, must_move, removed_node, steps};
 use super::plan::place;

@@ -3,9 +3,9 @@
 //! stops nothing: tests look for those. Plans of `packing: karpenter` are not judged: they foretell what the reference does, which
 //! counts on places that kube-scheduler refuses.
 
-use crate::api::settings::Packing;
-use crate::core::inputs::Inputs;
-use crate::core::plan::{Note, NoteCode, Plan};
+use crate::inputs::Inputs;
+use crate::plan::{Note, NoteCode, Plan};
+use cutlist_api::settings::Packing;
 
 use super::{Violation, check_within};
 

@@ -7,16 +7,16 @@ use k8s_openapi::api::core::v1::{Node, Taint};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
-use crate::api::ec2_node_class::{EC2NodeClass, Subnet};
-use crate::api::keys;
-use crate::api::node_claim::NodeClaim;
-use crate::api::node_overlay::NodeOverlay;
-use crate::api::node_pool::{self, NodePool};
-use crate::core::catalog::{InstanceType, Offering, for_node_class};
-use crate::core::inputs::Inputs;
-use crate::core::model::{HourlyPrice, Resources};
-use crate::core::plan::{Plan, Step, StepKind};
-use crate::core::snapshot::Pod;
+use crate::catalog::{InstanceType, Offering, for_node_class};
+use crate::inputs::Inputs;
+use crate::model::{HourlyPrice, Resources};
+use crate::plan::{Plan, Step, StepKind};
+use crate::snapshot::Pod;
+use cutlist_api::ec2_node_class::{EC2NodeClass, Subnet};
+use cutlist_api::keys;
+use cutlist_api::node_claim::NodeClaim;
+use cutlist_api::node_overlay::NodeOverlay;
+use cutlist_api::node_pool::{self, NodePool};
 
 use super::creations::alternatives;
 use super::{daemons, overlays, reservations};
@@ -412,7 +412,7 @@ fn node_of_claim(claim: &NodeClaim, inputs: &Inputs<'_>) -> Node {
 }
 
 pub(super) fn quantities(resources: &Resources) -> BTreeMap<String, String> {
-    use crate::core::model::resources::format_amount;
+    use crate::model::resources::format_amount;
     resources.iter().map(|(name, amount)| (name.to_owned(), format_amount(name, amount))).collect()
 }
 

@@ -2,13 +2,13 @@
 
 use std::cmp::Ordering;
 
-use crate::api::keys;
-use crate::api::node_overlay::{NodeOverlay, OverlayRequirement};
-use crate::api::node_pool::{NodePool, Operator};
-use crate::core::catalog::{InstanceType, Offering};
-use crate::core::inputs::Inputs;
-use crate::core::model::resources::MEMORY;
-use crate::core::model::{HourlyPrice, Resources};
+use crate::catalog::{InstanceType, Offering};
+use crate::inputs::Inputs;
+use crate::model::resources::MEMORY;
+use crate::model::{HourlyPrice, Resources};
+use cutlist_api::keys;
+use cutlist_api::node_overlay::{NodeOverlay, OverlayRequirement};
+use cutlist_api::node_pool::{NodePool, Operator};
 
 /// The overlays that are applied, heaviest first.
 pub(super) fn applied<'a>(inputs: &Inputs<'a>) -> Vec<&'a NodeOverlay> {

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::core::kube_scheduler::{FilterContext, repels};
-use crate::core::plan::{Plan, ReasonCode, StepKind};
-use crate::core::snapshot::{Pod, nodes};
+use crate::kube_scheduler::{FilterContext, repels};
+use crate::plan::{Plan, ReasonCode, StepKind};
+use crate::snapshot::{Pod, nodes};
 
 use super::creations::alternatives;
 use super::disks::needs_disk;

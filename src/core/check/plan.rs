@@ -2,8 +2,8 @@
 
 use rayon::prelude::*;
 
-use crate::core::inputs::Inputs;
-use crate::core::plan::{Plan, Step};
+use crate::inputs::Inputs;
+use crate::plan::{Plan, Step};
 
 use super::known::Known;
 use super::violation::{Findings, Violation};

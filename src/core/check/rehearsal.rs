@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::Node;
 
-use crate::core::kube_scheduler::{Filter, FilterContext, FilterRefusal, void_nominations};
-use crate::core::plan::{Plan, StepKind};
-use crate::core::snapshot::{Pod, Snapshot};
+use crate::kube_scheduler::{Filter, FilterContext, FilterRefusal, void_nominations};
+use crate::plan::{Plan, StepKind};
+use crate::snapshot::{Pod, Snapshot};
 
 use super::creations::{Creation, alternatives, node_to_come};
 use super::known::{Existing, Known, removed_node, steps};

@@ -3,15 +3,15 @@
 use jiff::Timestamp;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 
-use crate::api::duration::go_nanoseconds;
-use crate::api::keys;
-use crate::api::node_claim::NodeClaim;
-use crate::api::node_pool::{ConsolidationPolicy, NodePool};
-use crate::core::kube_scheduler::label_selector_matches;
-use crate::core::model::HourlyPrice;
-use crate::core::plan::{Plan, ReasonCode, Step, StepKind};
-use crate::core::snapshot::Pod;
-use crate::core::snapshot::requests::effective_requests;
+use crate::kube_scheduler::label_selector_matches;
+use crate::model::HourlyPrice;
+use crate::plan::{Plan, ReasonCode, Step, StepKind};
+use crate::snapshot::Pod;
+use crate::snapshot::requests::effective_requests;
+use cutlist_api::duration::go_nanoseconds;
+use cutlist_api::keys;
+use cutlist_api::node_claim::NodeClaim;
+use cutlist_api::node_pool::{ConsolidationPolicy, NodePool};
 
 use super::known::{Existing, Known, is_mirror, must_move, removed_node, steps};
 use super::plan::place;

@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::NodeCondition;
 
-use crate::core::plan::Step;
+use crate::plan::Step;
 
 use super::known::{Existing, Known};
 use super::plan::place;

@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::api::ec2_node_class::EC2NodeClass;
-use crate::api::keys;
-use crate::api::node_claim::NodeClaim;
-use crate::api::node_pool::Operator;
-use crate::core::catalog::{InstanceType, Offering};
-use crate::core::model::HourlyPrice;
-use crate::core::plan::{Plan, StepKind};
+use crate::catalog::{InstanceType, Offering};
+use crate::model::HourlyPrice;
+use crate::plan::{Plan, StepKind};
+use cutlist_api::ec2_node_class::EC2NodeClass;
+use cutlist_api::keys;
+use cutlist_api::node_claim::NodeClaim;
+use cutlist_api::node_pool::Operator;
 
 use super::creations::{alternatives, claim};
 use super::known::{Known, steps};

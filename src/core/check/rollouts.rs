@@ -3,11 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::api::keys;
-use crate::api::settings::Packing;
-use crate::core::lifecycle::rollout_failures::Failures;
-use crate::core::model::static_hash::node_pool_hash;
-use crate::core::plan::{Plan, ReasonCode, StepKind};
+use crate::lifecycle::rollout_failures::Failures;
+use crate::model::static_hash::node_pool_hash;
+use crate::plan::{Plan, ReasonCode, StepKind};
+use cutlist_api::keys;
+use cutlist_api::settings::Packing;
 
 use super::known::{Existing, Known, steps};
 use super::violation::{Findings, ViolationCode};

@@ -146,10 +146,10 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::api::disruption_budget::DisruptionBudget;
-    use crate::api::node_pool::DisruptionReason;
-    use crate::core::disrupt::budgets::{PoolNodes, allowed_at};
-    use crate::core::testing::pool_with_budgets;
+    use crate::disrupt::budgets::{PoolNodes, allowed_at};
+    use crate::testing::pool_with_budgets;
+    use cutlist_api::disruption_budget::DisruptionBudget;
+    use cutlist_api::node_pool::DisruptionReason;
 
     fn open(schedule: &str, hours: u64, zone: &str, now: &str) -> bool {
         let zone = TimeZone::get(zone).unwrap();

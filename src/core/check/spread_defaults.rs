@@ -7,8 +7,8 @@ use k8s_openapi::api::core::v1::TopologySpreadConstraint;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement, ObjectMeta};
 use serde_json::json;
 
-use crate::core::inputs::Inputs;
-use crate::core::snapshot::{Pod, Snapshot};
+use crate::inputs::Inputs;
+use crate::snapshot::{Pod, Snapshot};
 
 /// A copy of the cluster in which pods carry the defaults of the settings. O(pods x services).
 pub(super) fn written_out(inputs: &Inputs<'_>) -> Snapshot {

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::core::plan::{FORMAT_VERSION, Plan, StepKind};
-use crate::core::snapshot::Pod;
+use crate::plan::{FORMAT_VERSION, Plan, StepKind};
+use crate::snapshot::Pod;
 
 use super::known::{Known, belongs_to_node, removed_node, steps};
 use super::plan::place;

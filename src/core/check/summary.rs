@@ -1,7 +1,7 @@
 //! The figures at the end of a plan, counted again.
 
-use crate::core::model::HourlyPrice;
-use crate::core::plan::{Plan, ReasonCode, StepKind};
+use crate::model::HourlyPrice;
+use crate::plan::{Plan, ReasonCode, StepKind};
 
 use super::buffers::stands_for_room;
 use super::known::{Known, moves_with, steps};

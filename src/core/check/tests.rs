@@ -10,20 +10,20 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::api::disruption_budget::DisruptionBudget;
-use crate::api::duration::NillableDuration;
-use crate::api::ec2_node_class::EC2NodeClass;
-use crate::api::keys;
-use crate::api::node_claim::NodeClaim;
-use crate::api::node_overlay::NodeOverlay;
-use crate::api::node_pool::{IntOrString, NodePool};
-use crate::api::settings::{MinValuesPolicy, Penalties};
-use crate::core::catalog::{Catalog, NodeCosts};
-use crate::core::inputs::{Inputs, Policy, RefusedOffering};
-use crate::core::model::HourlyPrice;
-use crate::core::plan::{CostsPerHour, Plan, ReasonCode, Revision, Step};
-use crate::core::snapshot::Snapshot;
-use crate::core::testing::{BuildNode, BuildPod, Merge, node, object, pod, snapshot};
+use crate::catalog::{Catalog, NodeCosts};
+use crate::inputs::{Inputs, Policy, RefusedOffering};
+use crate::model::HourlyPrice;
+use crate::plan::{CostsPerHour, Plan, ReasonCode, Revision, Step};
+use crate::snapshot::Snapshot;
+use crate::testing::{BuildNode, BuildPod, Merge, node, object, pod, snapshot};
+use cutlist_api::disruption_budget::DisruptionBudget;
+use cutlist_api::duration::NillableDuration;
+use cutlist_api::ec2_node_class::EC2NodeClass;
+use cutlist_api::keys;
+use cutlist_api::node_claim::NodeClaim;
+use cutlist_api::node_overlay::NodeOverlay;
+use cutlist_api::node_pool::{IntOrString, NodePool};
+use cutlist_api::settings::{MinValuesPolicy, Penalties};
 
 use super::{ViolationCode as Code, check};
 
@@ -65,7 +65,7 @@ impl Case {
             capacity_buffers: &[],
             pod_templates: &[],
             disruption_budgets: &self.budgets,
-            places: crate::core::plan::DefinitionPlaces::none(),
+            places: crate::plan::DefinitionPlaces::none(),
             snapshot: &self.snapshot,
             catalog: &self.catalog,
             policy: Policy { zones_with_subnet: self.zones_with_subnet.clone(), ..self.policy.clone() },
@@ -84,7 +84,7 @@ impl Case {
         *step = step.clone().merge(patch);
     }
 
-    fn edit_pod(&mut self, name: &str, edit: impl Fn(crate::core::snapshot::Pod) -> crate::core::snapshot::Pod) {
+    fn edit_pod(&mut self, name: &str, edit: impl Fn(crate::snapshot::Pod) -> crate::snapshot::Pod) {
         let pod = self.snapshot.pods.iter_mut().find(|pod| pod.metadata.name == name).unwrap();
         *pod = edit(pod.clone());
     }

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use crate::api::duration::NillableDuration;
-use crate::api::keys;
-use crate::api::node_pool::{ConsolidationPolicy, NodePool};
-use crate::api::settings::Packing;
-use crate::core::model::{HourlyPrice, Resources};
-use crate::core::plan::{Plan, ReasonCode, Step, StepKind};
-use crate::core::snapshot::Pod;
-use crate::core::snapshot::requests::effective_requests;
+use crate::model::{HourlyPrice, Resources};
+use crate::plan::{Plan, ReasonCode, Step, StepKind};
+use crate::snapshot::Pod;
+use crate::snapshot::requests::effective_requests;
+use cutlist_api::duration::NillableDuration;
+use cutlist_api::keys;
+use cutlist_api::node_pool::{ConsolidationPolicy, NodePool};
+use cutlist_api::settings::Packing;
 
 use super::concentration::Whereabouts;
 use super::costs;

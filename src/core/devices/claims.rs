@@ -7,8 +7,8 @@ use k8s_openapi::api::resource::v1::{
     DeviceClaim, DeviceClass, DeviceRequest, DeviceSelector, ResourceClaim, ResourceClaimTemplate,
 };
 
-use crate::core::snapshot::Snapshot;
-use crate::core::snapshot::pod::{Pod, PodResourceClaim};
+use crate::snapshot::Snapshot;
+use crate::snapshot::pod::{Pod, PodResourceClaim};
 
 use super::CLAIM_DEVICES_MAX;
 use super::selector::Selector;

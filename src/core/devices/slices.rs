@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::resource::v1::{self, DeviceAttribute, ResourceSlice};
 
-use crate::core::snapshot::Snapshot;
+use crate::snapshot::Snapshot;
 
 /// What identifies a device in the cluster.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

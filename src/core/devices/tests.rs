@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use super::{Device, DeviceName, Selector};
-use crate::core::testing::object;
+use crate::testing::object;
 
 fn device(name: &str) -> Device {
     Device {

@@ -6,10 +6,10 @@ use std::fmt;
 
 use jiff::Timestamp;
 
-use crate::api::disruption_budget::{DisruptionBudget, DisruptionBudgetSpec, TimeWindow};
-use crate::api::node_pool::{DisruptionReason, NodePool};
-use crate::core::model::HourlyPrice;
-use crate::core::plan::{BudgetKind, BudgetMoney, BudgetState, DefinitionPlace, DefinitionPlaces, HoldingBudget};
+use crate::model::HourlyPrice;
+use crate::plan::{BudgetKind, BudgetMoney, BudgetState, DefinitionPlace, DefinitionPlaces, HoldingBudget};
+use cutlist_api::disruption_budget::{DisruptionBudget, DisruptionBudgetSpec, TimeWindow};
+use cutlist_api::node_pool::{DisruptionReason, NodePool};
 
 use super::refused::Refused;
 use super::windows::{Strike, Written, strike};
@@ -425,8 +425,8 @@ fn window(written: Option<Written<'_>>, strikes: &dyn Fn(Written<'_>) -> Strike)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::plan::DefinitionPlace;
-    use crate::core::testing::pool_with_budgets as pool;
+    use crate::plan::DefinitionPlace;
+    use crate::testing::pool_with_budgets as pool;
 
     fn allowed(budgets: serde_json::Value, nodes: PoolNodes, now: &str) -> usize {
         let counted = BTreeMap::from([("a".to_owned(), nodes)]);

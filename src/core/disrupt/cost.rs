@@ -1,15 +1,15 @@
 //! What a disruption costs: in the reference's units to rank candidates, in dollars to see whether it pays.
 
-use crate::api::duration::NillableDuration;
-use crate::api::settings::Packing;
-use crate::core::inputs::Inputs;
-use crate::core::model::HourlyPrice;
-use crate::core::programs::number;
-use crate::core::provision::backlog::is_reschedulable;
-use crate::core::provision::cheapest::kinds::kinds;
-use crate::core::provision::cheapest::weights::weights;
-use crate::core::scheduler::{Demand, HostIndex, Problem, vectors};
-use crate::core::snapshot::Pod;
+use crate::inputs::Inputs;
+use crate::model::HourlyPrice;
+use crate::programs::number;
+use crate::provision::backlog::is_reschedulable;
+use crate::provision::cheapest::kinds::kinds;
+use crate::provision::cheapest::weights::weights;
+use crate::scheduler::{Demand, HostIndex, Problem, vectors};
+use crate::snapshot::Pod;
+use cutlist_api::duration::NillableDuration;
+use cutlist_api::settings::Packing;
 
 /// Annotation that says how dear the deletion of a pod is, compared with others.
 const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";

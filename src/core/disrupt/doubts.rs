@@ -1,9 +1,9 @@
 //! Nodes that stay because it is not known what would end with them.
 
-use crate::core::inputs::Inputs;
-use crate::core::plan::{Note, NoteCode};
-use crate::core::scheduler::Engine;
-use crate::core::snapshot::doubts::{Doubt, Subject};
+use crate::inputs::Inputs;
+use crate::plan::{Note, NoteCode};
+use crate::scheduler::Engine;
+use crate::snapshot::doubts::{Doubt, Subject};
 
 use super::candidate::Candidate;
 use super::obstacle::NodeObstacle;

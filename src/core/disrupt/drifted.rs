@@ -1,9 +1,9 @@
 //! Nodes that are not as the definitions want them, and nodes of pools that left the definitions.
 
-use crate::api::node_pool::DisruptionReason;
-use crate::core::inputs::Inputs;
-use crate::core::plan::{Reason, ReasonCode};
-use crate::core::scheduler::Engine;
+use crate::inputs::Inputs;
+use crate::plan::{Reason, ReasonCode};
+use crate::scheduler::Engine;
+use cutlist_api::node_pool::DisruptionReason;
 
 use super::candidate::Candidate;
 use super::pass::Pass;

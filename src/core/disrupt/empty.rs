@@ -2,9 +2,9 @@
 
 use std::cmp::Reverse;
 
-use crate::api::node_pool::DisruptionReason;
-use crate::core::plan::{Reason, ReasonCode};
-use crate::core::scheduler::Engine;
+use crate::plan::{Reason, ReasonCode};
+use crate::scheduler::Engine;
+use cutlist_api::node_pool::DisruptionReason;
 
 use super::candidate::Candidate;
 use super::pass::Pass;

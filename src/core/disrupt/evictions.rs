@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::core::snapshot::Pod;
+use crate::snapshot::Pod;
 
-use crate::core::lifecycle::pod_disruption_budgets::PodDisruptionBudgets;
+use crate::lifecycle::pod_disruption_budgets::PodDisruptionBudgets;
 
 /// After how long something that was refused is tried for the first time again.
 const FIRST_RETRY: SignedDuration = SignedDuration::from_secs(10);
@@ -185,8 +185,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::core::snapshot::Snapshot;
-    use crate::core::testing::{BuildPod, Merge, pod};
+    use crate::snapshot::Snapshot;
+    use crate::testing::{BuildPod, Merge, pod};
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(1_795_165_200 + second).unwrap()

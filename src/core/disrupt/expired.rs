@@ -1,11 +1,11 @@
 //! Nodes that are older than `expireAfter`. Expiry does not wait for budgets, but what takes the place of a node is there before it goes.
 //! Source: reference, sections 3.2 and 4.8: the pods of all nodes that expired are one batch for the provisioner.
 
-use crate::core::lifecycle::expiry::expired_for_seconds;
-use crate::core::model::HourlyPrice;
-use crate::core::plan::{Reason, ReasonCode};
-use crate::core::provision::cheapest::improve;
-use crate::core::scheduler::{Engine, HostIndex};
+use crate::lifecycle::expiry::expired_for_seconds;
+use crate::model::HourlyPrice;
+use crate::plan::{Reason, ReasonCode};
+use crate::provision::cheapest::improve;
+use crate::scheduler::{Engine, HostIndex};
 
 use super::candidate::Candidate;
 use super::obstacle::NodeObstacle;

@@ -1,9 +1,9 @@
 //! Nodes whose instance EC2 takes away: they go at once, whatever budgets allow, with new places for their pods in the same plan.
 //! Behaviour: reference, section 6.9. Pods are evicted and not deleted, and protected ones stay until the instance ends.
 
-use crate::core::lifecycle::interruption;
-use crate::core::plan::{Reason, RemovalMode};
-use crate::core::scheduler::Engine;
+use crate::lifecycle::interruption;
+use crate::plan::{Reason, RemovalMode};
+use crate::scheduler::Engine;
 
 use super::Pass;
 use super::candidate::Candidate;

@@ -26,14 +26,14 @@ pub mod windows;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::api::node_pool::NodePool;
-use crate::core::inputs::Inputs;
-pub use crate::core::plan::Outlook;
-use crate::core::plan::{Balance, HeldBack, Reason, RemovalMode};
-use crate::core::provision::backlog::is_reschedulable;
-use crate::core::provision::bound::OpenNode;
-use crate::core::provision::{Provisioning, Purchase};
-use crate::core::scheduler::{Engine, HostIndex};
+use crate::inputs::Inputs;
+pub use crate::plan::Outlook;
+use crate::plan::{Balance, HeldBack, Reason, RemovalMode};
+use crate::provision::backlog::is_reschedulable;
+use crate::provision::bound::OpenNode;
+use crate::provision::{Provisioning, Purchase};
+use crate::scheduler::{Engine, HostIndex};
+use cutlist_api::node_pool::NodePool;
 
 use budgets::{Ledger, PoolNodes};
 use candidate::Candidate;
@@ -48,7 +48,7 @@ use rollout::Rollouts;
 type Method = fn(&mut Pass<'_, '_>, &mut Engine<'_, '_>, &[Candidate]);
 
 /// All methods, in their order. One more is a file that has such a function, a row here, and a code of
-/// [`ReasonCode`](crate::core::plan::ReasonCode) with what it says of it; the judge (`core/check/removals.rs`) has to be told what it
+/// [`ReasonCode`](crate::plan::ReasonCode) with what it says of it; the judge (`core/check/removals.rs`) has to be told what it
 /// may do.
 const METHODS: [Method; 10] = [
     interrupted::look,

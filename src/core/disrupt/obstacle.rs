@@ -4,19 +4,19 @@ use std::fmt;
 
 use jiff::Timestamp;
 
-use crate::api::keys;
-use crate::core::lifecycle::health::UNHEALTHY_PERCENT_MAX;
-use crate::core::model::words::pods_text;
-use crate::core::plan::{PendingReason, ReasonCode};
-use crate::core::provision::obstacle::RefusedNeed;
-use crate::core::snapshot::doubts::Doubt;
+use crate::lifecycle::health::UNHEALTHY_PERCENT_MAX;
+use crate::model::words::pods_text;
+use crate::plan::{PendingReason, ReasonCode};
+use crate::provision::obstacle::RefusedNeed;
+use crate::snapshot::doubts::Doubt;
+use cutlist_api::keys;
 
 use super::budgets::SpentBudget;
 use super::candidate::NotConsolidatable;
 use super::consolidate::obstacle::NotSaved;
 use super::rollout::RolloutObstacle;
 use super::static_capacity::StaticObstacle;
-use crate::core::lifecycle::pod_disruption_budgets::EvictionObstacle;
+use crate::lifecycle::pod_disruption_budgets::EvictionObstacle;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum NodeObstacle {

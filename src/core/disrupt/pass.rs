@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::api::node_pool::DisruptionReason;
-use crate::core::inputs::Inputs;
-use crate::core::model::IndexVec;
-use crate::core::plan::{DefinitionPlace, HeldBack, Reason, ReasonCode, RemovalMode, field_of};
-use crate::core::scheduler::quota::Scope;
-use crate::core::scheduler::{Engine, HostIndex};
+use crate::inputs::Inputs;
+use crate::model::IndexVec;
+use crate::plan::{DefinitionPlace, HeldBack, Reason, ReasonCode, RemovalMode, field_of};
+use crate::scheduler::quota::Scope;
+use crate::scheduler::{Engine, HostIndex};
+use cutlist_api::node_pool::DisruptionReason;
 
 use super::candidate::{Candidate, NotConsolidatable};
 use super::consolidate::obstacle::NotSaved;

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::core::model::HourlyPrice;
-use crate::core::plan::{DefinitionPlace, Reason};
+use crate::model::HourlyPrice;
+use crate::plan::{DefinitionPlace, Reason};
 
 use super::obstacle::NodeObstacle;
 
@@ -81,8 +81,8 @@ impl fmt::Display for Refused {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::disrupt::rollout::RolloutObstacle;
-    use crate::core::plan::ReasonCode;
+    use crate::disrupt::rollout::RolloutObstacle;
+    use crate::plan::ReasonCode;
 
     #[test]
     fn a_node_is_refused_twice_for_the_same_only_once() {

@@ -5,21 +5,21 @@ use std::rc::Rc;
 
 use fixedbitset::FixedBitSet;
 
-use crate::api::node_claim::NodeClaim;
-use crate::api::settings::Packing;
-use crate::core::inputs::Inputs;
-use crate::core::model::{HourlyPrice, IndexVec};
-use crate::core::provision::cheapest::greedy::{self, Markets};
-use crate::core::provision::cheapest::improve::Pools;
-use crate::core::provision::cheapest::{WorkBudget, improve};
-use crate::core::provision::choice::{Choice, LaunchLists, choose};
-use crate::core::provision::explain::explain;
-use crate::core::provision::karpenter;
-use crate::core::provision::{Provisioning, Purchase};
-use crate::core::scheduler::Demand;
-use crate::core::scheduler::class::VariantIndex;
-use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Mark, Problem};
-use crate::core::snapshot::pod::is_of_buffer;
+use crate::inputs::Inputs;
+use crate::model::{HourlyPrice, IndexVec};
+use crate::provision::cheapest::greedy::{self, Markets};
+use crate::provision::cheapest::improve::Pools;
+use crate::provision::cheapest::{WorkBudget, improve};
+use crate::provision::choice::{Choice, LaunchLists, choose};
+use crate::provision::explain::explain;
+use crate::provision::karpenter;
+use crate::provision::{Provisioning, Purchase};
+use crate::scheduler::Demand;
+use crate::scheduler::class::VariantIndex;
+use crate::scheduler::{ClassIndex, Engine, HostIndex, Mark, Problem};
+use crate::snapshot::pod::is_of_buffer;
+use cutlist_api::node_claim::NodeClaim;
+use cutlist_api::settings::Packing;
 
 use super::candidate::Candidate;
 use super::obstacle::NodeObstacle;
@@ -70,7 +70,7 @@ pub fn targets(
         let after = pool.and_then(|pool| pool.spec.disruption.consolidate_after.seconds());
         let last = machine.claim.and_then(NodeClaim::last_pod_event);
         let recently_changed = after.zip(last).is_some_and(|(after, last)| {
-            crate::core::model::time::seconds_between(last.min(inputs.now), inputs.now)
+            crate::model::time::seconds_between(last.min(inputs.now), inputs.now)
                 < i64::try_from(after).unwrap_or(i64::MAX)
         });
         let stays = machine.is_initialized() && !machine.is_being_removed();

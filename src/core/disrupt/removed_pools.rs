@@ -4,13 +4,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::api::keys;
-use crate::api::node_pool::{NodePool, NodeSelectorRequirement};
-use crate::core::inputs::Inputs;
-use crate::core::model::static_hash::node_pool_hash;
-use crate::core::plan::{Note, NoteCode, Reason, ReasonCode};
-use crate::core::scheduler::{Engine, HostIndex};
-use crate::core::snapshot::nodes::Machine;
+use crate::inputs::Inputs;
+use crate::model::static_hash::node_pool_hash;
+use crate::plan::{Note, NoteCode, Reason, ReasonCode};
+use crate::scheduler::{Engine, HostIndex};
+use crate::snapshot::nodes::Machine;
+use cutlist_api::keys;
+use cutlist_api::node_pool::{NodePool, NodeSelectorRequirement};
 
 use super::budgets::limit;
 use super::candidate::Candidate;

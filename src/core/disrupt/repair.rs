@@ -1,9 +1,9 @@
 //! Node repair: nodes that stay broken are removed by force, whatever stands in the way, while not too many are broken at once.
 //! Behaviour: reference, sections 4.8 and 5. Unlike there, new places for the pods are part of the plan.
 
-use crate::core::lifecycle::health::{self, Fault};
-use crate::core::plan::{Reason, ReasonCode, RemovalMode};
-use crate::core::scheduler::Engine;
+use crate::lifecycle::health::{self, Fault};
+use crate::plan::{Reason, ReasonCode, RemovalMode};
+use crate::scheduler::Engine;
 
 use super::candidate::Candidate;
 use super::obstacle::NodeObstacle;

@@ -3,15 +3,15 @@
 
 use std::fmt;
 
-use crate::api::duration::NillableDuration;
-use crate::api::node_pool::DisruptionReason;
-use crate::core::model::time::seconds_between;
-use crate::core::plan::{Reason, ReasonCode};
-use crate::core::provision::static_capacity::{open_one, use_room};
-use crate::core::scheduler::Demand;
-use crate::core::scheduler::quota::Scope;
-use crate::core::scheduler::template::{Replicas, TemplateIndex};
-use crate::core::scheduler::{Engine, Refusal};
+use crate::model::time::seconds_between;
+use crate::plan::{Reason, ReasonCode};
+use crate::provision::static_capacity::{open_one, use_room};
+use crate::scheduler::Demand;
+use crate::scheduler::quota::Scope;
+use crate::scheduler::template::{Replicas, TemplateIndex};
+use crate::scheduler::{Engine, Refusal};
+use cutlist_api::duration::NillableDuration;
+use cutlist_api::node_pool::DisruptionReason;
 
 use super::candidate::Candidate;
 use super::obstacle::{NodeObstacle, part_of};

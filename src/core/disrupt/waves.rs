@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::core::snapshot::{Pod, Snapshot, Workload};
+use crate::snapshot::{Pod, Snapshot, Workload};
 
 /// How many pods of each workload a node has.
 pub type PodCounts<'p> = BTreeMap<Workload<'p>, usize>;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use croner::Cron;
 use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 
-use crate::api::duration::NillableDuration;
+use cutlist_api::duration::NillableDuration;
 
 use super::schedules;
 

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim};
 use k8s_openapi::api::storage::v1::{CSINode, StorageClass};
 
-use crate::core::model::Resources;
-use crate::core::snapshot::requests::effective_requests;
-use crate::core::snapshot::{Pod, Snapshot};
+use crate::model::Resources;
+use crate::snapshot::requests::effective_requests;
+use crate::snapshot::{Pod, Snapshot};
 
 pub(super) type Labels = BTreeMap<String, String>;
 

@@ -7,7 +7,7 @@ use k8s_openapi::api::resource::v1::{Device, DeviceClaim, DeviceRequest, DeviceS
 use kube_cel::KubeCelExt;
 use kube_cel::cel::{Context, Program, Value};
 
-use crate::core::snapshot::{Pod, Snapshot};
+use crate::snapshot::{Pod, Snapshot};
 
 use super::context::{FilterContext, node_name};
 use super::selectors::node_selector_matches;

@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::Node;
 
-use crate::core::snapshot::Pod;
+use crate::snapshot::Pod;
 
 use super::context::{FilterContext, node_name};
 use super::{Filter, FilterRefusal};

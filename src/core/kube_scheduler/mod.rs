@@ -23,7 +23,7 @@ use std::fmt;
 
 use k8s_openapi::api::core::v1::Node;
 
-use crate::core::snapshot::Pod;
+use crate::snapshot::Pod;
 
 pub use context::FilterContext;
 pub use nominations::void_nominations;

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::core::snapshot::nodes::machines;
-use crate::core::snapshot::{Pod, Snapshot};
+use crate::snapshot::nodes::machines;
+use crate::snapshot::{Pod, Snapshot};
 
 use super::FilterContext;
 
@@ -68,7 +68,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::core::testing::{BuildPod, Merge, pod};
+    use crate::testing::{BuildPod, Merge, pod};
 
     const OPENED: &str = "2026-11-20T09:00:00Z";
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::{Node, PodAffinityTerm};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
-use crate::core::snapshot::Pod;
+use crate::snapshot::Pod;
 
 use super::context::{FilterContext, node_labels};
 use super::{Filter, FilterRefusal, selectors};

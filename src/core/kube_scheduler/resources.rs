@@ -2,10 +2,10 @@
 
 use k8s_openapi::api::core::v1::Node;
 
-use crate::core::model::Resources;
-use crate::core::model::resources::format_amount;
-use crate::core::snapshot::Pod;
-use crate::core::snapshot::requests::effective_requests;
+use crate::model::Resources;
+use crate::model::resources::format_amount;
+use crate::snapshot::Pod;
+use crate::snapshot::requests::effective_requests;
 
 use super::context::{FilterContext, NodeState, node_name};
 use super::{Filter, FilterRefusal};

@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::{Node, Taint, Toleration};
 
-use crate::core::snapshot::{Pod, nodes};
+use crate::snapshot::{Pod, nodes};
 
 use super::{Filter, FilterRefusal};
 

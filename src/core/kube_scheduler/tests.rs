@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::api::keys::{HOSTNAME, ZONE};
-use crate::core::snapshot::{Pod, Snapshot};
-use crate::core::testing::{BuildNode, BuildPod, Merge, node, object, pod, snapshot};
+use crate::snapshot::{Pod, Snapshot};
+use crate::testing::{BuildNode, BuildPod, Merge, node, object, pod, snapshot};
+use cutlist_api::keys::{HOSTNAME, ZONE};
 
 use super::{Filter, FilterContext, refusal};
 

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim, PersistentVolumeClaimSpec};
 use k8s_openapi::api::storage::v1::StorageClass;
 
-use crate::core::model::Quantity;
-use crate::core::snapshot::Pod;
+use crate::model::Quantity;
+use crate::snapshot::Pod;
 
 use super::context::{FilterContext, node_labels, node_name};
 use super::selectors::{self, node_selector_matches};

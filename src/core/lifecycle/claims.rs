@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use crate::api::ec2_node_class::EC2NodeClass;
-use crate::api::keys;
-use crate::api::node_claim::NodeClaim;
-use crate::api::node_pool::IntOrString;
-use crate::core::catalog::InstanceType;
-use crate::core::model::resources::format_amount;
-use crate::core::model::static_hash::ec2_node_class_hash;
-use crate::core::model::{Requirement, Requirements, Resources};
+use crate::catalog::InstanceType;
+use crate::model::resources::format_amount;
+use crate::model::static_hash::ec2_node_class_hash;
+use crate::model::{Requirement, Requirements, Resources};
+use cutlist_api::ec2_node_class::EC2NodeClass;
+use cutlist_api::keys;
+use cutlist_api::node_claim::NodeClaim;
+use cutlist_api::node_pool::IntOrString;
 
 use super::conditions;
 use super::selectors::Selectors;

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
-use crate::api::node_claim::NodeClaim;
+use cutlist_api::node_claim::NodeClaim;
 
 pub const LAUNCHED: &str = "Launched";
 pub const REGISTERED: &str = "Registered";

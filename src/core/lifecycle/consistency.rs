@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
 
-use crate::api::node_claim::NodeClaim;
-use crate::core::model::Resources;
-use crate::core::model::resources::format_amount;
+use crate::model::Resources;
+use crate::model::resources::format_amount;
+use cutlist_api::node_claim::NodeClaim;
 
 use super::conditions;
 

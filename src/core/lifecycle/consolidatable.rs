@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use crate::api::node_claim::NodeClaim;
+use cutlist_api::node_claim::NodeClaim;
 use jiff::Timestamp;
 
 use super::{Effect, Milestone, Observation, Reaction, conditions, consistency, seconds_after};

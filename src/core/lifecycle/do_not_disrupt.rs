@@ -3,9 +3,9 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::api::duration::go_nanoseconds;
-use crate::api::keys;
-use crate::core::snapshot::Pod;
+use crate::snapshot::Pod;
+use cutlist_api::duration::go_nanoseconds;
+use cutlist_api::keys;
 
 /// What the annotation of a pod comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub fn is_protected(pod: &Pod, now: Timestamp) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::testing::{BuildPod, Merge, pod};
+    use crate::testing::{BuildPod, Merge, pod};
 
     #[test]
     fn durations_are_those_of_go() {

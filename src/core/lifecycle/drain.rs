@@ -6,11 +6,11 @@ use std::cmp::Reverse;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
-use crate::api::keys;
-use crate::core::model::Resources;
-use crate::core::model::resources::{CPU, MEMORY};
-use crate::core::snapshot::Pod;
-use crate::core::snapshot::requests::effective_requests;
+use crate::model::Resources;
+use crate::model::resources::{CPU, MEMORY};
+use crate::snapshot::Pod;
+use crate::snapshot::requests::effective_requests;
+use cutlist_api::keys;
 
 use super::do_not_disrupt::is_protected;
 use super::seconds_after;

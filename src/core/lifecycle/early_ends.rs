@@ -7,12 +7,12 @@
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::api::ec2_node_class::EC2NodeClass;
-use crate::api::keys;
-use crate::api::node_claim::NodeClaim;
-use crate::api::node_pool::NodePool;
-use crate::core::inputs::Inputs;
-use crate::core::plan::{EndCause, EndedInstances, Note, NoteCode};
+use crate::inputs::Inputs;
+use crate::plan::{EndCause, EndedInstances, Note, NoteCode};
+use cutlist_api::ec2_node_class::EC2NodeClass;
+use cutlist_api::keys;
+use cutlist_api::node_claim::NodeClaim;
+use cutlist_api::node_pool::NodePool;
 
 use super::conditions::{REGISTERED, transition};
 use super::expiry::is_of_other_template;
@@ -234,7 +234,7 @@ fn lifted() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::testing;
+    use crate::testing;
 
     const BEGIN: &str = "2026-11-20T09:00:00Z";
 

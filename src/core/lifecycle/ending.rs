@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::api::node_pool::NodePool;
-use crate::core::inputs::Inputs;
-use crate::core::snapshot::nodes::Machine;
+use crate::inputs::Inputs;
+use crate::snapshot::nodes::Machine;
+use cutlist_api::node_pool::NodePool;
 
 use super::expiry::expired;
 use super::health;

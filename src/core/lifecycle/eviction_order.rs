@@ -22,10 +22,10 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
 use serde_json::Value;
 
-use crate::api::keys;
-use crate::core::model::resources::{CPU, MEMORY};
-use crate::core::snapshot::requests::effective_requests;
-use crate::core::snapshot::{Pod, nodes};
+use crate::model::resources::{CPU, MEMORY};
+use crate::snapshot::requests::effective_requests;
+use crate::snapshot::{Pod, nodes};
+use cutlist_api::keys;
 
 use super::taint_patch;
 
@@ -284,7 +284,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::core::testing::{BuildNode, BuildPod, Merge, node, pod};
+    use crate::testing::{BuildNode, BuildPod, Merge, node, pod};
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(1_795_165_200 + second).unwrap()

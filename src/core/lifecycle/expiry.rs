@@ -2,14 +2,14 @@
 
 use jiff::Timestamp;
 
-use crate::api::keys;
-use crate::api::node_claim::NodeClaim;
-use crate::api::node_pool::NodePool;
-use crate::core::inputs::Inputs;
-use crate::core::model::static_hash::{HASH_VERSION, node_pool_hash};
-use crate::core::model::time::{duration_text, seconds_between};
-use crate::core::plan::{Reason, ReasonCode};
-use crate::core::snapshot::nodes::Machine;
+use crate::inputs::Inputs;
+use crate::model::static_hash::{HASH_VERSION, node_pool_hash};
+use crate::model::time::{duration_text, seconds_between};
+use crate::plan::{Reason, ReasonCode};
+use crate::snapshot::nodes::Machine;
+use cutlist_api::keys;
+use cutlist_api::node_claim::NodeClaim;
+use cutlist_api::node_pool::NodePool;
 
 /// Whether it is older than its `expireAfter`.
 pub fn expired(inputs: &Inputs<'_>, machine: &Machine<'_>) -> Option<Reason> {

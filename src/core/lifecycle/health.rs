@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use crate::core::inputs::Inputs;
-use crate::core::model::time::{duration_text, seconds_between};
-use crate::core::snapshot::nodes::Machine;
+use crate::inputs::Inputs;
+use crate::model::time::{duration_text, seconds_between};
+use crate::snapshot::nodes::Machine;
 
 /// A condition of nodes that is not to last.
 pub struct RepairPolicy {

@@ -6,9 +6,9 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Taint};
 use serde_json::json;
 
-use crate::api::keys;
-use crate::api::node_claim::NodeClaim;
-use crate::core::snapshot::nodes;
+use crate::snapshot::nodes;
+use cutlist_api::keys;
+use cutlist_api::node_claim::NodeClaim;
 
 use super::registration::effect_name;
 use super::{Effect, Milestone, Observation, Reaction, conditions, consistency, liveness};

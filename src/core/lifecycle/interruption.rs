@@ -5,13 +5,13 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde::Deserialize;
 
-use crate::api::ec2_node_class::{CapacityReservation, EC2NodeClass};
-use crate::api::keys;
-use crate::api::node_claim::NodeClaim;
-use crate::core::inputs::Inputs;
-use crate::core::plan::{Reason, ReasonCode};
-use crate::core::snapshot::Objects;
-use crate::core::snapshot::nodes::Machine;
+use crate::inputs::Inputs;
+use crate::plan::{Reason, ReasonCode};
+use crate::snapshot::Objects;
+use crate::snapshot::nodes::Machine;
+use cutlist_api::ec2_node_class::{CapacityReservation, EC2NodeClass};
+use cutlist_api::keys;
+use cutlist_api::node_claim::NodeClaim;
 
 use super::conditions;
 
@@ -209,7 +209,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::core::testing::object;
+    use crate::testing::object;
 
     fn event(source: &str, detail_type: &str, detail: &str) -> Option<Interruption> {
         Interruption::parse(&format!(

@@ -5,8 +5,8 @@ use jiff::Timestamp;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use crate::api::node_claim::NodeClaim;
-use crate::core::model::hexadecimal;
+use crate::model::hexadecimal;
+use cutlist_api::node_claim::NodeClaim;
 
 /// Of the hash; no two launches of an account will share so many by chance. EC2 takes 64 characters in a client token.
 const DIGITS: usize = 32;

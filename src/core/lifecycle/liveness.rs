@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
 
-use crate::api::node_claim::NodeClaim;
+use cutlist_api::node_claim::NodeClaim;
 
 use super::{DeletionCause, conditions, seconds_after};
 

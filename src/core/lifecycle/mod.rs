@@ -43,8 +43,8 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
 use serde_json::Value;
 
-use crate::api::node_claim::NodeClaim;
-use crate::core::snapshot::Pod;
+use crate::snapshot::Pod;
+use cutlist_api::node_claim::NodeClaim;
 
 pub use initialization::{has_started, is_ready, waits_for};
 pub use liveness::{given_up, instance_has_ended};

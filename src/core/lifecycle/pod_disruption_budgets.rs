@@ -7,8 +7,8 @@ use std::rc::Rc;
 use k8s_openapi::api::policy::v1::{PodDisruptionBudget, PodDisruptionBudgetStatus};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-use crate::core::snapshot::selector::SelectorIndex;
-use crate::core::snapshot::{Pod, Snapshot};
+use crate::snapshot::selector::SelectorIndex;
+use crate::snapshot::{Pod, Snapshot};
 
 pub struct PodDisruptionBudgets<'a> {
     guards: Vec<Guard<'a>>,
@@ -217,7 +217,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::core::testing::{BuildPod, pod};
+    use crate::testing::{BuildPod, pod};
 
     fn at_a_time_of(spec: serde_json::Value, expected: i32) -> usize {
         let pods = vec![pod("one"), pod("two"), pod("three")];

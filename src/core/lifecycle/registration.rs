@@ -7,10 +7,10 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
 
-use crate::api::keys;
-use crate::api::node_claim::NodeClaim;
-use crate::api::node_pool::{Taint, TaintEffect};
-use crate::core::snapshot::nodes;
+use crate::snapshot::nodes;
+use cutlist_api::keys;
+use cutlist_api::node_claim::NodeClaim;
+use cutlist_api::node_pool::{Taint, TaintEffect};
 
 use super::initialization::{self, Seen};
 use super::{Effect, Milestone, Observation, Reaction, conditions, liveness};

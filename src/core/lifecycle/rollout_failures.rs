@@ -4,10 +4,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::api::ec2_node_class::EC2NodeClass;
-use crate::api::keys;
-use crate::api::node_pool::NodePool;
-use crate::core::model::hexadecimal;
+use crate::model::hexadecimal;
+use cutlist_api::ec2_node_class::EC2NodeClass;
+use cutlist_api::keys;
+use cutlist_api::node_pool::NodePool;
 
 use super::noted_claims::{self, NAMES_SHOWN, NotedClaim};
 
@@ -129,7 +129,7 @@ mod tests {
     use jiff::SignedDuration;
 
     use super::*;
-    use crate::core::testing;
+    use crate::testing;
 
     const BEGIN: &str = "2026-11-20T09:00:00Z";
 

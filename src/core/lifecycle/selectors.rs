@@ -3,11 +3,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::api::ec2_node_class::{
+use cutlist_api::ec2_node_class::{
     AmiSelectorTerm, CapacityReservationSelectorTerm, EC2NodeClassSpec, SecurityGroupSelectorTerm, SubnetSelectorTerm,
 };
-use crate::api::keys;
-use crate::api::node_claim::NodeClaim;
+use cutlist_api::keys;
+use cutlist_api::node_claim::NodeClaim;
 
 /// The selector terms of a class, or those that an instance was launched with.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

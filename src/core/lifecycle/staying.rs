@@ -2,8 +2,8 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::api::node_claim::NodeClaim;
-use crate::core::snapshot::Pod;
+use crate::snapshot::Pod;
+use cutlist_api::node_claim::NodeClaim;
 
 use super::do_not_disrupt::{Protection, protection};
 use super::drain::{deleted_at, is_evicted};
@@ -46,9 +46,21 @@ fn kept_until(pod: &Pod, budgets: &PodDisruptionBudgets<'_>) -> Option<Timestamp
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::keys;
-    use crate::core::snapshot::Snapshot;
-    use crate::core::testing::{BuildPod, Merge, object, pod};
+    use crate::snapshot::Snapshot;
+    use crate::testing::{BuildPod, Merge, object, pod};
+    use cutlist_api::keys;
+
+    fn claim(grace_period: Option<&str>, deleted: Option<&str>) -> NodeClaim {
+        object(serde_json::json!({
+            "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
+            "metadata": { "name": "a", "deletionTimestamp": deleted },
+            "spec": {
+                "nodeClassRef": { "group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default" },
+                "requirements": [],
+                "terminationGracePeriod": grace_period,
+            },
+        }))
+    }
 
     #[test]
     fn what_leaves_soon_is_looked_for_now() {
@@ -59,20 +71,8 @@ mod tests {
                 "metadata": { "annotations": { keys::DO_NOT_DISRUPT: annotation } },
                 "status": { "startTime": "2026-11-20T08:00:00Z" },
             }));
-            let mut claim = serde_json::json!({
-                "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "metadata": { "name": "a" },
-                "spec": {
-                    "nodeClassRef": { "group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default" },
-                    "requirements": [],
-                },
-            });
-            if let Some(period) = grace_period {
-                claim["spec"]["terminationGracePeriod"] = serde_json::json!(period);
-            }
-            if let Some(deleted) = deleted {
-                claim["metadata"]["deletionTimestamp"] = serde_json::json!(deleted);
-            }
-            stays_for_long(&pod, &PodDisruptionBudgets::new(&snapshot), Some(&object(claim)), now)
+            let claim = claim(grace_period, deleted);
+            stays_for_long(&pod, &PodDisruptionBudgets::new(&snapshot), Some(&claim), now)
         };
         for (annotation, grace_period, deleted, expected) in [
             ("true", None, None, true),
@@ -103,17 +103,7 @@ mod tests {
         let snapshot = Snapshot { pod_disruption_budgets: budgets, ..Snapshot::default() };
         let budgets = PodDisruptionBudgets::new(&snapshot);
         let stays = |app: &str, grace_period: Option<&str>| {
-            let mut spec = serde_json::json!({
-                "nodeClassRef": { "group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default" },
-                "requirements": [],
-            });
-            if let Some(period) = grace_period {
-                spec["terminationGracePeriod"] = serde_json::json!(period);
-            }
-            let claim = serde_json::json!({
-                "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "metadata": { "name": "a" }, "spec": spec,
-            });
-            stays_for_long(&pod("a").label("app", app), &budgets, Some(&object(claim)), now)
+            stays_for_long(&pod("a").label("app", app), &budgets, Some(&claim(grace_period, None)), now)
         };
         assert!(stays("never", None) && stays("never", Some("1h")));
         assert!(!stays("never", Some("5m")), "it is deleted then");

@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::Node;
 use serde_json::{Value, json};
 
-use crate::core::snapshot::nodes::taints;
+use crate::snapshot::nodes::taints;
 
 /// `None` when the node has a taint of that key.
 pub fn with(node: &Node, key: &str, effect: &str) -> Option<Value> {

@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
 use serde_json::{Value, json};
 
-use crate::api::keys;
-use crate::api::node_claim::NodeClaim;
+use cutlist_api::keys;
+use cutlist_api::node_claim::NodeClaim;
 
 use super::{Effect, Milestone, Observation, Reaction, conditions, drain, seconds_after, taint_patch};
 

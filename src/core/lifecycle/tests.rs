@@ -341,7 +341,7 @@ fn a_drained_node_waits_for_its_volumes_until_its_time_is_over() {
 
 #[test]
 fn volumes_of_pods_that_stay_and_volumes_of_others_are_not_waited_for() {
-    use crate::core::snapshot::Snapshot;
+    use crate::snapshot::Snapshot;
     let attachment = |source: Value| {
         let value = json!({"metadata": {"name": "a"}, "spec": {"attacher": "ebs.csi.aws.com", "nodeName": "node-1", "source": source}});
         serde_json::from_value(value).unwrap()

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 
-use crate::core::snapshot::{Pod, Snapshot};
+use crate::snapshot::{Pod, Snapshot};
 
 use super::drain::is_drainable;
 

@@ -17,7 +17,7 @@ macro_rules! index {
         #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
         $visibility struct $name(usize);
 
-        impl $crate::core::model::index::Index for $name {}
+        impl $crate::model::index::Index for $name {}
 
         impl From<usize> for $name {
             #[inline]

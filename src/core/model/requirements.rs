@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::api::keys;
-use crate::api::node_pool::{NodeSelectorRequirement, Operator};
+use cutlist_api::keys;
+use cutlist_api::node_pool::{NodeSelectorRequirement, Operator};
 
 /// The values one key may have: a set, or everything but a set; both within optional integer bounds. And whether the key
 /// may be absent, which the values do not say: `Exists` with `NotIn [a]` asks for a value, `NotIn [a]` alone does not.

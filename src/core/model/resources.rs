@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::quantity::{Quantity, QuantityError};
-use crate::api::node_pool::IntOrString;
+use cutlist_api::node_pool::IntOrString;
 
 pub const CPU: &str = "cpu";
 pub const MEMORY: &str = "memory";

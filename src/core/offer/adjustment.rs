@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::core::model::HourlyPrice;
+use crate::model::HourlyPrice;
 
 /// Another price, or a change of the price. Amounts are billionths: of a dollar, or of the price.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! `cutlist.lock` as it would be written now: what the image terms of each class find, as its status says.
 
-use crate::api::ec2_node_class::{AmiSelectorTerm, EC2NodeClass};
-use crate::api::image_lock::{ImageLock, LockedClass, LockedImage};
-use crate::core::catalog::node_class::says_images_unknown;
-use crate::core::inputs::Inputs;
+use crate::catalog::node_class::says_images_unknown;
+use crate::inputs::Inputs;
+use cutlist_api::ec2_node_class::{AmiSelectorTerm, EC2NodeClass};
+use cutlist_api::image_lock::{ImageLock, LockedClass, LockedImage};
 
 /// Why nobody knows which images a class selects.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -3,11 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::api::ec2_node_class::{Ami, EC2NodeClass};
-use crate::core::catalog::InstanceType;
-use crate::core::catalog::node_class::{accepts, says_images_unknown};
-use crate::core::inputs::Inputs;
-use crate::core::model::Requirements;
+use crate::catalog::InstanceType;
+use crate::catalog::node_class::{accepts, says_images_unknown};
+use crate::inputs::Inputs;
+use crate::model::Requirements;
+use cutlist_api::ec2_node_class::{Ami, EC2NodeClass};
 
 use super::subnets::is_same;
 

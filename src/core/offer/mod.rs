@@ -15,17 +15,17 @@ mod without_image;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use crate::api::ec2_node_class::EC2NodeClass;
-use crate::api::keys;
-use crate::api::node_pool::{NodeClassReference, NodePool};
-use crate::core::catalog::node_class::NodeClassSettings;
-use crate::core::catalog::{InstanceType, NodeCosts, Offering};
-use crate::core::inputs::Inputs;
-pub use crate::core::inputs::RefusedOffering;
-use crate::core::lifecycle::early_ends::{self, Breaker};
-use crate::core::model::HourlyPrice;
-use crate::core::plan::{Note, ReasonCode};
-use crate::core::snapshot::nodes::Machine;
+use crate::catalog::node_class::NodeClassSettings;
+use crate::catalog::{InstanceType, NodeCosts, Offering};
+use crate::inputs::Inputs;
+pub use crate::inputs::RefusedOffering;
+use crate::lifecycle::early_ends::{self, Breaker};
+use crate::model::HourlyPrice;
+use crate::plan::{Note, ReasonCode};
+use crate::snapshot::nodes::Machine;
+use cutlist_api::ec2_node_class::EC2NodeClass;
+use cutlist_api::keys;
+use cutlist_api::node_pool::{NodeClassReference, NodePool};
 
 pub use images::Images;
 pub use nothing::NothingOffered;

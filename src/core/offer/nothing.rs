@@ -1,14 +1,14 @@
 //! Why a pool has nothing to buy: its requirements, prices that are not known, its class, its zones.
 
-use crate::api::keys;
-use crate::api::node_pool::NodePool;
-use crate::core::catalog::matching::{Entry, Matching, UnmatchedRequirements};
-use crate::core::catalog::node_class::NodeClassSettings;
-use crate::core::catalog::regions::SaidBy;
-use crate::core::catalog::vcpu_quotas::VcpuQuota;
-use crate::core::catalog::{InstanceType, Offering};
-use crate::core::inputs::Inputs;
-use crate::core::model::{HourlyPrice, Requirements};
+use crate::catalog::matching::{Entry, Matching, UnmatchedRequirements};
+use crate::catalog::node_class::NodeClassSettings;
+use crate::catalog::regions::SaidBy;
+use crate::catalog::vcpu_quotas::VcpuQuota;
+use crate::catalog::{InstanceType, Offering};
+use crate::inputs::Inputs;
+use crate::model::{HourlyPrice, Requirements};
+use cutlist_api::keys;
+use cutlist_api::node_pool::NodePool;
 
 use super::images::Images;
 use super::quotas::Quotas;
@@ -111,7 +111,7 @@ fn class_without_image<'p>(inputs: &Inputs<'_>, pool: &'p NodePool, found: &[&In
 fn names_other_regions(inputs: &Inputs<'_>, unmatched: &UnmatchedRequirements) -> bool {
     let of_place = |key: &str| matches!(key, keys::ZONE | keys::ZONE_ID | keys::REGION);
     let named = unmatched.match_nothing.iter().filter(|it| of_place(&it.key)).flat_map(|it| &it.values);
-    let mut regions = named.map(|value| crate::core::catalog::regions::of_zone(value).unwrap_or(value));
+    let mut regions = named.map(|value| crate::catalog::regions::of_zone(value).unwrap_or(value));
     regions.any(|region| region != inputs.catalog.region)
 }
 

@@ -4,15 +4,15 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::api::keys;
-use crate::api::node_overlay::NodeOverlay;
-use crate::api::node_pool::{NodePool, NodeSelectorRequirement};
-use crate::core::catalog::{InstanceType, Offering};
-use crate::core::inputs::Inputs;
-use crate::core::model::requirements::label;
-use crate::core::model::resources::MEMORY;
-use crate::core::model::{HourlyPrice, Requirements, Resources};
-use crate::core::plan::{Note, NoteCode};
+use crate::catalog::{InstanceType, Offering};
+use crate::inputs::Inputs;
+use crate::model::requirements::label;
+use crate::model::resources::MEMORY;
+use crate::model::{HourlyPrice, Requirements, Resources};
+use crate::plan::{Note, NoteCode};
+use cutlist_api::keys;
+use cutlist_api::node_overlay::NodeOverlay;
+use cutlist_api::node_pool::{NodePool, NodeSelectorRequirement};
 
 use super::adjustment::Adjustment;
 

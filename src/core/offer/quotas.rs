@@ -3,13 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::api::keys;
-use crate::api::node_claim::NodeClaim;
-use crate::core::catalog::matching::Matching;
-use crate::core::catalog::vcpu_quotas::{VcpuQuota, quota_of};
-use crate::core::catalog::{InstanceType, Offering};
-use crate::core::inputs::Inputs;
-use crate::core::plan::Alternative;
+use crate::catalog::matching::Matching;
+use crate::catalog::vcpu_quotas::{VcpuQuota, quota_of};
+use crate::catalog::{InstanceType, Offering};
+use crate::inputs::Inputs;
+use crate::plan::Alternative;
+use cutlist_api::keys;
+use cutlist_api::node_claim::NodeClaim;
 
 use super::nothing::entries;
 

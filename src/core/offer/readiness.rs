@@ -5,9 +5,9 @@ use std::fmt;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
-use crate::api::ec2_node_class::EC2NodeClass;
-use crate::core::inputs::Inputs;
-use crate::core::model::static_hash::class_hash;
+use crate::inputs::Inputs;
+use crate::model::static_hash::class_hash;
+use cutlist_api::ec2_node_class::EC2NodeClass;
 
 use super::subnets::is_same;
 

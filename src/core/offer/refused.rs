@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use crate::api::keys;
-use crate::api::node_claim::NodeClaim;
-use crate::core::catalog::InstanceType;
-use crate::core::inputs::{Inputs, RefusedOffering};
-use crate::core::lifecycle::conditions::LAUNCHED;
-use crate::core::lifecycle::interruption;
-use crate::core::model::Requirements;
-use crate::core::model::time::seconds_between;
-use crate::core::plan::{Note, NoteCode};
+use crate::catalog::InstanceType;
+use crate::inputs::{Inputs, RefusedOffering};
+use crate::lifecycle::conditions::LAUNCHED;
+use crate::lifecycle::interruption;
+use crate::model::Requirements;
+use crate::model::time::seconds_between;
+use crate::plan::{Note, NoteCode};
+use cutlist_api::keys;
+use cutlist_api::node_claim::NodeClaim;
 
 /// How long an offering counts as unavailable after a refusal.
 pub const REFUSED_SECONDS: i64 = 180;

@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use crate::api::ec2_node_class::{CapacityReservation, CapacityReservationSelectorTerm, EC2NodeClass};
-use crate::api::keys;
-use crate::core::catalog::{Catalog, InstanceType, Offering};
-use crate::core::inputs::Inputs;
-use crate::core::model::HourlyPrice;
-use crate::core::plan::{Note, NoteCode};
+use crate::catalog::{Catalog, InstanceType, Offering};
+use crate::inputs::Inputs;
+use crate::model::HourlyPrice;
+use crate::plan::{Note, NoteCode};
+use cutlist_api::ec2_node_class::{CapacityReservation, CapacityReservationSelectorTerm, EC2NodeClass};
+use cutlist_api::keys;
 
 /// By how much a reserved instance is cheaper than one on demand, so that it always comes first and, of several, the
 /// smallest that does. Source: the reference.

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::api::ec2_node_class::{EC2NodeClass, Subnet};
-use crate::core::inputs::Inputs;
+use crate::inputs::Inputs;
+use cutlist_api::ec2_node_class::{EC2NodeClass, Subnet};
 
 /// What is known of the subnets of a class.
 #[derive(Debug, Default)]

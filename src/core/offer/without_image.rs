@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::core::catalog::matching::Matching;
-use crate::core::inputs::Inputs;
-use crate::core::plan::{Note, NoteCode};
+use crate::catalog::matching::Matching;
+use crate::inputs::Inputs;
+use crate::plan::{Note, NoteCode};
 
 use super::images::Images;
 use super::nothing::entries;
@@ -15,18 +15,24 @@ const TYPES_NAMED: usize = 3;
 /// For each class the types that its NodePools would buy, and that have no locked image. O(pools x requirements x types), and nothing where
 /// no image is locked.
 pub fn notes(inputs: &Inputs<'_>) -> Vec<Note> {
-    let mut lacking: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
-    let matching = Matching::new(&inputs.catalog.instance_types, &inputs.catalog.region);
-    for pool in inputs.node_pools {
+    let locked = inputs.node_pools.iter().filter_map(|pool| {
         let class = &pool.spec.template.spec.node_class_ref;
-        let Some(images) = inputs.policy.images.of_class(&class.name).filter(|_| !class.is_of_auto_mode()) else {
-            continue;
-        };
+        let images = inputs.policy.images.of_class(&class.name).filter(|_| !class.is_of_auto_mode())?;
+        Some((pool, class.name.as_str(), images))
+    });
+    let locked: Vec<_> = locked.collect();
+    // To index the catalog takes longer than all else here, and most clusters lock nothing.
+    if locked.is_empty() {
+        return Vec::new();
+    }
+    let matching = Matching::new(&inputs.catalog.instance_types, &inputs.catalog.region);
+    let mut lacking: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    for (pool, class, images) in locked {
         let entries = entries(pool);
         let relevant = matching.relevant(&entries);
         let names = Images::Locked(images).lacking(matching.types(&relevant));
         if !names.is_empty() {
-            lacking.entry(&class.name).or_default().extend(names);
+            lacking.entry(class).or_default().extend(names);
         }
     }
     lacking.into_iter().map(|(class, types)| note(class, &types)).collect()

@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::api::node_pool::DisruptionReason;
-use crate::core::model::HourlyPrice;
+use crate::model::HourlyPrice;
+use cutlist_api::node_pool::DisruptionReason;
 
 /// Reasons in the order in which they are shown.
 pub const REASONS: [DisruptionReason; 3] =

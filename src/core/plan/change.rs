@@ -6,13 +6,13 @@ use k8s_openapi::api::core::v1::{NodeSelectorTerm, PodAffinityTerm, Toleration, 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::api::ec2_node_class::{BlockDeviceMapping, EC2NodeClass, InstanceStorePolicy};
-use crate::api::keys;
-use crate::api::node_overlay::{NodeOverlay, NodeOverlaySpec, OverlayRequirement};
-use crate::api::node_pool::{IntOrString, NodePool, NodeSelectorRequirement, Operator};
-use crate::core::model::Resources;
-use crate::core::model::requirements::normalized;
-use crate::core::snapshot::Pod;
+use crate::model::Resources;
+use crate::model::requirements::normalized;
+use crate::snapshot::Pod;
+use cutlist_api::ec2_node_class::{BlockDeviceMapping, EC2NodeClass, InstanceStorePolicy};
+use cutlist_api::keys;
+use cutlist_api::node_overlay::{NodeOverlay, NodeOverlaySpec, OverlayRequirement};
+use cutlist_api::node_pool::{IntOrString, NodePool, NodeSelectorRequirement, Operator};
 
 /// One change of a NodePool, of its EC2NodeClass or NodeOverlays, or of a pod. Amounts are Kubernetes quantities.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -275,7 +275,7 @@ fn toleration(taint: &str) -> Option<Toleration> {
 /// The container that requests most of the resource gives up what is too much; a pod-level request is set.
 fn lower_request(pod: &mut Pod, resource: &str, to: &str) {
     let amount = |text: &str| text.parse().map(|quantity| Resources::amount(resource, quantity)).unwrap_or_default();
-    let requested = crate::core::snapshot::requests::effective_requests(pod).map_or(0, |all| all.get(resource));
+    let requested = crate::snapshot::requests::effective_requests(pod).map_or(0, |all| all.get(resource));
     let excess = requested.saturating_sub(amount(to));
     if let Some(resources) = pod
         .spec
@@ -288,7 +288,7 @@ fn lower_request(pod: &mut Pod, resource: &str, to: &str) {
         set_request(&mut resources.requests, &mut resources.limits, resource, now.saturating_sub(excess));
         return;
     }
-    let of = |container: &crate::core::snapshot::pod::Container| {
+    let of = |container: &crate::snapshot::pod::Container| {
         let resources = &container.resources;
         let text = resources.requests.get(resource).or_else(|| resources.limits.get(resource));
         text.map_or(0, |text| amount(&text.to_string()))
@@ -307,7 +307,7 @@ fn set_request(
     resource: &str,
     amount: i64,
 ) {
-    let text = crate::core::model::resources::format_amount(resource, amount);
+    let text = crate::model::resources::format_amount(resource, amount);
     // Devices and huge pages can not be limited to more than is requested.
     if limits.contains_key(resource) && !matches!(resource, "cpu" | "memory" | "ephemeral-storage") {
         limits.insert(resource.to_owned(), IntOrString::String(text.clone()));
@@ -354,8 +354,8 @@ fn prefer(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::snapshot::requests::effective_requests;
-    use crate::core::testing::{BuildPod, Merge, pod};
+    use crate::snapshot::requests::effective_requests;
+    use crate::testing::{BuildPod, Merge, pod};
 
     #[test]
     fn a_lower_request_is_what_the_whole_pod_requests() {

@@ -18,7 +18,7 @@ pub struct Leaving {
     /// What it waits for; empty where nothing stands in its way.
     pub waits_for: Vec<Obstacle>,
     /// Those of them that are not listed.
-    #[serde(default, skip_serializing_if = "crate::core::plan::is_zero")]
+    #[serde(default, skip_serializing_if = "crate::plan::is_zero")]
     pub further_obstacles: usize,
 }
 

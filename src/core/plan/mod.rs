@@ -20,11 +20,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::core::catalog::matching::UnmatchedRequirements;
-use crate::core::model::hexadecimal;
-use crate::core::model::shared::Shared;
-use crate::core::model::{HourlyPrice, Resources};
-use crate::core::snapshot::pod::BUFFER_POD_PREFIX;
+use crate::catalog::matching::UnmatchedRequirements;
+use crate::model::hexadecimal;
+use crate::model::shared::Shared;
+use crate::model::{HourlyPrice, Resources};
+use crate::snapshot::pod::BUFFER_POD_PREFIX;
 
 pub use against::compare;
 pub use change::Change;
@@ -206,7 +206,7 @@ pub enum Precondition {
     NodeHoldsOnly {
         node: String,
         pods: usize,
-        /// Over what they are: [`crate::core::planner::build::hash_of_pods`]. Absent in plans of older versions; then their names have to do.
+        /// Over what they are: [`crate::planner::build::hash_of_pods`]. Absent in plans of older versions; then their names have to do.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pods_hash: Option<String>,
     },

@@ -5,7 +5,7 @@ use serde::de::IntoDeserializer;
 use serde::de::value::{Error as ValueError, StrDeserializer};
 use serde::{Deserialize, Serialize};
 
-use crate::api::node_pool::DisruptionReason;
+use cutlist_api::node_pool::DisruptionReason;
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Reason {
@@ -174,7 +174,7 @@ impl ReasonCode {
 #[expect(clippy::disallowed_methods, reason = "a test reads files")]
 mod tests {
     use super::*;
-    use crate::core::plan::{Plan, StepKind};
+    use crate::plan::{Plan, StepKind};
 
     #[test]
     fn a_code_is_found_by_its_word() {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::leaving::Leaving;
 use super::{CostsPerHour, HeldBack, Note, Pending, Revision, Summary};
-use crate::core::model::HourlyPrice;
+use crate::model::HourlyPrice;
 
 /// The version of the form that this program writes.
 pub const FORMAT_VERSION: u32 = 1;

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::core::model::HourlyPrice;
+use crate::model::HourlyPrice;
 
 use super::is_zero;
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::core::inputs::Inputs;
-use crate::core::model::resources::PODS;
-use crate::core::model::words::pods_text;
-use crate::core::plan::{CloudFact, CloudFactCode, Step, StepKind};
+use crate::inputs::Inputs;
+use crate::model::resources::PODS;
+use crate::model::words::pods_text;
+use crate::plan::{CloudFact, CloudFactCode, Step, StepKind};
 
 /// Subnets that one fact names.
 const SUBNETS_NAMED: usize = 3;

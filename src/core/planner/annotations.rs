@@ -1,10 +1,10 @@
 //! Annotations by which somebody means to keep pods or nodes from being moved, and which do not.
 
-use crate::api::keys;
-use crate::core::lifecycle::do_not_disrupt::{Protection, protection};
-use crate::core::plan::{Note, NoteCode};
-use crate::core::scheduler::Problem;
-use crate::core::snapshot::Pod;
+use crate::lifecycle::do_not_disrupt::{Protection, protection};
+use crate::plan::{Note, NoteCode};
+use crate::scheduler::Problem;
+use crate::snapshot::Pod;
+use cutlist_api::keys;
 
 /// So many are named, the others counted.
 const NAMED_MAX: usize = 5;

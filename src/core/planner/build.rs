@@ -5,21 +5,21 @@ use std::collections::BTreeSet;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use sha2::{Digest, Sha256};
 
-use crate::api::keys;
-use crate::api::node_claim::{NodeClaim, NodeClaimSpec, ResourceRequests};
-use crate::api::node_pool::{IntOrString, NodePool};
-use crate::core::disrupt::drift;
-use crate::core::disrupt::removed_pools::Adoption;
-use crate::core::inputs::Inputs;
-use crate::core::model::hexadecimal;
-use crate::core::model::resources::format_amount;
-use crate::core::model::static_hash::{HASH_VERSION, node_pool_hash};
-use crate::core::model::{Requirement, Requirements, Resources};
-use crate::core::offer::Reservation;
-use crate::core::plan::{Balance, DefinitionPlace, Launch, Precondition, Reason, RemovalMode, Step, StepKind};
-use crate::core::provision::Purchase;
-use crate::core::scheduler::{HostIndex, Problem};
-use crate::core::snapshot::Pod;
+use crate::disrupt::drift;
+use crate::disrupt::removed_pools::Adoption;
+use crate::inputs::Inputs;
+use crate::model::hexadecimal;
+use crate::model::resources::format_amount;
+use crate::model::static_hash::{HASH_VERSION, node_pool_hash};
+use crate::model::{Requirement, Requirements, Resources};
+use crate::offer::Reservation;
+use crate::plan::{Balance, DefinitionPlace, Launch, Precondition, Reason, RemovalMode, Step, StepKind};
+use crate::provision::Purchase;
+use crate::scheduler::{HostIndex, Problem};
+use crate::snapshot::Pod;
+use cutlist_api::keys;
+use cutlist_api::node_claim::{NodeClaim, NodeClaimSpec, ResourceRequests};
+use cutlist_api::node_pool::{IntOrString, NodePool};
 
 use super::names::Names;
 
@@ -258,7 +258,7 @@ fn claim_requirements(
     purchase: &Purchase,
     custom: &Requirements,
     reservation: Option<&Reservation>,
-) -> Vec<crate::api::node_pool::NodeSelectorRequirement> {
+) -> Vec<cutlist_api::node_pool::NodeSelectorRequirement> {
     let mut requirements = Requirements::from_entries(&pool.spec.template.spec.requirements);
     requirements.extend(custom);
     let zones: BTreeSet<&str> = purchase.alternatives.iter().map(|alternative| alternative.zone.as_str()).collect();
@@ -280,9 +280,9 @@ fn claim_requirements(
             types.push(alternative.instance_type.clone());
         }
     }
-    entries.push(crate::api::node_pool::NodeSelectorRequirement {
+    entries.push(cutlist_api::node_pool::NodeSelectorRequirement {
         key: keys::INSTANCE_TYPE.to_owned(),
-        operator: crate::api::node_pool::Operator::In,
+        operator: cutlist_api::node_pool::Operator::In,
         values: types,
         min_values: lowered_min_values(keys::INSTANCE_TYPE, of_types, purchase),
     });

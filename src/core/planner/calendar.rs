@@ -5,13 +5,13 @@ use std::ops::Bound;
 
 use jiff::{RoundMode, Timestamp, TimestampRound, ToSpan, Unit, Zoned, civil::Date, tz::TimeZone};
 
-use crate::api::disruption_budget::DisruptionBudget;
-use crate::api::node_pool::{DisruptionReason, NodePool};
-use crate::core::disrupt::budgets::{Allowance, Ledger, PoolNodes, allowed_at};
-use crate::core::disrupt::windows::{Period, Written};
-use crate::core::plan::calendar::{Allowed, Calendar, Day, Hours, REASONS, Schedule};
-use crate::core::snapshot::Snapshot;
-use crate::core::snapshot::nodes::machines;
+use crate::disrupt::budgets::{Allowance, Ledger, PoolNodes, allowed_at};
+use crate::disrupt::windows::{Period, Written};
+use crate::plan::calendar::{Allowed, Calendar, Day, Hours, REASONS, Schedule};
+use crate::snapshot::Snapshot;
+use crate::snapshot::nodes::machines;
+use cutlist_api::disruption_budget::DisruptionBudget;
+use cutlist_api::node_pool::{DisruptionReason, NodePool};
 
 /// The days from `from` on, the first one from that moment. O(pools x edges x budgets), an edge being where a window opens or
 /// closes; each schedule is walked once.
@@ -184,7 +184,7 @@ fn in_order(state: &BTreeMap<DisruptionReason, Allowance>) -> Vec<Allowed> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::testing::pool_with_budgets;
+    use crate::testing::pool_with_budgets;
 
     fn of_new_york(date: &str) -> Vec<(String, String, Option<usize>)> {
         let pool = pool_with_budgets(serde_json::json!([]));

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::api::cloud_facts::DeniedPermission;
-use crate::core::disrupt::drift;
-use crate::core::inputs::{FactsOfFile, Inputs};
-use crate::core::model::time::duration_text;
-use crate::core::plan::{CloudFact, CloudFactCode, Step};
-use crate::core::snapshot::nodes::Machine;
+use crate::disrupt::drift;
+use crate::inputs::{FactsOfFile, Inputs};
+use crate::model::time::duration_text;
+use crate::plan::{CloudFact, CloudFactCode, Step};
+use crate::snapshot::nodes::Machine;
+use cutlist_api::cloud_facts::DeniedPermission;
 
 use super::{addresses, quotas};
 

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::api::settings::Packing;
-use crate::core::catalog::NodeCosts;
-use crate::core::inputs::Inputs;
-use crate::core::plan::{CostsPerHour, Step, StepKind, Summary};
-use crate::core::scheduler::Problem;
-use crate::core::snapshot::nodes::Machine;
+use crate::catalog::NodeCosts;
+use crate::inputs::Inputs;
+use crate::plan::{CostsPerHour, Step, StepKind, Summary};
+use crate::scheduler::Problem;
+use crate::snapshot::nodes::Machine;
+use cutlist_api::settings::Packing;
 
 /// Of all nodes after the steps of a plan, whose other figures are known. `None` where nothing but the prices of instances is counted.
 /// O(nodes + steps).

@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use crate::api::settings::Packing;
-use crate::core::disrupt::{Disruption, Going, Removal, disrupt, doubts, drift, removed_pools, rollout};
-use crate::core::inputs::Inputs;
-use crate::core::lifecycle::early_ends;
-use crate::core::plan::{
+use crate::disrupt::{Disruption, Going, Removal, disrupt, doubts, drift, removed_pools, rollout};
+use crate::inputs::Inputs;
+use crate::lifecycle::early_ends;
+use crate::plan::{
     FORMAT_VERSION, Note, Pending, Placement, Plan, Precondition, Reason, ReasonCode, RemovalMode, Step, StepKind,
     Summary,
 };
-use crate::core::prepare;
-use crate::core::prepare::buffers;
-use crate::core::provision::{self, Provisioning, provision, refused_nodes};
-use crate::core::scheduler::{HostIndex, Problem};
+use crate::prepare;
+use crate::prepare::buffers;
+use crate::provision::{self, Provisioning, provision, refused_nodes};
+use crate::scheduler::{HostIndex, Problem};
+use cutlist_api::settings::Packing;
 
 use super::build::{Builder, NodeStep};
 use super::disturbed::Disturbed;

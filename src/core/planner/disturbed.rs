@@ -2,10 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::core::disrupt::waves::{PodCounts, Replicas, by_workload, replicas};
-use crate::core::lifecycle::pod_disruption_budgets::PodDisruptionBudgets;
-use crate::core::plan::{Step, StepKind};
-use crate::core::snapshot::{Pod, Snapshot, Workload};
+use crate::disrupt::waves::{PodCounts, Replicas, by_workload, replicas};
+use crate::lifecycle::pod_disruption_budgets::PodDisruptionBudgets;
+use crate::plan::{Step, StepKind};
+use crate::snapshot::{Pod, Snapshot, Workload};
 
 pub(super) struct Disturbed<'s> {
     /// By namespace and name, pods that removals make move.

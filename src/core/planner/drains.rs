@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use crate::api::keys;
-use crate::core::lifecycle::do_not_disrupt::{Protection, is_protected, protection};
-use crate::core::lifecycle::drain::is_evicted;
-use crate::core::lifecycle::pod_disruption_budgets::Never;
-use crate::core::model::time::duration_text;
-use crate::core::plan::{LongestDrain, Step, StepKind};
-use crate::core::snapshot::{Pod, Snapshot};
+use crate::lifecycle::do_not_disrupt::{Protection, is_protected, protection};
+use crate::lifecycle::drain::is_evicted;
+use crate::lifecycle::pod_disruption_budgets::Never;
+use crate::model::time::duration_text;
+use crate::plan::{LongestDrain, Step, StepKind};
+use crate::snapshot::{Pod, Snapshot};
+use cutlist_api::keys;
 
 use super::disturbed::Disturbed;
 use super::risks::DEFAULT_GRACE_SECONDS;
@@ -180,7 +180,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::core::testing::{BuildPod, object, pod};
+    use crate::testing::{BuildPod, object, pod};
 
     /// Nodes `a` and `b` with three pods each, of which a budget lets so many go.
     fn drain(max_unavailable: u32, grace_period: Option<&str>, wave_of_b: Option<u32>) -> Option<LongestDrain> {

@@ -1,11 +1,11 @@
 //! The next point of the curve of nodes against money: what the same pods cost on much fewer new nodes.
 
-use crate::api::settings::Packing;
-use crate::core::inputs::Inputs;
-use crate::core::model::HourlyPrice;
-use crate::core::plan::FewerNodes;
-use crate::core::provision::{self, Provisioning, Purchase, provision};
-use crate::core::scheduler::Problem;
+use crate::inputs::Inputs;
+use crate::model::HourlyPrice;
+use crate::plan::FewerNodes;
+use crate::provision::{self, Provisioning, Purchase, provision};
+use crate::scheduler::Problem;
+use cutlist_api::settings::Packing;
 
 /// With fewer new nodes than this nothing is tried.
 const NODES_MIN: usize = 10;

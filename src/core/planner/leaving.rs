@@ -6,14 +6,14 @@ use jiff::Timestamp;
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use crate::api::keys;
-use crate::core::lifecycle::do_not_disrupt::is_protected;
-use crate::core::lifecycle::drain::{self, is_evicted};
-use crate::core::lifecycle::pod_disruption_budgets::PodDisruptionBudgets;
-use crate::core::lifecycle::volumes;
-use crate::core::plan::leaving::{Leaving, Obstacle, ObstacleKind};
-use crate::core::snapshot::nodes::{Machine, machines};
-use crate::core::snapshot::{Pod, Snapshot};
+use crate::lifecycle::do_not_disrupt::is_protected;
+use crate::lifecycle::drain::{self, is_evicted};
+use crate::lifecycle::pod_disruption_budgets::PodDisruptionBudgets;
+use crate::lifecycle::volumes;
+use crate::plan::leaving::{Leaving, Obstacle, ObstacleKind};
+use crate::snapshot::nodes::{Machine, machines};
+use crate::snapshot::{Pod, Snapshot};
+use cutlist_api::keys;
 
 /// More that keeps one node is counted.
 const OBSTACLES_MAX: usize = 20;

@@ -5,20 +5,20 @@ use std::ops::Bound;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::api::disruption_budget::DisruptionBudget;
-use crate::api::duration::NillableDuration;
-use crate::api::keys;
-use crate::api::node_claim::NodeClaim;
-use crate::api::node_pool::NodePool;
-use crate::core::disrupt::budgets::allowed_at;
-use crate::core::disrupt::windows::Period;
-use crate::core::lifecycle::consolidatable::quiet_since;
-use crate::core::lifecycle::do_not_disrupt::{Protection, protection};
-use crate::core::lifecycle::interruption::ends_of_blocks;
-use crate::core::lifecycle::termination::TERMINATION_TIMESTAMP;
-use crate::core::lifecycle::{conditions, drain};
-use crate::core::snapshot::nodes::{Machine, machines};
-use crate::core::snapshot::{Pod, Snapshot};
+use crate::disrupt::budgets::allowed_at;
+use crate::disrupt::windows::Period;
+use crate::lifecycle::consolidatable::quiet_since;
+use crate::lifecycle::do_not_disrupt::{Protection, protection};
+use crate::lifecycle::interruption::ends_of_blocks;
+use crate::lifecycle::termination::TERMINATION_TIMESTAMP;
+use crate::lifecycle::{conditions, drain};
+use crate::snapshot::nodes::{Machine, machines};
+use crate::snapshot::{Pod, Snapshot};
+use cutlist_api::disruption_budget::DisruptionBudget;
+use cutlist_api::duration::NillableDuration;
+use cutlist_api::keys;
+use cutlist_api::node_claim::NodeClaim;
+use cutlist_api::node_pool::NodePool;
 
 use super::calendar::{counted, edges, written};
 
@@ -159,7 +159,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::core::testing::{BuildPod, Merge, node, object, pod, pool_with_budgets};
+    use crate::testing::{BuildPod, Merge, node, object, pod, pool_with_budgets};
 
     fn at(text: &str) -> Timestamp {
         text.parse().unwrap()

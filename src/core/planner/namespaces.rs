@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use k8s_openapi::api::core::v1::PodAffinityTerm;
 
-use crate::core::plan::{Note, NoteCode};
-use crate::core::scheduler::class::NAMESPACE_NAME;
-use crate::core::snapshot::selector;
-use crate::core::snapshot::{Pod, Snapshot};
+use crate::plan::{Note, NoteCode};
+use crate::scheduler::class::NAMESPACE_NAME;
+use crate::snapshot::selector;
+use crate::snapshot::{Pod, Snapshot};
 
 /// So many namespaces are named.
 const NAMED_MAX: usize = 3;

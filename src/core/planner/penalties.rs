@@ -3,16 +3,16 @@
 
 use std::collections::BTreeMap;
 
-use crate::api::keys;
-use crate::api::settings::{ConcentrationPenalty, DEFAULT_PER_NODE_PER_HOUR, Packing, Penalties};
-use crate::core::inputs::{Inputs, Policy};
-use crate::core::model::HourlyPrice;
-use crate::core::model::words::pods_text;
-use crate::core::plan::{Note, NoteCode, PenaltiesPerHour, Placement, Step, StepKind};
-use crate::core::provision::{self, Provisioning};
-use crate::core::scheduler::{HostIndex, Problem};
-use crate::core::snapshot::Workload;
-use crate::core::snapshot::pod::is_of_buffer;
+use crate::inputs::{Inputs, Policy};
+use crate::model::HourlyPrice;
+use crate::model::words::pods_text;
+use crate::plan::{Note, NoteCode, PenaltiesPerHour, Placement, Step, StepKind};
+use crate::provision::{self, Provisioning};
+use crate::scheduler::{HostIndex, Problem};
+use crate::snapshot::Workload;
+use crate::snapshot::pod::is_of_buffer;
+use cutlist_api::keys;
+use cutlist_api::settings::{ConcentrationPenalty, DEFAULT_PER_NODE_PER_HOUR, Packing, Penalties};
 
 /// Pods that share their fate with more of their workload than is free.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::api::cloud_facts::VcpuQuotaUse;
-use crate::core::catalog::InstanceType;
-use crate::core::catalog::vcpu_quotas::{VCPU_QUOTAS, VcpuQuota, quota_of};
-use crate::core::inputs::Inputs;
-use crate::core::offer::{Coming, coming, pools_short_of_quota};
-use crate::core::plan::{CloudFact, CloudFactCode, Step, StepKind};
+use crate::catalog::InstanceType;
+use crate::catalog::vcpu_quotas::{VCPU_QUOTAS, VcpuQuota, quota_of};
+use crate::inputs::Inputs;
+use crate::offer::{Coming, coming, pools_short_of_quota};
+use crate::plan::{CloudFact, CloudFactCode, Step, StepKind};
+use cutlist_api::cloud_facts::VcpuQuotaUse;
 
 /// Beyond this part of a quota, in percent, it needs a look.
 const FULL_PERCENT: u64 = 80;

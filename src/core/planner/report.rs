@@ -5,36 +5,36 @@ use std::rc::Rc;
 
 use jiff::Timestamp;
 
-use crate::api::ec2_node_class::EC2NodeClass;
-use crate::api::node_claim::NodeClaim;
-use crate::api::node_pool::{DisruptionReason, NodePool};
-use crate::api::settings::Packing;
-use crate::core::disrupt::budgets::{Allowance, Ledger};
-use crate::core::disrupt::removed_pools::removed_pools;
-use crate::core::disrupt::{Disruption, Going};
-use crate::core::inputs::Inputs;
-use crate::core::model::HourlyPrice;
-use crate::core::model::time::{duration_text, seconds_between};
-use crate::core::model::words::pods_text;
-use crate::core::offer::{NotReady, Reservation, Subnets};
-use crate::core::plan::{
+use crate::disrupt::budgets::{Allowance, Ledger};
+use crate::disrupt::removed_pools::removed_pools;
+use crate::disrupt::{Disruption, Going};
+use crate::inputs::Inputs;
+use crate::model::HourlyPrice;
+use crate::model::time::{duration_text, seconds_between};
+use crate::model::words::pods_text;
+use crate::offer::{NotReady, Reservation, Subnets};
+use crate::plan::{
     NodeCounts, Note, NoteCode, Pending, PendingReason, Reason, ReasonCode, Step, StepKind, Summary, Unlimited, change,
 };
-use crate::core::provision::advice::Adviser;
-use crate::core::provision::bound::{OpenNode, lower_bound};
-use crate::core::provision::cheapest::market::Counted;
-use crate::core::provision::explain::{amount, explain, why_not_existing};
-use crate::core::provision::passing::passes;
-use crate::core::provision::priority::may_preempt;
-use crate::core::provision::purchase::Lowered;
-use crate::core::provision::static_capacity::Shortfall;
-use crate::core::provision::{Provisioning, Purchase};
-use crate::core::scheduler::daemons::without_known_overhead;
-use crate::core::scheduler::quota::Scope;
-use crate::core::scheduler::{ClassIndex, Demand, Engine, HostIndex, Problem, Refusal};
-use crate::core::snapshot::Snapshot;
-use crate::core::snapshot::nodes::Machine;
-use crate::core::snapshot::pod::is_of_buffer;
+use crate::provision::advice::Adviser;
+use crate::provision::bound::{OpenNode, lower_bound};
+use crate::provision::cheapest::market::Counted;
+use crate::provision::explain::{amount, explain, why_not_existing};
+use crate::provision::passing::passes;
+use crate::provision::priority::may_preempt;
+use crate::provision::purchase::Lowered;
+use crate::provision::static_capacity::Shortfall;
+use crate::provision::{Provisioning, Purchase};
+use crate::scheduler::daemons::without_known_overhead;
+use crate::scheduler::quota::Scope;
+use crate::scheduler::{ClassIndex, Demand, Engine, HostIndex, Problem, Refusal};
+use crate::snapshot::Snapshot;
+use crate::snapshot::nodes::Machine;
+use crate::snapshot::pod::is_of_buffer;
+use cutlist_api::ec2_node_class::EC2NodeClass;
+use cutlist_api::node_claim::NodeClaim;
+use cutlist_api::node_pool::{DisruptionReason, NodePool};
+use cutlist_api::settings::Packing;
 
 use super::{annotations, namespaces, penalties};
 

@@ -4,22 +4,22 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::api::keys;
-use crate::api::node_claim::NodeClaim;
-use crate::core::disrupt::waves::{PodCounts, waves};
-use crate::core::lifecycle::do_not_disrupt::{Protection, is_protected, protection};
-use crate::core::lifecycle::drain::is_evicted;
-use crate::core::lifecycle::pod_disruption_budgets::Never;
-use crate::core::lifecycle::staying::stays_for_long;
-use crate::core::lifecycle::termination::TERMINATION_TIMESTAMP;
-use crate::core::model::time::duration_text;
-use crate::core::model::words::pods_text;
-use crate::core::plan::{Note, NoteCode, Risk, RiskCode, Step, StepKind};
-use crate::core::provision::backlog::is_reschedulable;
-use crate::core::scheduler::Problem;
-use crate::core::scheduler::volumes::{Disk, is_reached_only_from};
-use crate::core::snapshot::Pod;
-use crate::core::snapshot::nodes::Machine;
+use crate::disrupt::waves::{PodCounts, waves};
+use crate::lifecycle::do_not_disrupt::{Protection, is_protected, protection};
+use crate::lifecycle::drain::is_evicted;
+use crate::lifecycle::pod_disruption_budgets::Never;
+use crate::lifecycle::staying::stays_for_long;
+use crate::lifecycle::termination::TERMINATION_TIMESTAMP;
+use crate::model::time::duration_text;
+use crate::model::words::pods_text;
+use crate::plan::{Note, NoteCode, Risk, RiskCode, Step, StepKind};
+use crate::provision::backlog::is_reschedulable;
+use crate::scheduler::Problem;
+use crate::scheduler::volumes::{Disk, is_reached_only_from};
+use crate::snapshot::Pod;
+use crate::snapshot::nodes::Machine;
+use cutlist_api::keys;
+use cutlist_api::node_claim::NodeClaim;
 
 use super::disturbed::Disturbed;
 

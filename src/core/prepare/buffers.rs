@@ -12,14 +12,14 @@ use std::fmt;
 use k8s_openapi::api::core::v1::PodTemplateSpec;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use crate::api::capacity_buffer::{ACTIVE_CAPACITY, CapacityBuffer, CapacityBufferSpec, ScalableReference};
-use crate::api::keys;
-use crate::core::inputs::Inputs;
-use crate::core::model::Resources;
-use crate::core::plan::{Note, NoteCode};
-use crate::core::snapshot::pod::BUFFER_POD_PREFIX;
-use crate::core::snapshot::requests::effective_requests;
-use crate::core::snapshot::{Pod, Snapshot};
+use crate::inputs::Inputs;
+use crate::model::Resources;
+use crate::plan::{Note, NoteCode};
+use crate::snapshot::pod::BUFFER_POD_PREFIX;
+use crate::snapshot::requests::effective_requests;
+use crate::snapshot::{Pod, Snapshot};
+use cutlist_api::capacity_buffer::{ACTIVE_CAPACITY, CapacityBuffer, CapacityBufferSpec, ScalableReference};
+use cutlist_api::keys;
 
 use super::limit_range::LimitRanges;
 

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use crate::api::ec2_node_class::{EC2NodeClass, EC2NodeClassSpec};
-use crate::api::node_pool::{NodeClassReference, NodePool};
-use crate::core::catalog::{Catalog, ClassKind};
-use crate::core::snapshot::Snapshot;
+use crate::catalog::{Catalog, ClassKind};
+use crate::snapshot::Snapshot;
+use cutlist_api::ec2_node_class::{EC2NodeClass, EC2NodeClassSpec};
+use cutlist_api::node_pool::{NodeClassReference, NodePool};
 
 /// Where the catalog names a kind of classes: marks what is of that kind, and gives pools their classes, of which no more is known than
 /// that their types are those of the catalog. O(pools + claims) and a copy of the snapshot; else nothing is done.

@@ -1,9 +1,9 @@
 //! Definitions that are not in Git, but in the cluster beside it: made by Terraform, by a chart, or by another repository.
 
-use crate::api::ec2_node_class::EC2NodeClass;
-use crate::api::node_pool::NodePool;
-use crate::core::plan::{Note, NoteCode};
-use crate::core::snapshot::Snapshot;
+use crate::plan::{Note, NoteCode};
+use crate::snapshot::Snapshot;
+use cutlist_api::ec2_node_class::EC2NodeClass;
+use cutlist_api::node_pool::NodePool;
 
 /// Adds to the classes of the definitions those of the cluster that pools of the definitions name, and says which.
 pub fn add_classes_of_cluster(

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::{LimitRange, LimitRangeItem};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
-use crate::api::node_pool::IntOrString;
-use crate::core::snapshot::pod::ContainerResources;
-use crate::core::snapshot::{Pod, Snapshot};
+use crate::snapshot::pod::ContainerResources;
+use crate::snapshot::{Pod, Snapshot};
+use cutlist_api::node_pool::IntOrString;
 
 /// By namespace, the defaults for containers.
 pub struct LimitRanges<'a>(BTreeMap<&'a str, Vec<&'a LimitRangeItem>>);
@@ -72,8 +72,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::core::snapshot::requests::effective_requests;
-    use crate::core::testing::{BuildPod, object, pod};
+    use crate::snapshot::requests::effective_requests;
+    use crate::testing::{BuildPod, object, pod};
 
     /// Effective requests of a pod in the namespace `default` with this range.
     fn requests(limits: serde_json::Value, pod: Pod) -> String {

@@ -12,8 +12,8 @@ pub mod topology_spread;
 
 use std::borrow::Cow;
 
-use crate::core::inputs::Inputs;
-use crate::core::snapshot::Snapshot;
+use crate::inputs::Inputs;
+use crate::snapshot::Snapshot;
 
 /// The snapshot with every default written out, and with the pods of CapacityBuffers; the same one where there is nothing to write. O(pods) when there is.
 pub fn complete<'a>(inputs: &Inputs<'a>) -> Cow<'a, Snapshot> {

@@ -3,7 +3,7 @@
 
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 
-use crate::core::snapshot::{Pod, Snapshot};
+use crate::snapshot::{Pod, Snapshot};
 
 /// Whether some pod has no priority, but would be given one.
 pub fn is_missing(snapshot: &Snapshot) -> bool {

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::TopologySpreadConstraint;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
-use crate::api::settings::DefaultTopologySpreadConstraint;
-use crate::core::snapshot::{Pod, Snapshot};
+use crate::snapshot::{Pod, Snapshot};
+use cutlist_api::settings::DefaultTopologySpreadConstraint;
 
 type Labels = BTreeMap<String, String>;
 

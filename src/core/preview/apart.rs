@@ -6,10 +6,10 @@ use std::fmt::Debug;
 use jiff::Timestamp;
 
 use super::number;
-use crate::api::node_claim::NodeClaim;
-use crate::api::preview::PreviewCount;
-use crate::core::plan::{HeldBack, Pending, Plan, ReasonCode, Risk};
-use crate::core::snapshot::Snapshot;
+use crate::plan::{HeldBack, Pending, Plan, ReasonCode, Risk};
+use crate::snapshot::Snapshot;
+use cutlist_api::node_claim::NodeClaim;
+use cutlist_api::preview::PreviewCount;
 
 /// The two parts.
 #[derive(Clone, Debug, PartialEq, Eq)]

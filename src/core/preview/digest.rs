@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::core::model::hexadecimal;
-use crate::core::plan::{Plan, Step};
+use crate::model::hexadecimal;
+use crate::plan::{Plan, Step};
 
 /// Hexadecimal digits of a digest that people see, and write to approve a plan: the fewest that count. Who may push chooses what is hashed, and
 /// tries as many plans as they like without showing one: with 7 digits (28 bits) the second of two that begin alike is found in a second. With 12

@@ -6,10 +6,10 @@ mod digest;
 
 use std::collections::BTreeSet;
 
-use crate::api::preview::{PreviewCount, PreviewFigures, PreviewPlan};
-use crate::core::model::HourlyPrice;
-use crate::core::plan::{NodeCounts, NoteCode, Plan, Step, StepKind};
-use crate::core::snapshot::Snapshot;
+use crate::model::HourlyPrice;
+use crate::plan::{NodeCounts, NoteCode, Plan, Step, StepKind};
+use crate::snapshot::Snapshot;
+use cutlist_api::preview::{PreviewCount, PreviewFigures, PreviewPlan};
 
 pub use apart::{Apart, held_back, pending, risks};
 pub use digest::{DIGEST_DIGITS, digest, hash_of_texts};
@@ -30,7 +30,7 @@ pub fn identity(plan: &Plan) -> PreviewPlan {
     PreviewPlan { id: plan.id.clone(), digest: digest(plan), base_id }
 }
 
-/// The figures of a plan that was compared with that of its base ([`crate::core::plan::compare`]). Without a base everything counts as
+/// The figures of a plan that was compared with that of its base ([`crate::plan::compare`]). Without a base everything counts as
 /// the change's.
 pub fn figures(plan: &Plan) -> PreviewFigures {
     let summary = &plan.summary;

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::core::plan::{
+use crate::plan::{
     DefinitionPlace, HeldBack, Note, NoteCode, Pending, PendingReason, Reason, ReasonCode, Risk, RiskCode, Step,
 };
 
@@ -180,7 +180,7 @@ proptest! {
     #[test]
     fn caused_less_taken_away_is_what_the_change_costs(head in steps(), base in steps()) {
         let (head, base) = (with_summary(head), with_summary(base));
-        let head = crate::core::plan::compare(head, &base);
+        let head = crate::plan::compare(head, &base);
         let effect = Effect::of(caused_steps(&head), steps_taken_away(&head));
         let changes_costs = head.summary.price_per_hour_after - base.summary.price_per_hour_after;
         prop_assert_eq!(effect.price_per_hour, changes_costs);

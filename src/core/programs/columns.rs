@@ -243,7 +243,7 @@ const NEARLY: f64 = 1e-3;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::programs::dual::{Effort, dual_prices};
+    use crate::programs::dual::{Effort, dual_prices};
 
     fn item(count: f64, request: [f64; 2]) -> Item {
         Item { count, request: request.to_vec() }

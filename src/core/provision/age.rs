@@ -3,8 +3,8 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use crate::core::snapshot::Pod;
-use crate::core::snapshot::list::Objects;
+use crate::snapshot::Pod;
+use crate::snapshot::list::Objects;
 
 /// By position in the snapshot: of two pods the one of the lesser rank is served first.
 #[derive(Debug, Default)]

@@ -1,20 +1,21 @@
 //! The pods that need a place.
 //! Which ones count: reference, section 3.2.
 
+use std::cell::LazyCell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use crate::api::keys;
-use crate::core::lifecycle::pod_disruption_budgets::PodDisruptionBudgets;
-use crate::core::lifecycle::staying::stays_for_long;
-use crate::core::model::IndexVec;
-use crate::core::scheduler::vectors::{CPU_DIMENSION, MEMORY_DIMENSION};
-use crate::core::scheduler::{ClassIndex, Problem};
-use crate::core::snapshot::nodes::Machine;
-use crate::core::snapshot::pod::is_of_buffer;
-use crate::core::snapshot::{Pod, Snapshot};
+use crate::lifecycle::pod_disruption_budgets::PodDisruptionBudgets;
+use crate::lifecycle::staying::stays_for_long;
+use crate::model::IndexVec;
+use crate::scheduler::vectors::{CPU_DIMENSION, MEMORY_DIMENSION};
+use crate::scheduler::{ClassIndex, Problem};
+use crate::snapshot::nodes::Machine;
+use crate::snapshot::pod::is_of_buffer;
+use crate::snapshot::{Pod, Snapshot};
+use cutlist_api::keys;
 
 use super::age::Ages;
 use super::daemon_pods::{is_waiting_daemon, why_it_waits};
@@ -69,7 +70,7 @@ impl Backlog {
             }
         }
         let has_place = pods_with_place(problem);
-        let budgets = PodDisruptionBudgets::new(problem.snapshot);
+        let budgets = LazyCell::new(|| PodDisruptionBudgets::new(problem.snapshot));
         for node in problem.nodes.iter().filter(|node| node.being_removed) {
             let claim = problem.machines[node.machine].claim;
             for (pod, _) in node.pods.iter().filter(|(pod, _)| is_reschedulable(&problem.snapshot.pods[*pod])) {

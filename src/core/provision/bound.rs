@@ -2,16 +2,16 @@
 //!
 //! Two bounds, of which the larger counts. For one class alone, covering n pods with nodes that hold k each is solved
 //! exactly by dynamic programming, whole nodes included. For all classes together, the linear program of
-//! [`crate::core::programs::dual`] bounds the fleet from below; where a spread makes certain how many pods each zone has at least, as kinds
+//! [`crate::programs::dual`] bounds the fleet from below; where a spread makes certain how many pods each zone has at least, as kinds
 //! by zone, which cost more where a type is cheap in one zone alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::core::model::HourlyPrice;
-use crate::core::programs::filling::{Bin, Filling, Item};
-use crate::core::programs::{as_number, number};
-use crate::core::scheduler::vectors::{self, Vector};
-use crate::core::scheduler::{ClassIndex, HostIndex, Problem};
+use crate::model::HourlyPrice;
+use crate::programs::filling::{Bin, Filling, Item};
+use crate::programs::{as_number, number};
+use crate::scheduler::vectors::{self, Vector};
+use crate::scheduler::{ClassIndex, HostIndex, Problem};
 
 use super::cheapest::kinds::{DomainChoice, SizeClass, kinds};
 use super::cheapest::market::{Counted, Offer, Purpose, item, offers, prices, unlimited};

@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-use crate::api::keys;
-use crate::core::model::HourlyPrice;
-use crate::core::model::shared::Shared;
-use crate::core::plan::Alternative;
-use crate::core::scheduler::offerings::{OfferingSet, Slots, bits};
-use crate::core::scheduler::quota::LimitedCapacity;
-use crate::core::scheduler::template::{Template, TemplateIndex};
-use crate::core::scheduler::{Engine, HostIndex, OpenNode};
+use crate::model::HourlyPrice;
+use crate::model::shared::Shared;
+use crate::plan::Alternative;
+use crate::scheduler::offerings::{OfferingSet, Slots, bits};
+use crate::scheduler::quota::LimitedCapacity;
+use crate::scheduler::template::{Template, TemplateIndex};
+use crate::scheduler::{Engine, HostIndex, OpenNode};
+use cutlist_api::keys;
 
 /// Launch requests carry at most this many types, as the reference's do: EC2 Fleet takes 300 overrides, type x zone.
 const LAUNCH_TYPES_MAX: usize = 60;

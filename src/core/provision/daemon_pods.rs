@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::NodeSelectorTerm;
 
-use crate::core::scheduler::taints::repelling;
-use crate::core::scheduler::{HostIndex, Problem};
-use crate::core::snapshot::Pod;
+use crate::scheduler::taints::repelling;
+use crate::scheduler::{HostIndex, Problem};
+use crate::snapshot::Pod;
 
 use super::obstacle::{DaemonObstacle, PodObstacle, Shortage};
 

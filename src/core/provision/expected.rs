@@ -14,12 +14,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::api::keys;
-use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
-use crate::core::snapshot::Pod;
+use crate::scheduler::{ClassIndex, Engine, HostIndex, Problem};
+use crate::snapshot::Pod;
+use cutlist_api::keys;
 
 use super::backlog::Backlog;
-use crate::core::scheduler::Demand;
+use crate::scheduler::Demand;
 
 /// Namespace and name, without the part that tells the replicas of one owner apart.
 pub(super) type Owner = String;

@@ -5,19 +5,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::api::keys;
-use crate::api::node_pool::Operator;
-use crate::core::catalog::values::Values;
-use crate::core::model::requirements::normalized;
-use crate::core::model::resources::{CPU, is_in_bytes};
-use crate::core::model::suggest;
-use crate::core::model::{Requirement, Requirements};
-use crate::core::plan::{DefinitionPlace, DefinitionPlaces, PendingReason, ReasonCode, field_of};
-use crate::core::scheduler::class::VariantIndex;
-use crate::core::scheduler::quota::Scope;
-use crate::core::scheduler::template::{Template, TemplateIndex};
-use crate::core::scheduler::volumes::NODE_NAME;
-use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Refusal};
+use crate::catalog::values::Values;
+use crate::model::requirements::normalized;
+use crate::model::resources::{CPU, is_in_bytes};
+use crate::model::suggest;
+use crate::model::{Requirement, Requirements};
+use crate::plan::{DefinitionPlace, DefinitionPlaces, PendingReason, ReasonCode, field_of};
+use crate::scheduler::class::VariantIndex;
+use crate::scheduler::quota::Scope;
+use crate::scheduler::template::{Template, TemplateIndex};
+use crate::scheduler::volumes::NODE_NAME;
+use crate::scheduler::{ClassIndex, Engine, HostIndex, Refusal};
+use cutlist_api::keys;
+use cutlist_api::node_pool::Operator;
 
 use super::passing::{Passing, passing};
 
@@ -460,7 +460,7 @@ pub fn amount(resource: &str, amount: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::model::resources::MEMORY;
+    use crate::model::resources::MEMORY;
 
     #[test]
     fn amounts_read_like_people_write_them() {

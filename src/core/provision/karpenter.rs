@@ -3,12 +3,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::core::scheduler::class::VariantIndex;
-use crate::core::scheduler::engine::Refused;
-use crate::core::scheduler::offerings::OfferingSet;
-use crate::core::scheduler::quota::{LimitedCapacity, Scope};
-use crate::core::scheduler::template::TemplateIndex;
-use crate::core::scheduler::{ClassIndex, Demand, Engine, HostIndex};
+use crate::scheduler::class::VariantIndex;
+use crate::scheduler::engine::Refused;
+use crate::scheduler::offerings::OfferingSet;
+use crate::scheduler::quota::{LimitedCapacity, Scope};
+use crate::scheduler::template::TemplateIndex;
+use crate::scheduler::{ClassIndex, Demand, Engine, HostIndex};
 
 use super::choice::most_capacity;
 use super::open_order::OpenOrder;

@@ -24,15 +24,15 @@ pub mod static_capacity;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::api::settings::{MinValuesPolicy, Packing};
-use crate::core::inputs::Inputs;
-use crate::core::lifecycle::ending::without_future;
-use crate::core::model::IndexVec;
-use crate::core::plan::FewerNodes;
-use crate::core::scheduler::topology::GroupIndex;
-use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
+use crate::inputs::Inputs;
+use crate::lifecycle::ending::without_future;
+use crate::model::IndexVec;
+use crate::plan::FewerNodes;
+use crate::scheduler::topology::GroupIndex;
+use crate::scheduler::{ClassIndex, Engine, HostIndex, Problem};
+use cutlist_api::settings::{MinValuesPolicy, Packing};
 
-use crate::core::scheduler::Demand;
+use crate::scheduler::Demand;
 use backlog::Backlog;
 use choice::LaunchLists;
 use expected::Expected;

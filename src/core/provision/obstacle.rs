@@ -4,9 +4,9 @@ use std::fmt;
 
 use jiff::Timestamp;
 
-use crate::core::kube_scheduler;
-use crate::core::plan::ReasonCode;
-use crate::core::scheduler::taints::EffectiveTaint;
+use crate::kube_scheduler;
+use crate::plan::ReasonCode;
+use crate::scheduler::taints::EffectiveTaint;
 
 use super::explain::amount;
 
@@ -77,7 +77,7 @@ pub enum DaemonObstacle {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shortage {
     pub resource: String,
-    /// Amounts as of [`Resources`](crate::core::model::Resources): `cpu` in thousandths of a core.
+    /// Amounts as of [`Resources`](crate::model::Resources): `cpu` in thousandths of a core.
     pub free: i64,
     pub requested: i64,
 }

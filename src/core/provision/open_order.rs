@@ -6,8 +6,8 @@
 
 use std::collections::VecDeque;
 
-use crate::core::model::IndexVec;
-use crate::core::scheduler::{Engine, HostIndex};
+use crate::model::IndexVec;
+use crate::scheduler::{Engine, HostIndex};
 
 use super::reference_sort::{Entry, shifts, sort};
 

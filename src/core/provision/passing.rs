@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use crate::core::model::Resources;
-use crate::core::model::resources::NODES;
-use crate::core::scheduler::quota::Scope;
-use crate::core::scheduler::topology::{GroupIndex, GroupKind};
-use crate::core::scheduler::{ClassIndex, Engine, Refusal};
+use crate::model::Resources;
+use crate::model::resources::NODES;
+use crate::scheduler::quota::Scope;
+use crate::scheduler::topology::{GroupIndex, GroupKind};
+use crate::scheduler::{ClassIndex, Engine, Refusal};
 
 use super::explain::{amount, distances};
 

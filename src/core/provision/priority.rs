@@ -3,13 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::core::model::IndexVec;
-use crate::core::scheduler::vectors::{self, Vector};
-use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
+use crate::model::IndexVec;
+use crate::scheduler::vectors::{self, Vector};
+use crate::scheduler::{ClassIndex, Engine, HostIndex};
 
 use super::cheapest::{self, WorkBudget};
 use super::karpenter;
-use crate::core::scheduler::Demand;
+use crate::scheduler::Demand;
 
 /// Packs everything at once, which is cheapest. Only when that leaves out a pod and places one of lower priority, the
 /// priorities are packed one after the other, highest first, if that leaves out fewer of the higher ones.

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use crate::api::keys;
-use crate::core::model::requirements::is_well_known;
-use crate::core::model::shared::Shared;
-use crate::core::model::{HourlyPrice, Requirement, Requirements, Resources};
-use crate::core::plan::Alternative;
-use crate::core::scheduler::template::{Template, TemplateIndex};
-use crate::core::scheduler::vectors;
-use crate::core::scheduler::{Engine, HostIndex};
+use crate::model::requirements::is_well_known;
+use crate::model::shared::Shared;
+use crate::model::{HourlyPrice, Requirement, Requirements, Resources};
+use crate::plan::Alternative;
+use crate::scheduler::template::{Template, TemplateIndex};
+use crate::scheduler::vectors;
+use crate::scheduler::{Engine, HostIndex};
+use cutlist_api::keys;
 
 use super::choice::{LaunchLists, alternatives_of, choose};
 

@@ -1,7 +1,7 @@
 //! The sort of Go's `sort.Slice`: insertion on up to twelve entries, and beyond that a pattern-defeating quicksort (Orson Peters,
 //! arXiv:2106.05123) that draws its chance from the number of entries. It is not stable, but it always leaves the same.
 
-use crate::core::scheduler::HostIndex;
+use crate::scheduler::HostIndex;
 
 /// What decides, and who it is of: pods, host.
 pub type Entry = (usize, HostIndex);

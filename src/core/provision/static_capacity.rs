@@ -1,12 +1,12 @@
 //! Nodes of static pools: as many as `spec.replicas` says, whether or not a pod needs them.
 //! Behaviour: reference, section 3.11.
 
-use crate::core::scheduler::template::TemplateIndex;
-use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Refusal};
+use crate::scheduler::template::TemplateIndex;
+use crate::scheduler::{ClassIndex, Engine, HostIndex, Refusal};
 
 use super::cheapest::{greedy, improve};
 use super::choice::{capacity_of, choose};
-use crate::core::scheduler::Demand;
+use crate::scheduler::Demand;
 
 /// A static pool that stays below its replicas.
 #[derive(Clone, Debug, PartialEq)]

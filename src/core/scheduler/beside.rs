@@ -1,10 +1,10 @@
 //! What nodes cost beside their instances, as one figure: everything that compares nodes by money goes by it, so that consolidation does
 //! not undo what was bought.
 
-use crate::api::settings::Packing;
-use crate::core::catalog::NodeCosts;
-use crate::core::inputs::Inputs;
-use crate::core::model::HourlyPrice;
+use crate::catalog::NodeCosts;
+use crate::inputs::Inputs;
+use crate::model::HourlyPrice;
+use cutlist_api::settings::Packing;
 
 use super::Problem;
 use super::template::TemplateIndex;

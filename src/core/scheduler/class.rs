@@ -8,17 +8,17 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 
-use crate::api::settings::PreferencePolicy;
-use crate::core::model::index::index;
-use crate::core::model::requirements::normalized;
-use crate::core::model::{IndexVec, Requirement, Requirements, Resources};
-use crate::core::snapshot::{Pod, Snapshot};
+use crate::model::index::index;
+use crate::model::requirements::normalized;
+use crate::model::{IndexVec, Requirement, Requirements, Resources};
+use crate::snapshot::{Pod, Snapshot};
+use cutlist_api::settings::PreferencePolicy;
 
 use super::devices::DeviceDemand;
 use super::topology::{Domains, Group, GroupIndex, GroupKind, Spread};
 use super::vectors::Vector;
 use super::volumes::{Attachment, NODE_NAME, VolumeDemand, selector_requirements, term_requirements};
-use crate::core::snapshot::selector;
+use crate::snapshot::selector;
 
 index! {
     /// Position in [`super::Problem::classes`].

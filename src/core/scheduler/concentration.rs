@@ -3,14 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::api::keys;
-use crate::api::settings::{ConcentrationPenalty, Packing};
-use crate::core::inputs::Inputs;
-use crate::core::model::index::index;
-use crate::core::model::{HourlyPrice, IndexVec};
-use crate::core::snapshot::Workload;
-use crate::core::snapshot::nodes::Machine;
-use crate::core::snapshot::pod::is_of_buffer;
+use crate::inputs::Inputs;
+use crate::model::index::index;
+use crate::model::{HourlyPrice, IndexVec};
+use crate::snapshot::Workload;
+use crate::snapshot::nodes::Machine;
+use crate::snapshot::pod::is_of_buffer;
+use cutlist_api::keys;
+use cutlist_api::settings::{ConcentrationPenalty, Packing};
 
 use super::class::ClassIndex;
 use super::offerings::{OfferingSet, Slots, bits};

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::Toleration;
 
-use crate::api::node_pool::IntOrString;
-use crate::core::model::index::index;
-use crate::core::model::shared::Shared;
-use crate::core::model::{IndexVec, Requirement, Requirements, Resources};
-use crate::core::prepare::limit_range::LimitRanges;
-use crate::core::snapshot::requests::effective_requests;
-use crate::core::snapshot::{Pod, Snapshot};
+use crate::model::index::index;
+use crate::model::shared::Shared;
+use crate::model::{IndexVec, Requirement, Requirements, Resources};
+use crate::prepare::limit_range::LimitRanges;
+use crate::snapshot::requests::effective_requests;
+use crate::snapshot::{Pod, Snapshot};
+use cutlist_api::node_pool::IntOrString;
 
 use super::taints::{EffectiveTaint, repelling};
 use super::topology::GroupIndex;

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::{NodeSelector, NodeSelectorTerm};
 
-use crate::api::settings::Scheduling;
-use crate::core::devices::{Choices, ClaimDemand, ClaimIndex, DeviceError, devices_by_node, is_about_labels};
-use crate::core::snapshot::{Pod, Snapshot};
+use crate::devices::{Choices, ClaimDemand, ClaimIndex, DeviceError, devices_by_node, is_about_labels};
+use crate::snapshot::{Pod, Snapshot};
+use cutlist_api::settings::Scheduling;
 
 use super::Problem;
 use super::class::{ClassIndex, PodClass};
@@ -115,7 +115,7 @@ impl Problem<'_> {
 
 /// By request and alternative the devices that match; `None` where an expression stumbles over one of the devices, as
 /// kube-scheduler then takes no node for it.
-fn choices(demand: &ClaimDemand, devices: &[crate::core::devices::Device]) -> Option<Choices> {
+fn choices(demand: &ClaimDemand, devices: &[crate::devices::Device]) -> Option<Choices> {
     let mut all = Vec::new();
     for request in &demand.requests {
         let mut of_request = Vec::new();

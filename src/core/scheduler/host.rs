@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::daemons::DaemonIndex;
-use crate::core::model::index::index;
-use crate::core::model::{HourlyPrice, IndexVec, Requirements};
+use crate::model::index::index;
+use crate::model::{HourlyPrice, IndexVec, Requirements};
 
 use super::class::{ClassIndex, HostPort};
 use super::concentration::SpotPool;

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
-use crate::api::node_pool::IntOrString;
-use crate::core::model::Resources;
-use crate::core::snapshot::Pod;
-use crate::core::snapshot::requests::{RequestError, effective_requests};
+use crate::model::Resources;
+use crate::snapshot::Pod;
+use crate::snapshot::requests::{RequestError, effective_requests};
+use cutlist_api::node_pool::IntOrString;
 
 #[derive(Debug, Default)]
 pub struct KnownRequests {

@@ -1,4 +1,4 @@
-//! The most that all pods together may say. What one pod may is limited where it is read ([`crate::core::snapshot::limits`]); many
+//! The most that all pods together may say. What one pod may is limited where it is read ([`crate::snapshot::limits`]); many
 //! pods that each stay within that, and that are each a little different, would still make a plan take minutes.
 //!
 //! The work of a pod is counted, never timed. When there is too much of it, the pods that make most are left out first: whoever asks
@@ -7,9 +7,9 @@
 use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
 
-use crate::core::model::Resources;
-use crate::core::snapshot::limits::terms;
-use crate::core::snapshot::{Pod, Snapshot};
+use crate::model::Resources;
+use crate::snapshot::limits::terms;
+use crate::snapshot::{Pod, Snapshot};
 
 /// Work that each kind of pod may make without being counted: five constraints, any four of which may be given up.
 const FREE: usize = 25;

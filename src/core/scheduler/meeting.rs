@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::core::model::IndexVec;
+use crate::model::IndexVec;
 
 use super::class::ClassIndex;
 use super::problem::Problem;

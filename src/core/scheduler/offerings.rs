@@ -10,12 +10,12 @@ use std::rc::Rc;
 
 use fixedbitset::FixedBitSet;
 
-use crate::api::keys;
-use crate::core::catalog::InstanceType;
-use crate::core::model::requirements::{is_well_known, normalized};
-use crate::core::model::resources::{CPU, NODES};
-use crate::core::model::shared::Shared;
-use crate::core::model::{HourlyPrice, Requirement, Requirements, Resources};
+use crate::catalog::InstanceType;
+use crate::model::requirements::{is_well_known, normalized};
+use crate::model::resources::{CPU, NODES};
+use crate::model::shared::Shared;
+use crate::model::{HourlyPrice, Requirement, Requirements, Resources};
+use cutlist_api::keys;
 
 use super::vectors::{Dimensions, Vector};
 
@@ -432,8 +432,8 @@ fn entry(instance_type: &InstanceType, slots: &[Slot], dimensions: &Dimensions) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::node_pool::Operator;
-    use crate::core::catalog::Offering;
+    use crate::catalog::Offering;
+    use cutlist_api::node_pool::Operator;
 
     fn instance_type(name: &str, architecture: &str, zones: &[(&str, f64)]) -> InstanceType {
         let offering = |(zone, price): &(&str, f64)| Offering {

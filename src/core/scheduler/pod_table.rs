@@ -5,12 +5,12 @@ use std::rc::Rc;
 
 use serde::Serialize;
 
-use crate::api::settings::Scheduling;
-use crate::core::devices::DeviceError;
-use crate::core::model::resources::PODS;
-use crate::core::model::{IndexVec, Resources};
-use crate::core::snapshot::limits as of_a_pod;
-use crate::core::snapshot::{Pod, Snapshot};
+use crate::devices::DeviceError;
+use crate::model::resources::PODS;
+use crate::model::{IndexVec, Resources};
+use crate::snapshot::limits as of_a_pod;
+use crate::snapshot::{Pod, Snapshot};
+use cutlist_api::settings::Scheduling;
 
 use super::class::{ClassBuilder, ClassIndex, PodClass, host_ports, matches_no_node, repels, selector_keys};
 use super::daemons::Daemon;
@@ -353,7 +353,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::core::testing::{BuildPod, Merge, pod};
+    use crate::testing::{BuildPod, Merge, pod};
 
     fn classes_of(pods: Vec<Pod>) -> Vec<Option<ClassIndex>> {
         let snapshot = Snapshot { pods: pods.into(), ..Snapshot::default() };

@@ -3,16 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
-use crate::api::keys;
-use crate::api::settings::DEFAULT_SEARCH_WORK;
-use crate::core::devices::Device;
-use crate::core::inputs::Inputs;
-use crate::core::kube_scheduler::void_nominations;
-use crate::core::model::requirements::normalized;
-use crate::core::model::{HourlyPrice, IndexVec, Requirement, Requirements, Resources};
-use crate::core::offer::{NothingOffered, Offer, Types};
-use crate::core::snapshot::Snapshot;
-use crate::core::snapshot::nodes::{Machine, machines};
+use crate::devices::Device;
+use crate::inputs::Inputs;
+use crate::kube_scheduler::void_nominations;
+use crate::model::requirements::normalized;
+use crate::model::{HourlyPrice, IndexVec, Requirement, Requirements, Resources};
+use crate::offer::{NothingOffered, Offer, Types};
+use crate::snapshot::Snapshot;
+use crate::snapshot::nodes::{Machine, machines};
+use cutlist_api::keys;
+use cutlist_api::settings::DEFAULT_SEARCH_WORK;
 
 use super::beside::cost_beside;
 use super::class::{ClassBuilder, ClassIndex, PodClass, Variant, VariantIndex};
@@ -131,7 +131,7 @@ impl<'a> Problem<'a> {
         let (limited, quotas) = quotas(&mut templates, inputs, &offer, &machines);
 
         let node_taints: Vec<Vec<EffectiveTaint>> = machines.iter().map(taints_of).collect();
-        let soft = |taint: &EffectiveTaint| taint.effect == crate::api::node_pool::TaintEffect::PreferNoSchedule;
+        let soft = |taint: &EffectiveTaint| taint.effect == cutlist_api::node_pool::TaintEffect::PreferNoSchedule;
         let soft_taints_exist =
             node_taints.iter().flatten().any(soft) || templates.iter().flat_map(|template| &template.taints).any(soft);
 

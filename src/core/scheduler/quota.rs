@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use crate::api::keys;
-use crate::api::node_pool::IntOrString;
-use crate::core::inputs::Inputs;
-use crate::core::lifecycle::conditions::{LAUNCHED, REGISTERED};
-use crate::core::model::index::index;
-use crate::core::model::resources::NODES;
-use crate::core::model::{IndexVec, Resources};
-use crate::core::offer::Offer;
-use crate::core::snapshot::nodes::Machine;
+use crate::inputs::Inputs;
+use crate::lifecycle::conditions::{LAUNCHED, REGISTERED};
+use crate::model::index::index;
+use crate::model::resources::NODES;
+use crate::model::{IndexVec, Resources};
+use crate::offer::Offer;
+use crate::snapshot::nodes::Machine;
+use cutlist_api::keys;
+use cutlist_api::node_pool::IntOrString;
 
 use super::template::Template;
 

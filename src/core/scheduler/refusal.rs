@@ -1,6 +1,6 @@
 //! Why a pod does not go somewhere: data, so that the report can rank it and say what would help.
 
-use crate::core::plan::ReasonCode;
+use crate::plan::ReasonCode;
 
 use super::quota::Scope;
 

@@ -82,7 +82,7 @@ impl Dimension {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::scheduler::vectors;
+    use crate::scheduler::vectors;
 
     #[test]
     fn the_same_types_as_comparing_each() {

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use crate::core::model::{IndexVec, Requirements};
+use crate::model::{IndexVec, Requirements};
 
 use super::class::{ClassIndex, VariantIndex};
 use super::offerings::OfferingSet;

@@ -2,8 +2,8 @@
 
 use k8s_openapi::api::core::v1::{Taint as NodeTaint, Toleration};
 
-use crate::api::keys;
-use crate::api::node_pool::{Taint, TaintEffect};
+use cutlist_api::keys;
+use cutlist_api::node_pool::{Taint, TaintEffect};
 
 /// A taint of a NodePool or a Node, in the form the scheduler compares.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

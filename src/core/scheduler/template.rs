@@ -6,12 +6,12 @@ use fixedbitset::FixedBitSet;
 
 use super::daemons::DaemonIndex;
 use super::topology::KeyIndex;
-use crate::api::keys;
-use crate::api::node_pool::NodePool;
-use crate::core::model::index::index;
-use crate::core::model::{HourlyPrice, IndexVec, Requirement, Requirements};
-use crate::core::offer::{NothingOffered, Reservation};
-use crate::core::snapshot::nodes::Machine;
+use crate::model::index::index;
+use crate::model::{HourlyPrice, IndexVec, Requirement, Requirements};
+use crate::offer::{NothingOffered, Reservation};
+use crate::snapshot::nodes::Machine;
+use cutlist_api::keys;
+use cutlist_api::node_pool::NodePool;
 
 use super::class::HostPort;
 use super::offerings::{OfferingSet, Offerings};

@@ -10,14 +10,14 @@ use fixedbitset::FixedBitSet;
 use k8s_openapi::api::core::v1::Toleration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
-use crate::api::keys;
-use crate::core::model::index::index;
-use crate::core::model::requirements::label;
-use crate::core::model::{IndexVec, Requirements};
+use crate::model::index::index;
+use crate::model::requirements::label;
+use crate::model::{IndexVec, Requirements};
+use cutlist_api::keys;
 
 use super::host::HostIndex;
 use super::taints::{EffectiveTaint, repelling};
-use crate::core::snapshot::selector;
+use crate::snapshot::selector;
 
 index! {
     /// Position in [`super::Problem::groups`].

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::core::model::Resources;
-use crate::core::model::resources::{CPU, EPHEMERAL_STORAGE, MEMORY, PODS};
+use crate::model::Resources;
+use crate::model::resources::{CPU, EPHEMERAL_STORAGE, MEMORY, PODS};
 
 /// Amounts by dimension, in the units of [`Resources`].
 pub type Vector = Box<[i64]>;

@@ -9,14 +9,14 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::api::storage::v1::StorageClass;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubernetesQuantity;
 
-use crate::api::keys;
-use crate::api::node_pool::Operator;
-use crate::core::model::requirements::normalized;
-use crate::core::model::{Quantity, Requirement, Requirements};
-use crate::core::snapshot::pod::EphemeralSource;
-use crate::core::snapshot::{Pod, Snapshot};
+use crate::model::requirements::normalized;
+use crate::model::{Quantity, Requirement, Requirements};
+use crate::snapshot::pod::EphemeralSource;
+use crate::snapshot::{Pod, Snapshot};
+use cutlist_api::keys;
+use cutlist_api::node_pool::Operator;
 
-use crate::core::snapshot::selector;
+use crate::snapshot::selector;
 
 /// The most places that the volumes of one pod may be in, any of which will do. A pod with more is not planned for, and said to be pending for that.
 pub const ALTERNATIVES_MAX: usize = 64;

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use crate::api::keys;
+use cutlist_api::keys;
 
 use super::doubts::Subject;
 use super::objects::Snapshot;
@@ -95,8 +95,8 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::api::node_claim::NodeClaim;
-    use crate::core::snapshot::Node;
+    use crate::snapshot::Node;
+    use cutlist_api::node_claim::NodeClaim;
 
     fn node(name: &str, pool: Option<&str>, id: Option<&str>) -> Node {
         let labels = pool.map_or(Value::Null, |pool| json!({ "karpenter.sh/nodepool": pool }));

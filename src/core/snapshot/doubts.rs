@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::api::keys;
+use cutlist_api::keys;
 
 use super::doubled::Doubled;
 use super::json::without_position;
@@ -187,7 +187,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::core::testing::{BuildPod, pod};
+    use crate::testing::{BuildPod, pod};
 
     fn subject<'a>(node: &'a str, node_pool: &'a str) -> Subject<'a> {
         Subject { node: Some(node), node_pool, node_class: "default" }

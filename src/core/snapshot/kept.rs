@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::api::keys;
+use cutlist_api::keys;
 
 /// Fields of every object's metadata. Labels stay as they are: selectors of whatever is planned look at them.
 pub const METADATA: &[&str] = &[

@@ -19,13 +19,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::api::capacity_buffer::CapacityBuffer;
-use crate::api::disruption_budget::DisruptionBudget;
-use crate::api::ec2_node_class::EC2NodeClass;
-use crate::api::node_claim::NodeClaim;
-use crate::api::node_overlay::NodeOverlay;
-use crate::api::node_plan::NodePlan;
-use crate::api::node_pool::NodePool;
+use cutlist_api::capacity_buffer::CapacityBuffer;
+use cutlist_api::disruption_budget::DisruptionBudget;
+use cutlist_api::ec2_node_class::EC2NodeClass;
+use cutlist_api::node_claim::NodeClaim;
+use cutlist_api::node_overlay::NodeOverlay;
+use cutlist_api::node_plan::NodePlan;
+use cutlist_api::node_pool::NodePool;
 
 use super::collect::{Object, parse};
 use super::kept;

@@ -14,8 +14,8 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
-use crate::api::keys;
-use crate::core::model::shared::Shared;
+use crate::model::shared::Shared;
+use cutlist_api::keys;
 
 use super::pod::{Container, Pod};
 

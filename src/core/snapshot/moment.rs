@@ -26,7 +26,7 @@ pub fn newest(snapshot: &Snapshot) -> Option<Timestamp> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::testing::pod;
+    use crate::testing::pod;
 
     #[test]
     fn the_newest_date_counts() {

@@ -8,12 +8,12 @@ use k8s_openapi::api::core::v1::{Node, Taint};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde_json::Value;
 
-use crate::api::keys;
-use crate::api::node_claim::NodeClaim;
-use crate::api::node_pool::{IntOrString, TaintEffect};
-use crate::core::model::Resources;
-use crate::core::model::requirements::label;
-use crate::core::model::resources::{CPU, EPHEMERAL_STORAGE, MEMORY, PODS};
+use crate::model::Resources;
+use crate::model::requirements::label;
+use crate::model::resources::{CPU, EPHEMERAL_STORAGE, MEMORY, PODS};
+use cutlist_api::keys;
+use cutlist_api::node_claim::NodeClaim;
+use cutlist_api::node_pool::{IntOrString, TaintEffect};
 
 use super::Snapshot;
 
@@ -278,7 +278,7 @@ pub fn machines(snapshot: &Snapshot) -> Vec<Machine<'_>> {
 /// Labels that the node of this claim will have: those of the claim, and what its requirements leave no choice about.
 fn claim_labels(claim: &NodeClaim) -> BTreeMap<String, String> {
     let mut labels = claim.metadata.labels.clone().unwrap_or_default();
-    let requirements = crate::core::model::Requirements::from_entries(&claim.spec.requirements);
+    let requirements = crate::model::Requirements::from_entries(&claim.spec.requirements);
     for (key, requirement) in requirements.iter() {
         if let Some(value) = requirement.single_value() {
             labels.entry(key.to_owned()).or_insert_with(|| value.to_owned());
@@ -292,7 +292,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::core::testing::{BuildNode, Merge, node};
+    use crate::testing::{BuildNode, Merge, node};
 
     #[test]
     fn a_patch_replaces_only_lists_that_it_has() {

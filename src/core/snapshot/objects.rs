@@ -12,13 +12,13 @@ use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceClaimTe
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::api::storage::v1::{CSINode, StorageClass, VolumeAttachment};
 
-use crate::api::capacity_buffer::CapacityBuffer;
-use crate::api::disruption_budget::DisruptionBudget;
-use crate::api::ec2_node_class::EC2NodeClass;
-use crate::api::node_claim::NodeClaim;
-use crate::api::node_overlay::NodeOverlay;
-use crate::api::node_plan::NodePlan;
-use crate::api::node_pool::NodePool;
+use cutlist_api::capacity_buffer::CapacityBuffer;
+use cutlist_api::disruption_budget::DisruptionBudget;
+use cutlist_api::ec2_node_class::EC2NodeClass;
+use cutlist_api::node_claim::NodeClaim;
+use cutlist_api::node_overlay::NodeOverlay;
+use cutlist_api::node_plan::NodePlan;
+use cutlist_api::node_pool::NodePool;
 
 use super::doubts::Doubts;
 use super::list::Objects;

@@ -11,8 +11,8 @@ use k8s_openapi::api::core::v1::{Affinity, PodSchedulingGate, Toleration, Topolo
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::api::node_pool::IntOrString;
-use crate::core::model::shared::Shared;
+use crate::model::shared::Shared;
+use cutlist_api::node_pool::IntOrString;
 
 use super::kinds::version_number;
 use super::limits;

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::api::node_pool::IntOrString;
-use crate::core::model::resources::{CPU, MEMORY, PODS};
-use crate::core::model::{QuantityError, Resources};
+use crate::model::resources::{CPU, MEMORY, PODS};
+use crate::model::{QuantityError, Resources};
+use cutlist_api::node_pool::IntOrString;
 
 use super::pod::{Container, ContainerResources, ContainerStatus, Pod};
 

@@ -8,7 +8,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 
-use crate::core::model::static_hash::class_hash;
+use crate::model::static_hash::class_hash;
 
 use super::Snapshot;
 use super::read::{ReadError, ReadReport, read};

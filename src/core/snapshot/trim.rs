@@ -12,10 +12,10 @@ use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceClaimTe
 use k8s_openapi::api::storage::v1::{StorageClass, VolumeAttachment, VolumeAttachmentSource};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use crate::api::ec2_node_class::EC2NodeClass;
-use crate::api::keys;
-use crate::api::node_pool::NodePool;
-use crate::core::model::static_hash::{class_hash, node_pool_hash};
+use crate::model::static_hash::{class_hash, node_pool_hash};
+use cutlist_api::ec2_node_class::EC2NodeClass;
+use cutlist_api::keys;
+use cutlist_api::node_pool::NodePool;
 
 use super::pod::{ContainerStatus, Pod};
 

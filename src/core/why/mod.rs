@@ -6,15 +6,15 @@ pub mod pod;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::core::disrupt::disrupt;
-use crate::core::inputs::Inputs;
-use crate::core::model::{HourlyPrice, Resources};
-use crate::core::plan::{Alternative, DefinitionPlace, Plan, Reason, ReasonCode, Step, StepKind};
-use crate::core::planner::decide::assemble;
-use crate::core::planner::report;
-use crate::core::provision::Provisioning;
-use crate::core::scheduler::{Engine, HostIndex, Problem};
-use crate::core::snapshot::nodes::Machine;
+use crate::disrupt::disrupt;
+use crate::inputs::Inputs;
+use crate::model::{HourlyPrice, Resources};
+use crate::plan::{Alternative, DefinitionPlace, Plan, Reason, ReasonCode, Step, StepKind};
+use crate::planner::decide::assemble;
+use crate::planner::report;
+use crate::provision::Provisioning;
+use crate::scheduler::{Engine, HostIndex, Problem};
+use crate::snapshot::nodes::Machine;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -112,9 +112,9 @@ fn node_of_machine(inputs: &Inputs<'_>, problem: &Problem<'_>, host: HostIndex) 
     NodeDetails {
         name: machine.name.to_owned(),
         node_pool: machine.node_pool().unwrap_or_default().to_owned(),
-        instance_type: label(crate::api::keys::INSTANCE_TYPE),
-        zone: label(crate::api::keys::ZONE),
-        capacity_type: label(crate::api::keys::CAPACITY_TYPE),
+        instance_type: label(cutlist_api::keys::INSTANCE_TYPE),
+        zone: label(cutlist_api::keys::ZONE),
+        capacity_type: label(cutlist_api::keys::CAPACITY_TYPE),
         price_per_hour: problem.offer.price_of(inputs, machine),
         allocatable: machine.allocatable(),
         requested,

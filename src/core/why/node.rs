@@ -6,15 +6,15 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::api::node_plan::{APPROVED_BY, NodePlan, NodePlanPhase};
-use crate::core::inputs::Inputs;
-use crate::core::model::HourlyPrice;
-use crate::core::plan::{Alternative, DefinitionPlace, Plan, Reason, Revision, Step, StepKind};
-use crate::core::prepare;
-use crate::core::provision::{self, provision};
-use crate::core::scheduler::{HostIndex, Problem};
-use crate::core::snapshot::Objects;
-use crate::core::snapshot::nodes::{Machine, machines};
+use crate::inputs::Inputs;
+use crate::model::HourlyPrice;
+use crate::plan::{Alternative, DefinitionPlace, Plan, Reason, Revision, Step, StepKind};
+use crate::prepare;
+use crate::provision::{self, provision};
+use crate::scheduler::{HostIndex, Problem};
+use crate::snapshot::Objects;
+use crate::snapshot::nodes::{Machine, machines};
+use cutlist_api::node_plan::{APPROVED_BY, NodePlan, NodePlanPhase};
 
 use super::{Fate, NodeDetails, considered, fate, node_of_machine, node_of_step, planned};
 
@@ -38,13 +38,13 @@ pub struct WhyNode {
     /// Posted plans that were looked through.
     pub records: usize,
     /// Posted plans that can not be read: too long to be kept whole, or of another version.
-    #[serde(default, skip_serializing_if = "crate::core::plan::is_zero")]
+    #[serde(default, skip_serializing_if = "crate::plan::is_zero")]
     pub records_unread: usize,
     /// RFC 3339: the oldest of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records_since: Option<String>,
     /// Nodes that earlier plans created or removed, of which only that is kept.
-    #[serde(default, skip_serializing_if = "crate::core::plan::is_zero")]
+    #[serde(default, skip_serializing_if = "crate::plan::is_zero")]
     pub history: usize,
     /// RFC 3339: the oldest of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]

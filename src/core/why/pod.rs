@@ -5,21 +5,21 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::core::inputs::Inputs;
-use crate::core::lifecycle::waits_for;
-use crate::core::model::resources::{CPU, MEMORY};
-use crate::core::model::{HourlyPrice, Resources};
-use crate::core::plan::{Alternative, Change, PendingReason, Plan, Step, StepKind, change};
-use crate::core::prepare;
-use crate::core::provision::advice::Adviser;
-use crate::core::provision::daemon_pods::{is_waiting_daemon, meant_for};
-pub use crate::core::provision::explain::ExistingNodes;
-use crate::core::provision::explain::{existing_nodes, explain};
-use crate::core::provision::passing::passes;
-use crate::core::provision::{self, Provisioning, provision};
-use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
-use crate::core::snapshot::Pod;
-use crate::core::snapshot::nodes::Machine;
+use crate::inputs::Inputs;
+use crate::lifecycle::waits_for;
+use crate::model::resources::{CPU, MEMORY};
+use crate::model::{HourlyPrice, Resources};
+use crate::plan::{Alternative, Change, PendingReason, Plan, Step, StepKind, change};
+use crate::prepare;
+use crate::provision::advice::Adviser;
+use crate::provision::daemon_pods::{is_waiting_daemon, meant_for};
+pub use crate::provision::explain::ExistingNodes;
+use crate::provision::explain::{existing_nodes, explain};
+use crate::provision::passing::passes;
+use crate::provision::{self, Provisioning, provision};
+use crate::scheduler::{ClassIndex, Engine, HostIndex, Problem};
+use crate::snapshot::Pod;
+use crate::snapshot::nodes::Machine;
 
 use super::{Fate, NodeDetails, considered, fate, node_of_machine, node_of_step, planned};
 
@@ -93,7 +93,7 @@ pub fn why_pod(inputs: &Inputs<'_>, positions: &[usize]) -> Option<WhyPod> {
     let left: BTreeSet<&usize> = provisioning.unplaced.values().flatten().chain(refused).collect();
     let position = *positions.iter().find(|position| left.contains(position)).or(positions.first())?;
     let pod = &inputs.snapshot.pods[position];
-    let requests = crate::core::snapshot::requests::effective_requests(pod).unwrap_or_default();
+    let requests = crate::snapshot::requests::effective_requests(pod).unwrap_or_default();
     Some(WhyPod { pod: pod.key(), answer: answer(&mut engine, inputs, &provisioning, position, &requests), requests })
 }
 

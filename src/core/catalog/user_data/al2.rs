@@ -1,6 +1,6 @@
 //! Amazon Linux 2: a script that calls `bootstrap.sh`, behind the parts of the class.
 
-use crate::api::ec2_node_class::{AmiFamily, InstanceStorePolicy};
+use cutlist_api::ec2_node_class::{AmiFamily, InstanceStorePolicy};
 
 use super::kubelet::{Arguments, plain};
 use super::mime_parts::{self, Part, SHELL_SCRIPT};

@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Map, Value, json};
 
-use crate::api::ec2_node_class::{AmiFamily, InstanceStorePolicy};
+use cutlist_api::ec2_node_class::{AmiFamily, InstanceStorePolicy};
 
 use super::kubelet::{self, Arguments};
 use super::mime_parts::{self, NODE_CONFIG, Part};

@@ -5,9 +5,9 @@ use std::net::IpAddr;
 
 use serde_json::Value;
 
-use crate::api::duration::go_nanoseconds;
-use crate::api::ec2_node_class::AmiFamily;
-use crate::core::model::Quantity;
+use crate::model::Quantity;
+use cutlist_api::duration::go_nanoseconds;
+use cutlist_api::ec2_node_class::AmiFamily;
 
 use super::{Bootstrap, UserDataError, labels, taints};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::api::keys;
+use cutlist_api::keys;
 
 use super::Bootstrap;
 

@@ -26,8 +26,8 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde::{Deserialize, Serialize};
 
-use crate::api::ec2_node_class::{AmiFamily, InstanceStorePolicy};
-use crate::api::node_pool::Taint;
+use cutlist_api::ec2_node_class::{AmiFamily, InstanceStorePolicy};
+use cutlist_api::node_pool::Taint;
 
 pub use error::UserDataError;
 pub use labels::registers_itself_with;

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::api::keys;
-use crate::api::node_pool::{Taint, TaintEffect};
+use cutlist_api::keys;
+use cutlist_api::node_pool::{Taint, TaintEffect};
 
 /// Those of the claim and that of nodes which have not registered, in this order; the latter once.
 pub(super) fn at_registration(taints: &[Taint]) -> Vec<Taint> {

@@ -2,7 +2,7 @@
 //!
 //! Source: `Start-EKSBootstrap.ps1` of the EKS images; EC2Launch, which runs what stands between the tags.
 
-use crate::api::ec2_node_class::AmiFamily;
+use cutlist_api::ec2_node_class::AmiFamily;
 
 use super::kubelet::{Arguments, plain};
 use super::{Bootstrap, Finding, FindingCode, UserDataError, custom};

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::api::keys;
-use crate::core::testing::{Merge, object};
+use crate::testing::{Merge, object};
+use cutlist_api::keys;
 
 use super::{Case, Code, valid};
 

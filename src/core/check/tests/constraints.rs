@@ -3,8 +3,8 @@
 
 use serde_json::{Value, json};
 
-use crate::api::keys;
-use crate::core::testing::{BuildPod, Merge, object};
+use crate::testing::{BuildPod, Merge, object};
+use cutlist_api::keys;
 
 use super::{Case, Code, valid};
 
@@ -151,7 +151,7 @@ fn spread() {
     };
     let edit = |case: &mut Case, spec: Value| {
         for name in ["job-0", "job-1"] {
-            let labelled = |pod: crate::core::snapshot::Pod| pod.label("app", "job").label("revision", name);
+            let labelled = |pod: crate::snapshot::Pod| pod.label("app", "job").label("revision", name);
             case.edit_pod(name, |pod| labelled(pod).merge(json!({ "spec": spec.clone() })));
         }
     };
@@ -248,7 +248,7 @@ fn what_is_not_ready_to_be_scheduled() {
 fn a_pod_that_leaves_with_its_node_keeps_nobody_away() {
     let mut case = valid();
     case.edit_pod("tiny", |pod| pod.label("app", "tiny").anti_affinity_to("tiny", keys::ZONE));
-    let leaving = crate::core::testing::pod("tiny-before").label("app", "tiny").on("node-leaving");
+    let leaving = crate::testing::pod("tiny-before").label("app", "tiny").on("node-leaving");
     case.snapshot.pods.push(leaving.owned_by("DaemonSet", "tiny"));
     let node = super::pool_node("node-leaving", "m.large", "2", "8Gi");
     case.snapshot

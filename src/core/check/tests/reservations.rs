@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::api::keys;
-use crate::api::settings::Packing;
-use crate::core::catalog::Offering;
-use crate::core::plan::StepKind;
-use crate::core::planner::decide;
-use crate::core::testing::{BuildPod, Merge, object, pod};
+use crate::catalog::Offering;
+use crate::plan::StepKind;
+use crate::planner::decide;
+use crate::testing::{BuildPod, Merge, object, pod};
+use cutlist_api::keys;
+use cutlist_api::settings::Packing;
 
 use super::{Case, Code, valid};
 

@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
-use crate::api::keys;
-use crate::core::lifecycle::rollout_failures::Failures;
-use crate::core::lifecycle::rollout_failures::GivenUp;
-use crate::core::testing::Merge;
+use crate::lifecycle::rollout_failures::Failures;
+use crate::lifecycle::rollout_failures::GivenUp;
+use crate::testing::Merge;
+use cutlist_api::keys;
 
 use super::{Case, Code, NOW, breaks, claim_of, valid};
 

@@ -1,13 +1,13 @@
 //! What no consolidation can do better: what nodes and moves cost together at least. For those who measure; topology, budgets and payback are
 //! left out.
 
-use crate::core::disrupt::cost::MoveCosts;
-use crate::core::disrupt::{candidate, rehome};
-use crate::core::inputs::Inputs;
-use crate::core::provision::cheapest::greedy::Markets;
-use crate::core::provision::cheapest::market::EXACT_PRICE_WORK;
-use crate::core::provision::{self, provision};
-use crate::core::scheduler::Problem;
+use crate::disrupt::cost::MoveCosts;
+use crate::disrupt::{candidate, rehome};
+use crate::inputs::Inputs;
+use crate::provision::cheapest::greedy::Markets;
+use crate::provision::cheapest::market::EXACT_PRICE_WORK;
+use crate::provision::{self, provision};
+use crate::scheduler::Problem;
 
 use super::Source;
 use super::dual_prices::demand;

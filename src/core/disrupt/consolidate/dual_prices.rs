@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::core::provision::cheapest::greedy::Markets;
-use crate::core::scheduler::Demand;
-use crate::core::scheduler::{ClassIndex, Problem};
+use crate::provision::cheapest::greedy::Markets;
+use crate::scheduler::Demand;
+use crate::scheduler::{ClassIndex, Problem};
 
 use super::Source;
 

@@ -1,10 +1,10 @@
 //! Whether a pod has a place on any other node at all.
 
-use crate::core::disrupt::rehome::{Rooms, prefers_a_new_node};
-use crate::core::model::IndexVec;
-use crate::core::model::index::next;
-use crate::core::scheduler::class::VariantIndex;
-use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
+use crate::disrupt::rehome::{Rooms, prefers_a_new_node};
+use crate::model::IndexVec;
+use crate::model::index::next;
+use crate::scheduler::class::VariantIndex;
+use crate::scheduler::{ClassIndex, Engine, HostIndex};
 
 /// For each class, the first node that has room for one more pod of it. Room only shrinks while nodes are done without, so what was
 /// passed over once needs no second look, unless topology has a say.

@@ -1,9 +1,9 @@
 //! Nodes that drifted and may not go for that now, because of a budget or of the rollout. Nothing may be put on them, so they are no part
 //! of the search: each is tried alone, after the others.
 
-use crate::api::node_pool::DisruptionReason;
-use crate::core::disrupt::pass::Pass;
-use crate::core::scheduler::Engine;
+use crate::disrupt::pass::Pass;
+use crate::scheduler::Engine;
+use cutlist_api::node_pool::DisruptionReason;
 
 use super::obstacle::{NoRoomFor, NotSaved};
 use super::reference::no_place;

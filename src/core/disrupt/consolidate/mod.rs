@@ -19,11 +19,11 @@ pub(super) mod rules;
 mod search;
 mod trial;
 
-use crate::api::settings::Packing;
-use crate::core::model::{HourlyPrice, IndexVec};
-use crate::core::plan::Outlook;
-use crate::core::provision::bound::OpenNode;
-use crate::core::scheduler::{Engine, HostIndex};
+use crate::model::{HourlyPrice, IndexVec};
+use crate::plan::Outlook;
+use crate::provision::bound::OpenNode;
+use crate::scheduler::{Engine, HostIndex};
+use cutlist_api::settings::Packing;
 
 use super::candidate::Candidate;
 use super::pass::Pass;

@@ -1,9 +1,9 @@
 //! Pods that no node could be bought for at any price: what is wrong with their node is not what it costs.
 
-use crate::core::disrupt::obstacle::NodeObstacle;
-use crate::core::plan::DefinitionPlaces;
-use crate::core::provision::explain::explain;
-use crate::core::scheduler::{ClassIndex, Engine};
+use crate::disrupt::obstacle::NodeObstacle;
+use crate::plan::DefinitionPlaces;
+use crate::provision::explain::explain;
+use crate::scheduler::{ClassIndex, Engine};
 
 /// An explanation looks at every type of every pool; where so many nodes stay, the others have their reason without it.
 const EXPLAINED_MAX: usize = 100;

@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-use crate::core::disrupt::obstacle::part_of;
-use crate::core::model::HourlyPrice;
-use crate::core::model::time::duration_text;
-use crate::core::model::words::pods_text;
-use crate::core::plan::{Balance, ReasonCode};
-use crate::core::provision::explain::amount;
-use crate::core::provision::purchase::Lowered;
-use crate::core::scheduler::quota::Scope;
+use crate::disrupt::obstacle::part_of;
+use crate::model::HourlyPrice;
+use crate::model::time::duration_text;
+use crate::model::words::pods_text;
+use crate::plan::{Balance, ReasonCode};
+use crate::provision::explain::amount;
+use crate::provision::purchase::Lowered;
+use crate::scheduler::quota::Scope;
 
 use super::rules::{SPOT_TO_SPOT_TYPES, part_disrupted, part_saved};
 
@@ -59,7 +59,7 @@ pub struct LimitInTheWay {
     pub scope: Scope,
     pub node_pool: String,
     pub resource: String,
-    /// Amounts as of [`Resources`](crate::core::model::Resources): `cpu` in thousandths of a core.
+    /// Amounts as of [`Resources`](crate::model::Resources): `cpu` in thousandths of a core.
     pub limit: i64,
     pub used: i64,
     pub needed: i64,

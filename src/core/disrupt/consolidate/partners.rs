@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::core::scheduler::Engine;
-use crate::core::scheduler::template::TemplateIndex;
+use crate::scheduler::Engine;
+use crate::scheduler::template::TemplateIndex;
 
 use super::Source;
 

@@ -1,14 +1,14 @@
 //! The reference's two methods: a prefix of the candidates for one node or none, then one candidate at a time.
 //! Behaviour: reference, section 4.4. Unlike there every candidate is examined, and one plan holds all moves.
 
-use crate::api::keys;
-use crate::api::node_pool::DisruptionReason;
-use crate::api::settings::Packing;
-use crate::core::disrupt::pass::Pass;
-use crate::core::disrupt::rehome::Rooms;
-use crate::core::model::HourlyPrice;
-use crate::core::provision::cheapest::improve::Pools;
-use crate::core::scheduler::{Engine, HostIndex, Refusal};
+use crate::disrupt::pass::Pass;
+use crate::disrupt::rehome::Rooms;
+use crate::model::HourlyPrice;
+use crate::provision::cheapest::improve::Pools;
+use crate::scheduler::{Engine, HostIndex, Refusal};
+use cutlist_api::keys;
+use cutlist_api::node_pool::DisruptionReason;
+use cutlist_api::settings::Packing;
 
 use super::obstacle::{LimitInTheWay, NoRoomFor, NotSaved};
 use super::rules::NotKept;

@@ -2,19 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::api::keys;
-use crate::api::node_pool::DisruptionReason;
-use crate::api::settings::Packing;
-use crate::core::disrupt::candidate::Candidate;
-use crate::core::disrupt::cost;
-use crate::core::disrupt::pass::Pass;
-use crate::core::disrupt::rehome::{self, Rehoming};
-use crate::core::model::HourlyPrice;
-use crate::core::model::words::pods_text;
-use crate::core::plan::{Balance, Reason, ReasonCode};
-use crate::core::provision::Purchase;
-use crate::core::provision::purchase::too_few;
-use crate::core::scheduler::{Engine, HostIndex};
+use crate::disrupt::candidate::Candidate;
+use crate::disrupt::cost;
+use crate::disrupt::pass::Pass;
+use crate::disrupt::rehome::{self, Rehoming};
+use crate::model::HourlyPrice;
+use crate::model::words::pods_text;
+use crate::plan::{Balance, Reason, ReasonCode};
+use crate::provision::Purchase;
+use crate::provision::purchase::too_few;
+use crate::scheduler::{Engine, HostIndex};
+use cutlist_api::keys;
+use cutlist_api::node_pool::DisruptionReason;
+use cutlist_api::settings::Packing;
 
 use super::obstacle::NotSaved;
 use super::trial::Trial;
@@ -29,11 +29,11 @@ pub(super) const SPOT_TO_SPOT_TYPES: usize = 15;
 const PACKED_ANEW: (i64, i64) = (5, 2);
 
 /// Instance type, zone, capacity type.
-pub(in crate::core::disrupt) type Likeness = (String, String, String);
+pub(in crate::disrupt) type Likeness = (String, String, String);
 
 /// All nodes of a pool together, as `Balanced` compares with.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::core::disrupt) struct PoolTotals {
+pub(in crate::disrupt) struct PoolTotals {
     pub price: HourlyPrice,
     /// The reference's number ([`cost::of_pods`]): 1 for each node, and for each pod 0 to 10.
     pub disruption_cost: f64,

@@ -16,20 +16,20 @@ use std::rc::Rc;
 
 use fixedbitset::FixedBitSet;
 
-use crate::api::node_pool::DisruptionReason;
-use crate::core::disrupt::candidate::Candidate;
-use crate::core::disrupt::obstacle::NodeObstacle;
-use crate::core::disrupt::pass::Pass;
-use crate::core::disrupt::refused::Cause;
-use crate::core::disrupt::rehome::Rooms;
-use crate::core::disrupt::{Going, cost};
-use crate::core::model::HourlyPrice;
-use crate::core::programs::number;
-use crate::core::provision::cheapest::WorkBudget;
-use crate::core::provision::cheapest::greedy::Markets;
-use crate::core::provision::cheapest::improve::Pools;
-use crate::core::provision::cheapest::market::EXACT_PRICE_WORK;
-use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
+use crate::disrupt::candidate::Candidate;
+use crate::disrupt::obstacle::NodeObstacle;
+use crate::disrupt::pass::Pass;
+use crate::disrupt::refused::Cause;
+use crate::disrupt::rehome::Rooms;
+use crate::disrupt::{Going, cost};
+use crate::model::HourlyPrice;
+use crate::programs::number;
+use crate::provision::cheapest::WorkBudget;
+use crate::provision::cheapest::greedy::Markets;
+use crate::provision::cheapest::improve::Pools;
+use crate::provision::cheapest::market::EXACT_PRICE_WORK;
+use crate::scheduler::{ClassIndex, Engine, HostIndex};
+use cutlist_api::node_pool::DisruptionReason;
 
 use super::dual_prices::{DualPrices, demand};
 use super::first_room::FirstRoom;

@@ -2,15 +2,15 @@
 
 use fixedbitset::FixedBitSet;
 
-use crate::core::disrupt::candidate::Candidate;
-use crate::core::disrupt::rehome::{self, Rooms};
-use crate::core::model::HourlyPrice;
-use crate::core::provision::cheapest::greedy::Markets;
-use crate::core::provision::cheapest::improve::Pools;
-use crate::core::provision::cheapest::planned::Plans;
-use crate::core::provision::cheapest::{WorkBudget, improve};
-use crate::core::scheduler::Demand;
-use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Mark};
+use crate::disrupt::candidate::Candidate;
+use crate::disrupt::rehome::{self, Rooms};
+use crate::model::HourlyPrice;
+use crate::provision::cheapest::greedy::Markets;
+use crate::provision::cheapest::improve::Pools;
+use crate::provision::cheapest::planned::Plans;
+use crate::provision::cheapest::{WorkBudget, improve};
+use crate::scheduler::Demand;
+use crate::scheduler::{ClassIndex, Engine, HostIndex, Mark};
 
 use super::Source;
 

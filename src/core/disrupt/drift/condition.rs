@@ -1,10 +1,10 @@
 //! Drift as NodeClaims say it: the condition `Drifted`, which Karpenter's controller writes and here nobody else does. Those that
 //! drifted first go first, and the moment stands nowhere else.
 
-use crate::api::node_claim::NodeClaim;
-use crate::core::inputs::Inputs;
-use crate::core::lifecycle::conditions;
-use crate::core::snapshot::nodes::machines;
+use crate::inputs::Inputs;
+use crate::lifecycle::conditions;
+use crate::snapshot::nodes::machines;
+use cutlist_api::node_claim::NodeClaim;
 
 /// Claims whose condition `Drifted` is not what is seen of them, with the one that is. Those that go are left as they are.
 pub fn to_mark(inputs: &Inputs<'_>) -> Vec<NodeClaim> {

@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::api::ec2_node_class::{Ami, EC2NodeClass};
-use crate::api::keys;
-use crate::api::node_pool::{NodeSelectorRequirement, Operator};
-use crate::core::catalog::node_class::{image_for, says_images_unknown};
-use crate::core::inputs::Inputs;
-use crate::core::lifecycle::selectors::Selectors;
-use crate::core::plan::{CloudFact, CloudFactCode, IMAGE_LOCK, Step, StepKind};
-use crate::core::snapshot::nodes::Machine;
+use crate::catalog::node_class::{image_for, says_images_unknown};
+use crate::inputs::Inputs;
+use crate::lifecycle::selectors::Selectors;
+use crate::plan::{CloudFact, CloudFactCode, IMAGE_LOCK, Step, StepKind};
+use crate::snapshot::nodes::Machine;
+use cutlist_api::ec2_node_class::{Ami, EC2NodeClass};
+use cutlist_api::keys;
+use cutlist_api::node_pool::{NodeSelectorRequirement, Operator};
 
 use super::selected::{Selector, Verdict, classes, nodes_text, terms_text};
 use super::{is_comparable, live};
@@ -226,7 +226,7 @@ fn newer_than_lock(
     locked: &CloudFact,
     newer: &Ami,
     terms: &str,
-    definition: Option<crate::core::plan::DefinitionPlace>,
+    definition: Option<crate::plan::DefinitionPlace>,
 ) -> CloudFact {
     let named = newer.name.as_ref().map_or_else(String::new, |name| format!(" ({name})"));
     CloudFact {

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::api::ec2_node_class::SecurityGroup;
-use crate::api::settings::Packing;
-use crate::core::inputs::{Inputs, LiveInstance};
-use crate::core::snapshot::nodes::Machine;
+use crate::inputs::{Inputs, LiveInstance};
+use crate::snapshot::nodes::Machine;
+use cutlist_api::ec2_node_class::SecurityGroup;
+use cutlist_api::settings::Packing;
 
 use super::selected::{Classes, Selector};
 

@@ -8,18 +8,18 @@ mod selected;
 
 use std::collections::BTreeMap;
 
-use crate::api::ec2_node_class::EC2NodeClass;
-use crate::api::keys;
-use crate::api::node_claim::NodeClaim;
-use crate::api::node_pool::{NodePool, NodeSelectorRequirement};
-use crate::core::inputs::Inputs;
-use crate::core::lifecycle::conditions;
-use crate::core::lifecycle::expiry::{expired, is_of_other_template};
-use crate::core::model::static_hash::{HASH_VERSION, class_hash, node_pool_hash};
-use crate::core::model::time::seconds_between;
-use crate::core::model::{Requirement, Requirements};
-use crate::core::plan::{DefinitionPlace, IMAGE_LOCK, Reason, ReasonCode};
-use crate::core::snapshot::nodes::Machine;
+use crate::inputs::Inputs;
+use crate::lifecycle::conditions;
+use crate::lifecycle::expiry::{expired, is_of_other_template};
+use crate::model::static_hash::{HASH_VERSION, class_hash, node_pool_hash};
+use crate::model::time::seconds_between;
+use crate::model::{Requirement, Requirements};
+use crate::plan::{DefinitionPlace, IMAGE_LOCK, Reason, ReasonCode};
+use crate::snapshot::nodes::Machine;
+use cutlist_api::ec2_node_class::EC2NodeClass;
+use cutlist_api::keys;
+use cutlist_api::node_claim::NodeClaim;
+use cutlist_api::node_pool::{NodePool, NodeSelectorRequirement};
 
 use super::removed_pools::is_from_definitions;
 
@@ -114,7 +114,7 @@ fn seen(inputs: &Inputs<'_>, machine: &Machine<'_>, pool: &NodePool) -> Option<(
     labels.extend(claim.metadata.labels.clone().unwrap_or_default());
     let requirements = Requirements::from_entries(&pool.spec.template.spec.requirements);
     let is_unmet = |(key, requirement): &(&str, &Requirement)| {
-        let value = crate::core::model::requirements::label(&labels, key);
+        let value = crate::model::requirements::label(&labels, key);
         !value.map_or(requirement.allows_absence(), |value| requirement.allows(value))
     };
     if let Some((key, _)) = requirements.iter().find(is_unmet) {
@@ -124,7 +124,7 @@ fn seen(inputs: &Inputs<'_>, machine: &Machine<'_>, pool: &NodePool) -> Option<(
         };
         let position = pool.spec.template.spec.requirements.iter().position(refuses);
         let from = position.map_or(DriftsFrom::Template, DriftsFrom::Requirement);
-        let text = match crate::core::model::requirements::label(&labels, key) {
+        let text = match crate::model::requirements::label(&labels, key) {
             Some(value) => format!("RequirementsDrifted: NodePool {name} no longer allows {key} {value}"),
             None => format!("RequirementsDrifted: NodePool {name} now asks for {key}, which the node has not"),
         };

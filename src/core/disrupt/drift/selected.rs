@@ -9,16 +9,16 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::api::ec2_node_class::{Ami, AmiSelectorTerm, EC2NodeClass, EC2NodeClassStatus, SecurityGroup};
-use crate::api::keys;
-use crate::api::node_claim::NodeClaim;
-use crate::api::node_pool::NodePool;
-use crate::core::catalog::node_class::{image_for, says_answered_earlier};
-use crate::core::inputs::{Inputs, LiveInstance};
-use crate::core::lifecycle::selectors::Selectors;
-use crate::core::offer::{Images, Subnets};
-use crate::core::plan::{Note, NoteCode};
-use crate::core::snapshot::nodes::Machine;
+use crate::catalog::node_class::{image_for, says_answered_earlier};
+use crate::inputs::{Inputs, LiveInstance};
+use crate::lifecycle::selectors::Selectors;
+use crate::offer::{Images, Subnets};
+use crate::plan::{Note, NoteCode};
+use crate::snapshot::nodes::Machine;
+use cutlist_api::ec2_node_class::{Ami, AmiSelectorTerm, EC2NodeClass, EC2NodeClassStatus, SecurityGroup};
+use cutlist_api::keys;
+use cutlist_api::node_claim::NodeClaim;
+use cutlist_api::node_pool::NodePool;
 
 use super::live::{self, Groups};
 

@@ -9,14 +9,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::api::keys;
-use crate::api::node_pool::NodePool;
-use crate::core::inputs::Inputs;
-use crate::core::lifecycle::expiry::is_of_other_template;
-use crate::core::lifecycle::rollout_failures::Failures;
-use crate::core::plan::{Note, NoteCode, ReasonCode};
-use crate::core::scheduler::Engine;
-use crate::core::snapshot::nodes::Machine;
+use crate::inputs::Inputs;
+use crate::lifecycle::expiry::is_of_other_template;
+use crate::lifecycle::rollout_failures::Failures;
+use crate::plan::{Note, NoteCode, ReasonCode};
+use crate::scheduler::Engine;
+use crate::snapshot::nodes::Machine;
+use cutlist_api::keys;
+use cutlist_api::node_pool::NodePool;
 
 use super::candidate::Candidate;
 

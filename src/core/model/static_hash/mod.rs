@@ -13,11 +13,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::api::duration::NillableDuration;
-use crate::api::ec2_node_class::{BlockDevice, BlockDeviceMapping, EC2NodeClass, EC2NodeClassSpec};
-use crate::api::keys;
-use crate::api::node_pool::{IntOrString, NodeClaimTemplate, NodePool, Taint};
-use crate::core::model::hexadecimal;
+use crate::model::hexadecimal;
+use cutlist_api::duration::NillableDuration;
+use cutlist_api::ec2_node_class::{BlockDevice, BlockDeviceMapping, EC2NodeClass, EC2NodeClassSpec};
+use cutlist_api::keys;
+use cutlist_api::node_pool::{IntOrString, NodeClaimTemplate, NodePool, Taint};
 
 use structural::{Field, boolean, bytes, integer, integer32, list, map, set, structure, text};
 

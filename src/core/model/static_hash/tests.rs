@@ -3,8 +3,8 @@
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::api::ec2_node_class::EC2NodeClassSpec;
-use crate::api::node_pool::{NodeClaimTemplate, NodePool, NodePoolSpec};
+use cutlist_api::ec2_node_class::EC2NodeClassSpec;
+use cutlist_api::node_pool::{NodeClaimTemplate, NodePool, NodePoolSpec};
 
 use super::{ec2_node_class_hash, node_pool_hash};
 

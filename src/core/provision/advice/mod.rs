@@ -7,10 +7,10 @@
 mod propose;
 mod trial;
 
-use crate::core::inputs::Inputs;
-use crate::core::plan::Change;
-use crate::core::scheduler::topology::{GroupIndex, GroupKind};
-use crate::core::scheduler::{ClassIndex, Engine};
+use crate::inputs::Inputs;
+use crate::plan::Change;
+use crate::scheduler::topology::{GroupIndex, GroupKind};
+use crate::scheduler::{ClassIndex, Engine};
 
 use propose::{Side, at_least};
 use trial::{Outcome, Refused, Scope, Trials, used, used_of};

@@ -2,21 +2,21 @@
 
 use std::collections::BTreeSet;
 
-use crate::api::ec2_node_class::{EC2NodeClass, EC2NodeClassSpec, InstanceStorePolicy};
-use crate::api::keys;
-use crate::api::node_pool::Operator;
-use crate::core::catalog::{InstanceType, for_node_class, volume_of_pods};
-use crate::core::inputs::Inputs;
-use crate::core::model::requirements::{is_restricted, is_well_known};
-use crate::core::model::resources::{CPU, EPHEMERAL_STORAGE, MEMORY, PODS, format_amount, is_in_bytes};
-use crate::core::plan::change::Change;
-use crate::core::provision::explain::{Sides, amount, opts_out, restricting, sides, values, zones_of_volumes};
-use crate::core::scheduler::offerings::TypeEntry;
-use crate::core::scheduler::quota::Scope;
-use crate::core::scheduler::topology::GroupKind;
-use crate::core::scheduler::vectors;
-use crate::core::scheduler::volumes::NODE_NAME;
-use crate::core::scheduler::{ClassIndex, Engine, Refusal};
+use crate::catalog::{InstanceType, for_node_class, volume_of_pods};
+use crate::inputs::Inputs;
+use crate::model::requirements::{is_restricted, is_well_known};
+use crate::model::resources::{CPU, EPHEMERAL_STORAGE, MEMORY, PODS, format_amount, is_in_bytes};
+use crate::plan::change::Change;
+use crate::provision::explain::{Sides, amount, opts_out, restricting, sides, values, zones_of_volumes};
+use crate::scheduler::offerings::TypeEntry;
+use crate::scheduler::quota::Scope;
+use crate::scheduler::topology::GroupKind;
+use crate::scheduler::vectors;
+use crate::scheduler::volumes::NODE_NAME;
+use crate::scheduler::{ClassIndex, Engine, Refusal};
+use cutlist_api::ec2_node_class::{EC2NodeClass, EC2NodeClassSpec, InstanceStorePolicy};
+use cutlist_api::keys;
+use cutlist_api::node_pool::Operator;
 
 const GIBIBYTE: i64 = 1 << 30;
 /// EC2 makes none larger.
@@ -331,7 +331,7 @@ fn at_most(resource: &str, available: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::model::Resources;
+    use crate::model::Resources;
 
     #[test]
     fn no_volume_is_larger_than_it_has_to_be() {

@@ -2,18 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::api::ec2_node_class::EC2NodeClass;
-use crate::api::node_overlay::NodeOverlay;
-use crate::api::node_pool::{IntOrString, NodePool};
-use crate::api::settings::Packing;
-use crate::core::inputs::{Inputs, Policy};
-use crate::core::model::Resources;
-use crate::core::model::resources::format_amount;
-use crate::core::plan::change::Change;
-use crate::core::provision::explain::{Distance, distances};
-use crate::core::provision::{self, provision};
-use crate::core::scheduler::{ClassIndex, Engine, Problem, quota};
-use crate::core::snapshot::{Doubts, Objects, Pod, Snapshot};
+use crate::inputs::{Inputs, Policy};
+use crate::model::Resources;
+use crate::model::resources::format_amount;
+use crate::plan::change::Change;
+use crate::provision::explain::{Distance, distances};
+use crate::provision::{self, provision};
+use crate::scheduler::{ClassIndex, Engine, Problem, quota};
+use crate::snapshot::{Doubts, Objects, Pod, Snapshot};
+use cutlist_api::ec2_node_class::EC2NodeClass;
+use cutlist_api::node_overlay::NodeOverlay;
+use cutlist_api::node_pool::{IntOrString, NodePool};
+use cutlist_api::settings::Packing;
 
 use super::propose::{Changed, Side, propose};
 

@@ -6,10 +6,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::core::programs::filling::{Bin, Filling, WHOLE_STEPS};
-use crate::core::programs::number;
-use crate::core::scheduler::Demand;
-use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
+use crate::programs::filling::{Bin, Filling, WHOLE_STEPS};
+use crate::programs::number;
+use crate::scheduler::Demand;
+use crate::scheduler::{ClassIndex, Engine, HostIndex};
 
 use super::greedy::{Market, Markets};
 use super::market::Offer;

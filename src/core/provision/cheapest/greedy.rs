@@ -4,16 +4,16 @@ use std::cell::OnceCell;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
-use crate::core::model::{HourlyPrice, IndexVec};
-use crate::core::programs::filling::{Item, WHOLE_PODS_MAX, whole_pods};
-use crate::core::programs::{as_number, number};
-use crate::core::provision::choice::{capacity_of, choose};
-use crate::core::provision::karpenter::place_on_open;
-use crate::core::scheduler::Demand;
-use crate::core::scheduler::class::VariantIndex;
-use crate::core::scheduler::offerings::Slots;
-use crate::core::scheduler::template::TemplateIndex;
-use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
+use crate::model::{HourlyPrice, IndexVec};
+use crate::programs::filling::{Item, WHOLE_PODS_MAX, whole_pods};
+use crate::programs::{as_number, number};
+use crate::provision::choice::{capacity_of, choose};
+use crate::provision::karpenter::place_on_open;
+use crate::scheduler::Demand;
+use crate::scheduler::class::VariantIndex;
+use crate::scheduler::offerings::Slots;
+use crate::scheduler::template::TemplateIndex;
+use crate::scheduler::{ClassIndex, Engine, HostIndex, Problem};
 
 use super::WorkBudget;
 use super::kinds::{SizeClass, kinds};

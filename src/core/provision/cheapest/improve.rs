@@ -3,15 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use crate::api::keys;
-use crate::core::model::HourlyPrice;
-use crate::core::provision::choice::{Choice, alternatives_of, capacity_of, choose, cost_of};
-use crate::core::scheduler::Demand;
-use crate::core::scheduler::class::VariantIndex;
-use crate::core::scheduler::offerings::bits;
-use crate::core::scheduler::template::TemplateIndex;
-use crate::core::scheduler::vectors;
-use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Mark, OpenNode, Problem};
+use crate::model::HourlyPrice;
+use crate::provision::choice::{Choice, alternatives_of, capacity_of, choose, cost_of};
+use crate::scheduler::Demand;
+use crate::scheduler::class::VariantIndex;
+use crate::scheduler::offerings::bits;
+use crate::scheduler::template::TemplateIndex;
+use crate::scheduler::vectors;
+use crate::scheduler::{ClassIndex, Engine, HostIndex, Mark, OpenNode, Problem};
+use cutlist_api::keys;
 
 use super::greedy::Markets;
 use super::{WorkBudget, greedy};

@@ -5,11 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::core::model::Requirements;
-use crate::core::scheduler::class::VariantIndex;
-use crate::core::scheduler::topology::{Domain, GroupIndex, GroupKind, KeyIndex};
-use crate::core::scheduler::vectors::{self, Vector};
-use crate::core::scheduler::{ClassIndex, Demand, Problem};
+use crate::model::Requirements;
+use crate::scheduler::class::VariantIndex;
+use crate::scheduler::topology::{Domain, GroupIndex, GroupKind, KeyIndex};
+use crate::scheduler::vectors::{self, Vector};
+use crate::scheduler::{ClassIndex, Demand, Problem};
 
 /// Anti-affinity terms and ports that several classes share; beyond these the bound gets weaker, not wrong.
 const EXCLUSIVE_PLACES_MAX: usize = 16;

@@ -3,15 +3,15 @@
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::api::keys;
-use crate::core::model::HourlyPrice;
-use crate::core::programs::dual::{Effort, Prices, Share, dual_prices};
-use crate::core::programs::filling::{Bin, Item};
-use crate::core::programs::{as_number, number};
-use crate::core::scheduler::offerings::{OfferingSet, Slots, TypeEntry, bits};
-use crate::core::scheduler::template::{Template, TemplateIndex};
-use crate::core::scheduler::vectors::{self, Vector};
-use crate::core::scheduler::{Engine, HostIndex, Problem};
+use crate::model::HourlyPrice;
+use crate::programs::dual::{Effort, Prices, Share, dual_prices};
+use crate::programs::filling::{Bin, Item};
+use crate::programs::{as_number, number};
+use crate::scheduler::offerings::{OfferingSet, Slots, TypeEntry, bits};
+use crate::scheduler::template::{Template, TemplateIndex};
+use crate::scheduler::vectors::{self, Vector};
+use crate::scheduler::{Engine, HostIndex, Problem};
+use cutlist_api::keys;
 
 use super::kinds::{DomainChoice, SizeClass};
 

@@ -1,7 +1,7 @@
 //! The cheapest fleet: asks which mix of pods makes a type worth its price, instead of asking, after the mix has come
 //! about, which type is cheapest for it.
 //!
-//! [`weights`] and the programs of [`crate::core::programs`] say what a pod is worth and what a node is then filled with; [`planned`]
+//! [`weights`] and the programs of [`crate::programs`] say what a pod is worth and what a node is then filled with; [`planned`]
 //! chooses whole fleets, and what is too much for it [`greedy`] buys node by node, the one with the most worth per dollar first;
 //! [`improve`] takes some apart and tries again. The reference's packing is run too, and the cheaper of the two wins, so that the price
 //! is never above it. [`free_room`] says who gets room that is there.
@@ -29,20 +29,20 @@ mod shopping;
 pub mod weights;
 pub mod zones;
 
-use crate::core::model::HourlyPrice;
-use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Mark, Problem};
+use crate::model::HourlyPrice;
+use crate::scheduler::{ClassIndex, Engine, HostIndex, Mark, Problem};
 
 use super::choice::cost_of_open;
 use super::karpenter::{self, Cursor, place_on_existing};
 use super::static_capacity;
-use crate::core::scheduler::Demand;
+use crate::scheduler::Demand;
 
 use greedy::Markets;
 use market::EXACT_PRICE_WORK;
 use planned::Plans;
 
 /// How much search is done: counted in looks at what a node could hold of one kind, so that the result does not depend on
-/// how fast the machine is. How many: [`crate::api::settings::Settings::search_work`].
+/// how fast the machine is. How many: [`cutlist_api::settings::Settings::search_work`].
 #[derive(Clone, Copy, Debug)]
 pub struct WorkBudget {
     pub looks: u64,

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::core::programs::{as_number, number};
-use crate::core::scheduler::offerings::Slots;
-use crate::core::scheduler::vectors::{self, Vector};
+use crate::programs::{as_number, number};
+use crate::scheduler::offerings::Slots;
+use crate::scheduler::vectors::{self, Vector};
 
 use super::greedy::{Market, Pattern};
 use super::market::Offer;

@@ -1,24 +1,24 @@
 //! A fleet chosen on paper, whole nodes with all their pods, and then carried out.
 //!
 //! What topology says about zones and capacity types is settled first: pods that must be spread over zones, or be together in one, are
-//! sent to zones one after the other, each to the cheapest that is allowed. Then every zone has its own demand, to which [`crate::core::programs::columns`] finds
+//! sent to zones one after the other, each to the cheapest that is allowed. Then every zone has its own demand, to which [`crate::programs::columns`] finds
 //! nodes. They are opened as the pods arrive in that same order, so that each arrival is allowed. What comes out otherwise than
 //! planned is bought for like everything else.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::api::keys;
-use crate::core::model::{HourlyPrice, IndexVec};
-use crate::core::programs::columns::{Node, nodes};
-use crate::core::programs::dual::{Effort, dual_prices};
-use crate::core::programs::filling::Item;
-use crate::core::programs::number;
-use crate::core::scheduler::Demand;
-use crate::core::scheduler::class::VariantIndex;
-use crate::core::scheduler::offerings::{Slots, is_slot_label};
-use crate::core::scheduler::template::TemplateIndex;
-use crate::core::scheduler::topology::{Domain, KeyIndex};
-use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
+use crate::model::{HourlyPrice, IndexVec};
+use crate::programs::columns::{Node, nodes};
+use crate::programs::dual::{Effort, dual_prices};
+use crate::programs::filling::Item;
+use crate::programs::number;
+use crate::scheduler::Demand;
+use crate::scheduler::class::VariantIndex;
+use crate::scheduler::offerings::{Slots, is_slot_label};
+use crate::scheduler::template::TemplateIndex;
+use crate::scheduler::topology::{Domain, KeyIndex};
+use crate::scheduler::{ClassIndex, Engine, HostIndex, Problem};
+use cutlist_api::keys;
 
 use super::WorkBudget;
 use super::greedy::{Market, add, open, use_those_open};

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::core::provision::karpenter::place_on_open;
-use crate::core::scheduler::Demand;
-use crate::core::scheduler::vectors;
-use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
+use crate::provision::karpenter::place_on_open;
+use crate::scheduler::Demand;
+use crate::scheduler::vectors;
+use crate::scheduler::{ClassIndex, Engine, HostIndex};
 
 use super::greedy::{Market, Pattern, add, open};
 use super::market::Offer;

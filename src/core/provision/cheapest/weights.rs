@@ -5,10 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::core::model::HourlyPrice;
-use crate::core::programs::as_number;
-use crate::core::scheduler::Problem;
-use crate::core::scheduler::vectors::Vector;
+use crate::model::HourlyPrice;
+use crate::programs::as_number;
+use crate::scheduler::Problem;
+use crate::scheduler::vectors::Vector;
 
 use super::kinds::SizeClass;
 

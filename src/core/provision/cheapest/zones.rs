@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::api::keys;
-use crate::core::scheduler::template::TemplateIndex;
-use crate::core::scheduler::topology::{Domain, GroupIndex, GroupKind};
-use crate::core::scheduler::{ClassIndex, Problem};
+use crate::scheduler::template::TemplateIndex;
+use crate::scheduler::topology::{Domain, GroupIndex, GroupKind};
+use crate::scheduler::{ClassIndex, Problem};
+use cutlist_api::keys;
 
 use super::kinds::{DomainChoice, SizeClass};
 

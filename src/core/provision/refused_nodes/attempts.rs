@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::api::ec2_node_class::EC2NodeClass;
-use crate::api::keys;
-use crate::api::node_pool::NodePool;
-use crate::core::lifecycle::rollout_failures::template_hash;
-use crate::core::plan::RefusedNode;
+use crate::lifecycle::rollout_failures::template_hash;
+use crate::plan::RefusedNode;
+use cutlist_api::ec2_node_class::EC2NodeClass;
+use cutlist_api::keys;
+use cutlist_api::node_pool::NodePool;
 
 /// How long nothing is bought after the first refusal; twice as long after each further one.
 pub const FIRST_WAIT: SignedDuration = SignedDuration::from_mins(1);
@@ -145,7 +145,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::core::testing::pool_with_budgets;
+    use crate::testing::pool_with_budgets;
 
     fn at(minutes: i64) -> Timestamp {
         Timestamp::from_second(1_795_165_200 + minutes * 60).unwrap()

@@ -21,19 +21,19 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::api::keys;
-use crate::api::node_claim::NodeClaim;
-use crate::api::node_pool::NodePool;
-use crate::core::inputs::Inputs;
-use crate::core::kube_scheduler::{Filter, FilterContext, FilterRefusal};
-use crate::core::lifecycle::conditions::{INITIALIZED, transition};
-use crate::core::lifecycle::expiry::is_of_other_template;
-use crate::core::model::IndexVec;
-use crate::core::plan::{Note, NoteCode, RefusedNode};
-use crate::core::scheduler::{ClassIndex, HostIndex, Problem};
-use crate::core::snapshot::nodes::Machine;
-use crate::core::snapshot::pod::is_of_buffer;
-use crate::core::snapshot::{Pod, Snapshot};
+use crate::inputs::Inputs;
+use crate::kube_scheduler::{Filter, FilterContext, FilterRefusal};
+use crate::lifecycle::conditions::{INITIALIZED, transition};
+use crate::lifecycle::expiry::is_of_other_template;
+use crate::model::IndexVec;
+use crate::plan::{Note, NoteCode, RefusedNode};
+use crate::scheduler::{ClassIndex, HostIndex, Problem};
+use crate::snapshot::nodes::Machine;
+use crate::snapshot::pod::is_of_buffer;
+use crate::snapshot::{Pod, Snapshot};
+use cutlist_api::keys;
+use cutlist_api::node_claim::NodeClaim;
+use cutlist_api::node_pool::NodePool;
 
 use super::backlog::{Backlog, is_reschedulable, is_waiting};
 use super::expected::{Expected, Owner, owner_of};

@@ -11,11 +11,11 @@ use k8s_openapi::api::core::v1::{Affinity, Toleration, TopologySpreadConstraint}
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use crate::core::model::hexadecimal;
-use crate::core::scheduler::ClassIndex;
-use crate::core::scheduler::class::host_ports;
-use crate::core::snapshot::requests::effective_requests;
-use crate::core::snapshot::{Pod, Snapshot};
+use crate::model::hexadecimal;
+use crate::scheduler::ClassIndex;
+use crate::scheduler::class::host_ports;
+use crate::snapshot::requests::effective_requests;
+use crate::snapshot::{Pod, Snapshot};
 
 /// Characters of a hash that tell the needs of one cluster apart.
 const HASH_CHARACTERS: usize = 16;
@@ -130,7 +130,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::core::testing::{BuildPod, Merge, pod};
+    use crate::testing::{BuildPod, Merge, pod};
 
     /// Needs of pods of one class.
     fn needs(pods: Vec<Pod>) -> Vec<String> {

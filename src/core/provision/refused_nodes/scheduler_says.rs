@@ -1,7 +1,7 @@
 //! What kube-scheduler itself says of a pod that it found no node for, in `PodScheduled`.
 //! Source: `k8s.io/kubernetes/pkg/scheduler/framework`: `0/3 nodes are available: 1 Insufficient cpu, 2 node(s) ... . preemption: ...`
 
-use crate::core::snapshot::Pod;
+use crate::snapshot::Pod;
 
 /// Beginnings of what its plugins say, and their names.
 const MESSAGES: &[(&str, &str)] = &[
@@ -68,7 +68,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::core::testing::{Merge, pod};
+    use crate::testing::{Merge, pod};
 
     fn said(message: &str) -> (Vec<String>, String) {
         why(&pod("web").merge(json!({ "status": { "conditions": [{

@@ -8,9 +8,9 @@
 
 use super::Engine;
 use super::refused::Refused;
-use crate::core::scheduler::class::ClassIndex;
-use crate::core::scheduler::host::{HostIndex, OpenNode};
-use crate::core::scheduler::topology::{Domain, GroupIndex, GroupKind, OPEN_DOMAIN, Spread};
+use crate::scheduler::class::ClassIndex;
+use crate::scheduler::host::{HostIndex, OpenNode};
+use crate::scheduler::topology::{Domain, GroupIndex, GroupKind, OPEN_DOMAIN, Spread};
 
 impl<'p> Engine<'p, '_> {
     /// From now on plans are, or are not, to hold in any order. Whether they were before.

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::{Engine, HostIndex};
-use crate::core::model::{HourlyPrice, IndexVec};
-use crate::core::scheduler::class::ClassIndex;
-use crate::core::scheduler::concentration::{ConcentrationPenalties, SpotPool, WorkloadIndex};
-use crate::core::scheduler::offerings::{OfferingSet, bits};
-use crate::core::scheduler::topology::Counters;
+use crate::model::{HourlyPrice, IndexVec};
+use crate::scheduler::class::ClassIndex;
+use crate::scheduler::concentration::{ConcentrationPenalties, SpotPool, WorkloadIndex};
+use crate::scheduler::offerings::{OfferingSet, bits};
+use crate::scheduler::topology::Counters;
 
 /// The pods of each workload, as they are together.
 #[derive(Debug, Default)]

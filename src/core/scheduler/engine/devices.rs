@@ -1,10 +1,10 @@
 //! Devices given to pods while a plan is made.
 
 use super::Engine;
-use crate::core::devices::allocate;
-use crate::core::scheduler::class::ClassIndex;
-use crate::core::scheduler::devices::taken;
-use crate::core::scheduler::host::HostIndex;
+use crate::devices::allocate;
+use crate::scheduler::class::ClassIndex;
+use crate::scheduler::devices::taken;
+use crate::scheduler::host::HostIndex;
 
 impl Engine<'_, '_> {
     /// Whether a node that exists has devices for one more pod of the class. O(1) for classes without claims.

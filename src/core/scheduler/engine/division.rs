@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::Engine;
-use crate::core::model::HourlyPrice;
-use crate::core::scheduler::Problem;
-use crate::core::scheduler::class::{ClassIndex, VariantIndex};
-use crate::core::scheduler::topology::{Counters, Domain, GroupIndex, GroupKind, KeyIndex};
+use crate::model::HourlyPrice;
+use crate::scheduler::Problem;
+use crate::scheduler::class::{ClassIndex, VariantIndex};
+use crate::scheduler::topology::{Counters, Domain, GroupIndex, GroupKind, KeyIndex};
 
 /// Domains where a pod can be, with what it costs there, cheapest first.
 type Preferred = [(HourlyPrice, Domain)];

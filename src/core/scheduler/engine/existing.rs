@@ -6,13 +6,13 @@ use fixedbitset::FixedBitSet;
 
 use super::Engine;
 use super::table::Filter;
-use crate::core::model::IndexVec;
-use crate::core::scheduler::class::{ClassIndex, VariantIndex};
-use crate::core::scheduler::host::{Host, HostIndex, OpenNode};
-use crate::core::scheduler::refusal::Refusal;
-use crate::core::scheduler::taints::repelling;
-use crate::core::scheduler::topology::{Domain, GroupIndex, GroupKind, NO_DOMAIN, OPEN_DOMAIN, Spread};
-use crate::core::scheduler::vectors;
+use crate::model::IndexVec;
+use crate::scheduler::class::{ClassIndex, VariantIndex};
+use crate::scheduler::host::{Host, HostIndex, OpenNode};
+use crate::scheduler::refusal::Refusal;
+use crate::scheduler::taints::repelling;
+use crate::scheduler::topology::{Domain, GroupIndex, GroupKind, NO_DOMAIN, OPEN_DOMAIN, Spread};
+use crate::scheduler::vectors;
 
 impl Engine<'_, '_> {
     /// Whether a node that exists takes one more pod of the class; one that is closed takes none. O(dimensions + constraints).
@@ -191,7 +191,7 @@ impl Engine<'_, '_> {
             return Refusal::Taint(taint.to_string());
         }
         let unmet = variant.requirements.iter().find(|(key, requirement)| {
-            let value = crate::core::model::requirements::label(&node.labels, key);
+            let value = crate::model::requirements::label(&node.labels, key);
             !value.map_or(requirement.allows_absence(), |value| requirement.allows(value))
         });
         Refusal::Requirement { key: unmet.map(|(key, _)| key.to_owned()).unwrap_or_default() }

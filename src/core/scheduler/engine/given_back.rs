@@ -1,10 +1,10 @@
 //! What nodes that go give back to the limits of their pools. As in the reference alone: its scheduler counts just the nodes that it is given,
 //! and those that go, or that it tries to do without, are not among them.
 
-use crate::core::model::resources::NODES;
-use crate::core::scheduler::HostIndex;
-use crate::core::scheduler::quota::Scope;
-use crate::core::scheduler::vectors;
+use crate::model::resources::NODES;
+use crate::scheduler::HostIndex;
+use crate::scheduler::quota::Scope;
+use crate::scheduler::vectors;
 
 use super::Engine;
 

@@ -1,9 +1,9 @@
 //! Where the first pod of an affinity goes, so that the others get there too.
 
 use super::Engine;
-use crate::core::scheduler::class::ClassIndex;
-use crate::core::scheduler::host::OpenNode;
-use crate::core::scheduler::topology::{Domain, GroupIndex};
+use crate::scheduler::class::ClassIndex;
+use crate::scheduler::host::OpenNode;
+use crate::scheduler::topology::{Domain, GroupIndex};
 
 impl Engine<'_, '_> {
     /// Whether a group counts any pod anywhere.

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use super::Engine;
 use super::refused::Refused;
-use crate::core::scheduler::host::OpenNode;
-use crate::core::scheduler::offerings::OfferingSet;
+use crate::scheduler::host::OpenNode;
+use crate::scheduler::offerings::OfferingSet;
 
 impl<'p> Engine<'p, '_> {
     /// The types that a node could be of must still have as many different values as the pool asks for, or as was lowered to.

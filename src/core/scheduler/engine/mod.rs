@@ -21,10 +21,10 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::daemons::DaemonIndex;
-use crate::api::settings::Packing;
-use crate::core::model::index::range;
-use crate::core::model::resources::NODES;
-use crate::core::model::{IndexVec, Resources};
+use crate::model::index::range;
+use crate::model::resources::NODES;
+use crate::model::{IndexVec, Resources};
+use cutlist_api::settings::Packing;
 
 use super::class::ClassIndex;
 use super::concentration::SpotPool;

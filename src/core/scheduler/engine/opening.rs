@@ -2,16 +2,16 @@
 
 use super::Engine;
 use super::refused::Refused;
-use crate::core::model::{HourlyPrice, IndexVec, Requirement, Requirements};
-use crate::core::scheduler::class::{ClassIndex, VariantIndex};
-use crate::core::scheduler::daemons::Daemon;
-use crate::core::scheduler::host::{HostIndex, OpenNode};
-use crate::core::scheduler::offerings::{OfferingSet, Slots};
-use crate::core::scheduler::reach::only;
-use crate::core::scheduler::refusal::Refusal;
-use crate::core::scheduler::template::{Neighbour, TemplateIndex};
-use crate::core::scheduler::topology::{Domain, GroupIndex, GroupKind, KeyIndex};
-use crate::core::scheduler::vectors;
+use crate::model::{HourlyPrice, IndexVec, Requirement, Requirements};
+use crate::scheduler::class::{ClassIndex, VariantIndex};
+use crate::scheduler::daemons::Daemon;
+use crate::scheduler::host::{HostIndex, OpenNode};
+use crate::scheduler::offerings::{OfferingSet, Slots};
+use crate::scheduler::reach::only;
+use crate::scheduler::refusal::Refusal;
+use crate::scheduler::template::{Neighbour, TemplateIndex};
+use crate::scheduler::topology::{Domain, GroupIndex, GroupKind, KeyIndex};
+use crate::scheduler::vectors;
 
 /// One pod on its way to a node that would be created.
 #[derive(Clone, Copy)]

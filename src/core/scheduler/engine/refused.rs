@@ -1,12 +1,12 @@
 //! Why a pod does not go somewhere, without allocating: most tries fail, and nobody asks why.
 
 use super::Engine;
-use crate::core::scheduler::class::VariantIndex;
-use crate::core::scheduler::host::HostIndex;
-use crate::core::scheduler::quota::QuotaIndex;
-use crate::core::scheduler::refusal::Refusal;
-use crate::core::scheduler::template::TemplateIndex;
-use crate::core::scheduler::topology::{GroupIndex, GroupKind};
+use crate::scheduler::class::VariantIndex;
+use crate::scheduler::host::HostIndex;
+use crate::scheduler::quota::QuotaIndex;
+use crate::scheduler::refusal::Refusal;
+use crate::scheduler::template::TemplateIndex;
+use crate::scheduler::topology::{GroupIndex, GroupKind};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused<'p> {

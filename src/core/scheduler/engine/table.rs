@@ -6,11 +6,11 @@ use std::collections::BinaryHeap;
 
 use fixedbitset::FixedBitSet;
 
-use crate::core::model::IndexVec;
-use crate::core::model::index::range;
-use crate::core::scheduler::host::HostIndex;
-use crate::core::scheduler::topology::{Domain, KeyIndex, NO_DOMAIN, OPEN_DOMAIN, set};
-use crate::core::scheduler::vectors::{self, CPU_DIMENSION, MEMORY_DIMENSION};
+use crate::model::IndexVec;
+use crate::model::index::range;
+use crate::scheduler::host::HostIndex;
+use crate::scheduler::topology::{Domain, KeyIndex, NO_DOMAIN, OPEN_DOMAIN, set};
+use crate::scheduler::vectors::{self, CPU_DIMENSION, MEMORY_DIMENSION};
 
 const WORD: usize = usize::BITS as usize;
 

@@ -3,17 +3,17 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::api::ec2_node_class::EC2NodeClass;
-use crate::api::keys;
-use crate::api::node_pool::NodePool;
-use crate::api::settings::{ConcentrationPenalty, Packing, Penalties};
-use crate::core::catalog::Catalog;
-use crate::core::inputs::{Inputs, Policy};
-use crate::core::plan::Revision;
-use crate::core::scheduler::template::TemplateIndex;
-use crate::core::scheduler::topology::GroupIndex;
-use crate::core::scheduler::{ClassIndex, HostIndex, Problem};
-use crate::core::snapshot::Snapshot;
+use crate::catalog::Catalog;
+use crate::inputs::{Inputs, Policy};
+use crate::plan::Revision;
+use crate::scheduler::template::TemplateIndex;
+use crate::scheduler::topology::GroupIndex;
+use crate::scheduler::{ClassIndex, HostIndex, Problem};
+use crate::snapshot::Snapshot;
+use cutlist_api::ec2_node_class::EC2NodeClass;
+use cutlist_api::keys;
+use cutlist_api::node_pool::NodePool;
+use cutlist_api::settings::{ConcentrationPenalty, Packing, Penalties};
 
 use super::Engine;
 
@@ -160,7 +160,7 @@ proptest! {
         let penalties = Penalties { blast_radius: concentration.clone(), spot_concentration: concentration, ..Penalties::default() };
         let inputs = Inputs {
             revision: Revision::default(), cluster: "c", node_pools: &[pool], node_classes: &[class], node_overlays: &[], capacity_buffers: &[], pod_templates: &[], disruption_budgets: &[],
-            places: crate::core::plan::DefinitionPlaces::none(),
+            places: crate::plan::DefinitionPlaces::none(),
             snapshot: &snapshot, catalog: &catalog,
             policy: Policy { penalties, ..Policy::default() },
             seed: 0, now: jiff::Timestamp::UNIX_EPOCH, notes: Vec::new(),

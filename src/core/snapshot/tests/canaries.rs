@@ -8,9 +8,9 @@ use regex::Regex;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use crate::core::snapshot::read::read;
-use crate::core::snapshot::write::write;
-use crate::core::snapshot::{Snapshot, kept};
+use crate::snapshot::read::read;
+use crate::snapshot::write::write;
+use crate::snapshot::{Snapshot, kept};
 
 const MARK: &str = "canary:";
 
@@ -126,20 +126,20 @@ fn objects() -> Vec<(&'static str, Value)> {
     use k8s_openapi::api;
     all_planted! {
         api::storage::v1::CSINode => "storage.k8s.io/v1" "CSINode",
-        crate::api::capacity_buffer::CapacityBuffer => "autoscaling.x-k8s.io/v1beta1" "CapacityBuffer",
+        cutlist_api::capacity_buffer::CapacityBuffer => "autoscaling.x-k8s.io/v1beta1" "CapacityBuffer",
         api::apps::v1::DaemonSet => "apps/v1" "DaemonSet",
         api::apps::v1::Deployment => "apps/v1" "Deployment",
         api::resource::v1::DeviceClass => "resource.k8s.io/v1" "DeviceClass",
-        crate::api::disruption_budget::DisruptionBudget => "cutlist.dev/v1alpha1" "DisruptionBudget",
-        crate::api::ec2_node_class::EC2NodeClass => "karpenter.k8s.aws/v1" "EC2NodeClass",
+        cutlist_api::disruption_budget::DisruptionBudget => "cutlist.dev/v1alpha1" "DisruptionBudget",
+        cutlist_api::ec2_node_class::EC2NodeClass => "karpenter.k8s.aws/v1" "EC2NodeClass",
         api::batch::v1::Job => "batch/v1" "Job",
         api::core::v1::LimitRange => "v1" "LimitRange",
         api::core::v1::Namespace => "v1" "Namespace",
         api::core::v1::Node => "v1" "Node",
-        crate::api::node_claim::NodeClaim => "karpenter.sh/v1" "NodeClaim",
-        crate::api::node_overlay::NodeOverlay => "karpenter.sh/v1alpha1" "NodeOverlay",
-        crate::api::node_plan::NodePlan => "cutlist.dev/v1alpha1" "NodePlan",
-        crate::api::node_pool::NodePool => "karpenter.sh/v1" "NodePool",
+        cutlist_api::node_claim::NodeClaim => "karpenter.sh/v1" "NodeClaim",
+        cutlist_api::node_overlay::NodeOverlay => "karpenter.sh/v1alpha1" "NodeOverlay",
+        cutlist_api::node_plan::NodePlan => "cutlist.dev/v1alpha1" "NodePlan",
+        cutlist_api::node_pool::NodePool => "karpenter.sh/v1" "NodePool",
         api::core::v1::PersistentVolume => "v1" "PersistentVolume",
         api::core::v1::PersistentVolumeClaim => "v1" "PersistentVolumeClaim",
         Pod => "v1" "Pod",

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use toml_edit::{Array, Document, Item, Table, Value, value};
 
-use crate::api::ec2_node_class::{AmiFamily, InstanceStorePolicy};
+use cutlist_api::ec2_node_class::{AmiFamily, InstanceStorePolicy};
 
 use super::kubelet::Arguments;
 use super::{Bootstrap, Finding, UserDataError, custom, labels, taints};

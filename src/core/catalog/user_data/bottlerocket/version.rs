@@ -1,6 +1,6 @@
 //! Which version an image of Bottlerocket is, and what that changes.
 
-use crate::api::ec2_node_class::{Ami, AmiSelectorTerm};
+use cutlist_api::ec2_node_class::{Ami, AmiSelectorTerm};
 
 /// The version of an image: that in its own name, else that of the alias, of a name or of another image that the class selects, in
 /// this order. Images are named `bottlerocket-aws-k8s-1.33-x86_64-v1.46.0-431fe75a`.

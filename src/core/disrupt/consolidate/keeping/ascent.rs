@@ -3,8 +3,8 @@
 //! The worth of room rises where kinds of pods are short of it and falls where there is more than enough, never above what new nodes
 //! cost; a node is kept in part where it hardly matters, less and less so from round to round.
 
-use crate::core::programs::ascent::Missed;
-use crate::core::programs::number;
+use crate::programs::ascent::Missed;
+use crate::programs::number;
 
 use super::fleet::Fleet;
 

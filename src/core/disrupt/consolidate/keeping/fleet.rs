@@ -2,8 +2,8 @@
 
 use rayon::prelude::*;
 
-use crate::core::programs::filling::{Bin, Filling, Item, WHOLE_STEPS};
-use crate::core::programs::generation::worth;
+use crate::programs::filling::{Bin, Filling, Item, WHOLE_STEPS};
+use crate::programs::generation::worth;
 
 /// A node that exists.
 #[derive(Clone, Debug)]

@@ -11,14 +11,14 @@ mod solve;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::api::keys;
-use crate::core::disrupt::rehome::{Allotments, Guide, Target};
-use crate::core::model::IndexVec;
-use crate::core::programs::filling::{Bin, Item};
-use crate::core::provision::cheapest::greedy::{Market, Markets};
-use crate::core::provision::cheapest::market::Offer;
-use crate::core::scheduler::topology::{Domain, KeyIndex};
-use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
+use crate::disrupt::rehome::{Allotments, Guide, Target};
+use crate::model::IndexVec;
+use crate::programs::filling::{Bin, Item};
+use crate::provision::cheapest::greedy::{Market, Markets};
+use crate::provision::cheapest::market::Offer;
+use crate::scheduler::topology::{Domain, KeyIndex};
+use crate::scheduler::{ClassIndex, Engine, HostIndex};
+use cutlist_api::keys;
 
 use super::Source;
 

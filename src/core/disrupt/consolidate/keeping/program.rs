@@ -1,14 +1,14 @@
 //! The linear program: keep a part of each node for that part of its price, with that part of its pods; put other pods into the free
 //! room of what is kept, or on new nodes, each for the cost of a move; every pod has a place.
 //!
-//! Solved by column generation, as [`crate::core::programs::generation`] buys: a column is a node that is kept, with its own
+//! Solved by column generation, as [`crate::programs::generation`] buys: a column is a node that is kept, with its own
 //! pods and a filling of its free room, or a new node with a filling. Of each node that exists there is one, which is a row of the
 //! program that takes away.
 
 use std::collections::BTreeMap;
 
-use crate::core::programs::covering::{Column, Covering};
-use crate::core::programs::generation::{FOUND, STEPS, between, found_most, worth};
+use crate::programs::covering::{Column, Covering};
+use crate::programs::generation::{FOUND, STEPS, between, found_most, worth};
 
 use super::fleet::Fleet;
 

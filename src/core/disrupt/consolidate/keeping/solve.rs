@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
-use crate::core::programs::filling::{Bin, Filling, Item};
-use crate::core::programs::parts;
+use crate::programs::filling::{Bin, Filling, Item};
+use crate::programs::parts;
 
 use super::ascent::ascend;
 use super::fleet::Fleet;
@@ -187,7 +187,7 @@ fn by_ascent(fleet: &mut Fleet<'_>, start: &[f64], work: u64) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::programs::number;
+    use crate::programs::number;
 
     fn bin(price: f64, room: f64) -> Bin {
         Bin { price, room: vec![room], items: vec![(0, room)] }

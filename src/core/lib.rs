@@ -46,4 +46,6 @@ pub mod snapshot;
 pub mod why;
 
 #[cfg(test)]
-pub(crate) mod testing;
+extern crate self as cutlist_core;
+#[cfg(test)]
+mod testing;
