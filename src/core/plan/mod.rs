@@ -206,7 +206,7 @@ pub enum Precondition {
     NodeHoldsOnly {
         node: String,
         pods: usize,
-        /// Over what they are: [`crate::planner::build::hash_of_pods`]. Absent in plans of older versions; then their names have to do.
+        /// A hash over which pods they are, and what they say about being disturbed. Absent in plans of older versions; then their names have to do.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pods_hash: Option<String>,
     },

@@ -185,7 +185,7 @@ mod tests {
     /// Nobody looks at the sentence to find out, so each plan of the cases is asked whether it is so.
     #[test]
     fn texts_begin_with_the_words_of_the_codes_that_say_so() {
-        let cases = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/plan")).unwrap();
+        let cases = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/plan")).unwrap();
         let plans = cases.filter_map(|case| std::fs::read_to_string(case.unwrap().path().join("expected.json")).ok());
         let mut seen = 0;
         for plan in plans {
