@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kube::CustomResource;
+use kube_derive::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +14,7 @@ pub const ACTIVE_CAPACITY: &str = "buffer.x-k8s.io/active-capacity";
 
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
+    crates(kube_core = "::kube_core"),
     group = "autoscaling.x-k8s.io",
     version = "v1beta1",
     kind = "CapacityBuffer",
