@@ -730,7 +730,7 @@ fn is_below(path: &str, prefix: &str, separator: &str) -> bool {
 /// Names of all dependencies as Rust writes them.
 fn dependencies() -> BTreeSet<String> {
     let mut names = BTreeSet::from(["cutlist".to_owned()]);
-    for manifest in ["Cargo.toml", "src/api/Cargo.toml", "src/core/Cargo.toml"] {
+    for manifest in source::MANIFESTS {
         let manifest = std::fs::read_to_string(source::root().join(manifest)).unwrap();
         let mut inside = false;
         for line in manifest.lines() {

@@ -64,9 +64,7 @@ fn text_is_clean() {
 
 #[test]
 fn dependencies_have_reasons() {
-    report(
-        ["Cargo.toml", "src/api/Cargo.toml", "src/core/Cargo.toml"].iter().flat_map(|path| without_reason(&read(path))),
-    );
+    report(source::MANIFESTS.iter().flat_map(|path| without_reason(&read(path))));
 }
 
 #[test]

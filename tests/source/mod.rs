@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
+/// Of the project and of the rings that are crates of their own.
+pub const MANIFESTS: [&str; 3] = ["Cargo.toml", "src/api/Cargo.toml", "src/core/Cargo.toml"];
+
 /// The folder that holds `Cargo.toml`.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
