@@ -33,14 +33,15 @@ ci-formats: build ## the forms of lint, the action and the hooks, read by the pr
 # Needs Go 1.26 and a Go module proxy, unless KUBEBUILDER_ASSETS has the programs: a control plane is built from source once
 # (ten minutes on two cores) and kept in ~/.cache/cutlist. CASES="a b" runs those whose name has one of the words; CUTLIST=FILE
 # tries another build of the program. The large one runs when it is named: CUTLIST=target/release/cutlist CASES=five_thousand_pods.
+# What reads lint's forms takes the program that the tests were built with: `make build` would build another, with other optimisation.
 e2e: ## the program against a real control plane on loopback (some minutes after the first time; needs Go)
-	@$(MAKE) --no-print-directory ci-formats
 	@echo "== a real control plane"
 	@tests/control-plane/build target/e2e/programs
 	@echo "== end to end"
 	@$(CARGO) test $(LOCKED) $(FEATURES) --test e2e -- --programs target/e2e/programs $(CASES)
-	@$(MAKE) --no-print-directory e2e-aws
+	@tests/ci-formats/check
 	@$(MAKE) --no-print-directory e2e-forge
+	@$(MAKE) --no-print-directory e2e-aws
 
 # The SDK takes 8 GB and minutes.
 e2e-aws: ## the AWS SDK against moto's server, which is installed from PyPI once (minutes for the SDK the first time; 8 GB)
