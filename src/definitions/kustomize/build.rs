@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::layout::{Layout, Target};
 use super::weight::weight;
-use super::{History, Item, form, generate, patch, replace, transform};
+use super::{History, Item, elsewhere, form, generate, patch, replace, transform};
 use crate::api::kustomization::{Purpose, Reference, folder, join};
 use crate::definitions::diagnostic::Span;
 use crate::definitions::document::{Document, Parsed};
@@ -63,6 +63,8 @@ pub(super) struct Builder<'b> {
     pub has_unread: bool,
     /// Kustomizations that are being built, outermost first.
     path: Vec<usize>,
+    /// Whether an outermost one takes objects from where nothing is read, of those that were asked.
+    open: BTreeMap<usize, bool>,
     /// What was made of those that begin with nothing: a base is taken by each overlay.
     built: BTreeMap<usize, Vec<Item>>,
     items: usize,
@@ -79,6 +81,7 @@ impl<'b> Builder<'b> {
             findings: Vec::new(),
             has_unread: false,
             path: Vec::new(),
+            open: BTreeMap::new(),
             built: BTreeMap::new(),
             items: 0,
             bytes: 0,
@@ -154,6 +157,16 @@ impl Builder<'_> {
         self.items > ITEMS_MAX || self.bytes > BUILT_BYTES
     }
 
+    /// Whether there may be objects beside those that are known: in files that can not be read, elsewhere, or made by what is not carried out.
+    pub(super) fn may_hold_more(&mut self) -> bool {
+        let layout = self.layout;
+        match self.path.first().copied() {
+            _ if self.has_unread => true,
+            Some(top) => *self.open.entry(top).or_insert_with(|| !elsewhere::elsewhere(layout, top).is_empty()),
+            None => self.is_in_part(),
+        }
+    }
+
     /// Whether something of what was built so far is not carried out here.
     pub(super) fn is_in_part(&self) -> bool {
         self.has_unread || self.findings.iter().any(|finding| std::ptr::eq(finding.rule, &rules::NOT_CARRIED_OUT))
@@ -177,7 +190,7 @@ impl Builder<'_> {
         for found in patch::of(self, around, document, "patchesJson6902") {
             patch::apply(self, &found, items);
         }
-        if !self.is_in_part() {
+        if !self.may_hold_more() {
             self.findings.extend(transform::replicas(document, items));
         }
         replace::apply(self, kustomization, document, items);
