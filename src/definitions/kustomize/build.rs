@@ -162,7 +162,7 @@ impl Builder<'_> {
         let layout = self.layout;
         match self.path.first().copied() {
             _ if self.has_unread => true,
-            Some(top) => *self.open.entry(top).or_insert_with(|| !elsewhere::elsewhere(layout, top).is_empty()),
+            Some(top) => *self.open.entry(top).or_insert_with(|| !elsewhere(layout, top).is_empty()),
             None => self.is_in_part(),
         }
     }

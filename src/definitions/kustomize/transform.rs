@@ -118,7 +118,9 @@ const REPLICATED: [&str; 4] = ["Deployment", "StatefulSet", "ReplicaSet", "Repli
 pub(super) fn replicas(document: &Document, items: &[Item]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (entry, value) in document.items("/replicas") {
-        let Some(name) = value.get("name").and_then(Value::as_str) else { continue };
+        // Of a count that is none it was said that nothing is built.
+        let is_read = value.get("count").is_none_or(|count| count.is_i64() || count.is_u64() || count.is_null());
+        let Some(name) = value.get("name").and_then(Value::as_str).filter(|_| is_read) else { continue };
         let is_meant = |item: &Item| REPLICATED.contains(&item.kind()) && item.names().any(|it| it == name);
         if !items.iter().any(is_meant) {
             let message = format!("there is no {} `{name}` whose replicas could be set", REPLICATED.join(", "));
