@@ -10,9 +10,9 @@ use serde_json::Value;
 use cutlist_api::keys;
 
 use super::doubled::Doubled;
-use super::json::without_position;
 use super::kinds::Stored;
 use super::objects::Snapshot;
+use super::parse::from_json;
 
 /// Of a text that quotes what could not be read.
 const CHARACTERS_MAX: usize = 200;
@@ -20,14 +20,15 @@ const CHARACTERS_MAX: usize = 200;
 /// The object that is written in JSON; or what can be told of one that does not have the shape of its kind. Fails where it can not be told
 /// which one it is.
 pub fn read<T: Stored>(text: &str) -> serde_json::Result<Result<T, Box<Unreadable>>> {
-    let mut reader = serde_json::Deserializer::from_str(text);
-    let error = match serde_path_to_error::deserialize::<_, T>(&mut reader) {
+    let mistake = match from_json(text) {
         Ok(object) => return Ok(Ok(object)),
-        Err(error) => error,
+        Err(mistake) => mistake,
     };
-    let why = format!("{}: {}", error.path(), without_position(error.inner()));
-    let unreadable = Unreadable::new(T::KIND, &serde_json::from_str(text)?, &why);
-    if unreadable.name.is_empty() { Err(error.into_inner()) } else { Ok(Err(Box::new(unreadable))) }
+    let unreadable = mistake.value.map(|value| Unreadable::new(T::KIND, &value, &mistake.said));
+    unreadable
+        .filter(|unreadable| !unreadable.name.is_empty())
+        .map(|unreadable| Err(Box::new(unreadable)))
+        .ok_or(mistake.error)
 }
 
 /// Empty where all was seen, could be read, and can be so.

@@ -27,10 +27,11 @@ use cutlist_api::node_overlay::NodeOverlay;
 use cutlist_api::node_plan::NodePlan;
 use cutlist_api::node_pool::NodePool;
 
-use super::collect::{Object, parse};
+use super::collect::Object;
 use super::kept;
 use super::list::Objects;
 use super::objects::Snapshot;
+use super::parse::parse;
 use super::pod::Pod;
 use super::trim;
 

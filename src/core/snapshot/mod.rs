@@ -12,6 +12,7 @@ pub mod list;
 pub mod moment;
 pub mod nodes;
 pub mod objects;
+mod parse;
 pub mod pod;
 pub mod read;
 pub mod requests;
