@@ -21,6 +21,7 @@ pub mod purchase;
 mod reference_sort;
 pub mod refused_nodes;
 pub mod static_capacity;
+mod unpriced;
 
 use std::collections::{BTreeMap, BTreeSet};
 
