@@ -67,13 +67,13 @@ impl<'p> Engine<'p, '_> {
             return true;
         }
         let GroupKind::Spread(spread) = &self.problem.groups[group].kind else { return true };
-        counters.matching(domain) < self.most_anywhere(group, spread)
+        counters.matching(domain) < self.most_anywhere(group, spread, self.counts_nodes_alone)
     }
 
-    /// The most pods that a domain may have while pods are to come there: hosts without any can always be had.
-    fn most_anywhere(&self, group: GroupIndex, spread: &Spread) -> u32 {
+    /// The most pods that a domain may have while pods are to come there.
+    fn most_anywhere(&self, group: GroupIndex, spread: &Spread, nodes_alone: bool) -> u32 {
         let fewest = match self.problem.domains.is_hostname(self.problem.groups[group].key) {
-            true => 0,
+            true => self.fewest_on_hosts(group, spread, nodes_alone),
             false => self.fewest_of(group, spread, |_| true),
         };
         fewest.saturating_add(spread.max_skew)
@@ -99,7 +99,7 @@ impl<'p> Engine<'p, '_> {
         let mixed = self.problem.spreading.mixed().iter().copied();
         let too_full = mixed.flat_map(|group| {
             let GroupKind::Spread(spread) = &self.problem.groups[group].kind else { return Vec::new() };
-            let most = self.most_anywhere(group, spread);
+            let most = self.most_anywhere(group, spread, self.counted_nodes_alone);
             let counters = &self.counters[group];
             let domains = counters.owned().filter(|domain| counters.matching(*domain) > most);
             domains.map(|domain| (group, domain)).collect()
