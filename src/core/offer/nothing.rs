@@ -40,6 +40,9 @@ impl NothingOffered {
             let text = format!("no value of label {key} meets all that it requires of it");
             return Self { text, unmatched: None, without_price: Vec::new() };
         }
+        if let Some(text) = asked_of_the_class(pool, types, &entries) {
+            return Self { text, unmatched: None, without_price: Vec::new() };
+        }
         let relevant = matching.relevant(&entries);
         let found: Vec<&InstanceType> = matching.types(&relevant).collect();
         let allowed = |it: &&Offering| relevant.iter().all(|entry| entry.allows_offering(it).unwrap_or(true));
@@ -94,6 +97,24 @@ fn label_without_value(pool: &NodePool) -> Option<String> {
     let mut requirements = Requirements::from_entries(&template.spec.requirements);
     requirements.extend(&Requirements::from_labels(&template.metadata.labels));
     requirements.iter().find(|(_, requirement)| !requirement.can_be_met()).map(|(key, _)| key.to_owned())
+}
+
+/// What no instance type has by itself, and the class would have to bring: a build of Windows, which is one of its images, or capacity
+/// reservations, which it selects. Nodes for those are offered apart.
+fn asked_of_the_class(pool: &NodePool, types: &[InstanceType], entries: &[Entry]) -> Option<String> {
+    let class = &pool.spec.template.spec.node_class_ref.name;
+    let is_of_no_image = |entry: &&Entry| {
+        entry.key == keys::WINDOWS_BUILD && !types.iter().any(|instance_type| entry.allows_type(instance_type))
+    };
+    if let Some(entry) = entries.iter().find(is_of_no_image) {
+        return Some(format!(
+            "its requirement {} matches nothing: EC2NodeClass {class} has no such images",
+            entry.text()
+        ));
+    }
+    let entry = entries.iter().find(|entry| entry.is_of_reservations())?;
+    let text = entry.text();
+    Some(format!("its requirement {text} matches nothing but capacity reservations that EC2NodeClass {class} selects"))
 }
 
 /// Whether the class leaves any of these types as the catalog offers it.
