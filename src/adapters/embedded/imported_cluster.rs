@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::{Node, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
@@ -18,10 +19,14 @@ use crate::core::snapshot::requests::effective_requests;
 use crate::core::snapshot::{Objects, Pod, Snapshot};
 
 use super::kubelet::{seen_by_its_scheduler, set_condition};
+use super::machines::REGISTRATIONS_AWAITED;
 use super::objects::{key_of, name_of, written};
 use super::random::Random;
 use super::workloads::{owner_reference, removal_rank};
 use super::world::{Timer, World};
+
+/// A node that was found younger than this is only starting.
+const STARTING_AT_MOST: SignedDuration = SignedDuration::from_mins(15);
 
 /// An owner of pods, run as it was found.
 #[derive(Clone)]
@@ -170,6 +175,12 @@ impl World {
         format!("{namespace}/{}", deployment.unwrap_or_else(|| name_of(metadata)))
     }
 
+    /// What has kept a node from starting for longer keeps it still.
+    fn is_young(&self, node: &Node) -> bool {
+        let created = node.metadata.creation_timestamp.as_ref();
+        created.is_some_and(|created| self.now.duration_since(created.0) < STARTING_AT_MOST)
+    }
+
     /// Starts what was starting and ends what was ending.
     fn go_on(&mut self) {
         let nodes = self.nodes.shared();
@@ -181,8 +192,13 @@ impl World {
                 continue;
             };
             self.name_machine(&id, name_of(&node.metadata));
-            if !is_ready(node) && !claim.is_true("Initialized") {
+            if claim.is_true("Initialized") {
+                continue;
+            }
+            if !is_ready(node) {
                 self.get_ready(&id);
+            } else if self.is_young(node) {
+                self.start_up_later(&id, REGISTRATIONS_AWAITED);
             }
         }
         for pod in &self.pods.all() {

@@ -107,6 +107,7 @@ pub struct World {
 pub(super) enum Timer {
     NodeJoins { provider_id: String },
     NodeReady { provider_id: String },
+    NodeStartsUp { provider_id: String, tries: u32 },
     MachineEnds { provider_id: String },
     MachineReclaimed { provider_id: String },
     PodStarts { key: String, uid: String },
@@ -190,6 +191,7 @@ impl World {
         match timer {
             Timer::NodeJoins { provider_id } => self.node_joins(&provider_id),
             Timer::NodeReady { provider_id } => self.node_ready(&provider_id),
+            Timer::NodeStartsUp { provider_id, tries } => self.node_starts_up(&provider_id, tries),
             Timer::MachineEnds { provider_id } => self.machine_ends(&provider_id),
             Timer::MachineReclaimed { provider_id } => self.machine_reclaimed(&provider_id),
             Timer::PodStarts { key, uid } => self.pod_starts(&key, &uid),

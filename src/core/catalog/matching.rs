@@ -102,7 +102,7 @@ impl Entry {
         self.requirement.allows(value)
     }
 
-    fn allows_type(&self, instance_type: &InstanceType) -> bool {
+    pub fn allows_type(&self, instance_type: &InstanceType) -> bool {
         match instance_type.requirements.get(&self.key) {
             Some(values) if !values.is_empty() => values.iter().any(|value| self.requirement.allows(value)),
             _ => self.requirement.allows_absence(),
@@ -125,7 +125,7 @@ impl Entry {
     }
 
     /// Whether it asks for nothing but capacity reservations, of which a catalog need not know.
-    fn is_of_reservations(&self) -> bool {
+    pub fn is_of_reservations(&self) -> bool {
         self.key == keys::CAPACITY_TYPE
             && self.requirement.allows(keys::RESERVED)
             && ![keys::ON_DEMAND, keys::SPOT].into_iter().any(|other| self.requirement.allows(other))

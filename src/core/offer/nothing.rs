@@ -40,6 +40,9 @@ impl NothingOffered {
             let text = format!("no value of label {key} meets all that it requires of it");
             return Self { text, unmatched: None, without_price: Vec::new() };
         }
+        if let Some(text) = asked_of_the_class(pool, types, &entries) {
+            return Self { text, unmatched: None, without_price: Vec::new() };
+        }
         let relevant = matching.relevant(&entries);
         let found: Vec<&InstanceType> = matching.types(&relevant).collect();
         let allowed = |it: &&Offering| relevant.iter().all(|entry| entry.allows_offering(it).unwrap_or(true));
@@ -51,11 +54,11 @@ impl NothingOffered {
             it.offerings.iter().filter(allowed).all(|it| !it.available && it.price == HourlyPrice::ZERO)
         };
         let (text, without_price) = if found.iter().any(|it| offered(it)) {
-            (format!("{} match, but in no zone that has a subnet", named(&names)), Vec::new())
+            (format!("{} match, but in no zone that has a subnet", named_types(&names)), Vec::new())
         } else if !names.is_empty() && names.iter().filter_map(|name| sold(name)).all(unpriced) {
             let text = format!(
                 "only {} match, which have no price in the catalog of {}: what it costs is not known, so it is not chosen",
-                named(&names),
+                named_types(&names),
                 inputs.catalog.date
             );
             (text, names.iter().map(|name| (*name).to_owned()).collect())
@@ -63,15 +66,19 @@ impl NothingOffered {
             ("its requirements match no instance type that is offered".to_owned(), Vec::new())
         } else if !launchable(inputs, pool, &names) {
             let class = &pool.spec.template.spec.node_class_ref.name;
-            (format!("only {} match, which its EC2NodeClass {class} can not launch", named(&names)), Vec::new())
+            (format!("only {} match, which its EC2NodeClass {class} can not launch", named_types(&names)), Vec::new())
         } else if let Some(class) = class_without_image(inputs, pool, &found) {
-            (format!("only {} match, which EC2NodeClass {class} has no image for", named(&names)), Vec::new())
+            (format!("only {} match, which EC2NodeClass {class} has no image for", named_types(&names)), Vec::new())
         } else if let Some(quota) = quota_in_the_way(inputs, &found, allowed) {
-            let text =
-                format!("only {} match, for which the quota {} {} is too small", named(&names), quota.name, quota.code);
+            let text = format!(
+                "only {} match, for which the quota {} {} is too small",
+                named_types(&names),
+                quota.name,
+                quota.code
+            );
             (text, Vec::new())
         } else {
-            (format!("only {} match, for which EC2 has no capacity now", named(&names)), Vec::new())
+            (format!("only {} match, for which EC2 has no capacity now", named_types(&names)), Vec::new())
         };
         Self { text, unmatched: None, without_price }
     }
@@ -90,6 +97,24 @@ fn label_without_value(pool: &NodePool) -> Option<String> {
     let mut requirements = Requirements::from_entries(&template.spec.requirements);
     requirements.extend(&Requirements::from_labels(&template.metadata.labels));
     requirements.iter().find(|(_, requirement)| !requirement.can_be_met()).map(|(key, _)| key.to_owned())
+}
+
+/// What no instance type has by itself, and the class would have to bring: a build of Windows, which is one of its images, or capacity
+/// reservations, which it selects. Nodes for those are offered apart.
+fn asked_of_the_class(pool: &NodePool, types: &[InstanceType], entries: &[Entry]) -> Option<String> {
+    let class = &pool.spec.template.spec.node_class_ref.name;
+    let is_of_no_image = |entry: &&Entry| {
+        entry.key == keys::WINDOWS_BUILD && !types.iter().any(|instance_type| entry.allows_type(instance_type))
+    };
+    if let Some(entry) = entries.iter().find(is_of_no_image) {
+        return Some(format!(
+            "its requirement {} matches nothing: EC2NodeClass {class} has no such images",
+            entry.text()
+        ));
+    }
+    let entry = entries.iter().find(|entry| entry.is_of_reservations())?;
+    let text = entry.text();
+    Some(format!("its requirement {text} matches nothing but capacity reservations that EC2NodeClass {class} selects"))
 }
 
 /// Whether the class leaves any of these types as the catalog offers it.
@@ -138,7 +163,7 @@ fn quota_in_the_way(
 }
 
 /// `m5.large`, or the first of many.
-fn named(names: &[&str]) -> String {
+pub fn named_types(names: &[&str]) -> String {
     let mut shown: Vec<String> = names.iter().take(TYPES_NAMED_MAX).map(|name| (*name).to_owned()).collect();
     let rest = names.len().saturating_sub(TYPES_NAMED_MAX);
     if rest > 0 {

@@ -231,32 +231,51 @@ impl<'a> Reading<'a> {
     }
 }
 
+/// What two overlays of one weight both settle.
+struct Clash<'s> {
+    place: Touched,
+    /// `None`: its price.
+    resource: Option<&'s str>,
+    other: &'s str,
+}
+
 impl Settled<'_> {
-    /// Why the overlay can not be applied beside one of the same weight.
+    /// Why the overlay can not be applied beside one of the same weight: the first thing that both settle, and how much there is of it.
     fn conflict(&self, reading: &Reading<'_>, touched: &[Touched], inputs: &Inputs<'_>) -> Option<String> {
-        let types = &inputs.catalog.instance_types;
-        let pool_name = |pool: usize| inputs.node_pools[pool].metadata.name.as_deref().unwrap_or_default();
-        touched.iter().find_map(|place @ (pool, position, offering)| {
-            let instance_type = &types[*position];
-            let of_price = self.prices.get(place).filter(|(weight, _)| reading.price.is_some() && *weight == reading.weight);
-            let what = of_price.map(|(_, other)| {
-                let Offering { zone, capacity_type, .. } = &instance_type.offerings[*offering];
-                (format!("the price of {} {capacity_type} in {zone}", instance_type.name), *other)
-            });
-            let of_capacity = || {
-                reading.capacity.iter().find_map(|(resource, amount)| {
-                    let (weight, other_amount, other) =
-                        self.capacities.get(&(*pool, *position, resource.to_owned()))?;
-                    (*weight == reading.weight && *other_amount != amount)
-                        .then(|| (format!("{resource} of {}", instance_type.name), *other))
-                })
-            };
-            let (what, other) = what.or_else(of_capacity)?;
-            Some(format!(
-                "NodeOverlay {} is not applied: NodeOverlay {other} of the same weight sets {what} for NodePool {} as well",
-                reading.name,
-                pool_name(*pool)
-            ))
+        let clashes: Vec<Clash<'_>> = touched.iter().filter_map(|place| self.clash(reading, *place)).collect();
+        let Clash { place: (pool, instance_type, offering), resource, other } = clashes.first()?;
+        let name = &inputs.catalog.instance_types[*instance_type].name;
+        let what = match resource {
+            Some(resource) => format!("{resource} of {name}"),
+            None => {
+                let Offering { zone, capacity_type, .. } =
+                    &inputs.catalog.instance_types[*instance_type].offerings[*offering];
+                format!("the price of {name} {capacity_type} in {zone}")
+            }
+        };
+        let pool = inputs.node_pools[*pool].metadata.name.as_deref().unwrap_or_default();
+        let pools = clashes.iter().map(|clash| clash.place.0).collect::<BTreeSet<_>>().len();
+        let and_pools = if pools > 1 { format!(" and {} more", pools - 1) } else { String::new() };
+        let types = clashes.iter().map(|clash| clash.place.1).collect::<BTreeSet<_>>().len();
+        let in_all = if types > 1 { format!(", {types} instance types in all") } else { String::new() };
+        Some(format!(
+            "NodeOverlay {} is not applied: NodeOverlay {other} of the same weight sets {what} for NodePool {pool}{and_pools} as well{in_all}",
+            reading.name
+        ))
+    }
+
+    /// What another overlay of the same weight settled at this place.
+    fn clash<'s>(&'s self, reading: &'s Reading<'_>, place: Touched) -> Option<Clash<'s>> {
+        let of_price =
+            self.prices.get(&place).filter(|(weight, _)| reading.price.is_some() && *weight == reading.weight);
+        if let Some((_, other)) = of_price {
+            return Some(Clash { place, resource: None, other: *other });
+        }
+        let (pool, instance_type, _) = place;
+        reading.capacity.iter().find_map(|(resource, amount)| {
+            let (weight, other_amount, other) = self.capacities.get(&(pool, instance_type, resource.to_owned()))?;
+            let clashes = *weight == reading.weight && *other_amount != amount;
+            clashes.then(|| Clash { place, resource: Some(resource), other: *other })
         })
     }
 }

@@ -10,6 +10,7 @@ use crate::model::requirements::normalized;
 use crate::model::resources::{CPU, is_in_bytes};
 use crate::model::suggest;
 use crate::model::{Requirement, Requirements};
+use crate::offer::named_types;
 use crate::plan::{DefinitionPlace, DefinitionPlaces, PendingReason, ReasonCode, field_of};
 use crate::scheduler::class::VariantIndex;
 use crate::scheduler::quota::Scope;
@@ -20,6 +21,7 @@ use cutlist_api::keys;
 use cutlist_api::node_pool::Operator;
 
 use super::passing::{Passing, passing};
+use super::unpriced;
 
 /// What keeps a class from one pool.
 #[derive(Debug)]
@@ -107,18 +109,30 @@ fn reason(
             None => text,
         }
     };
-    let texts: Vec<String> = distance.obstacles.iter().map(text).collect();
+    let mut texts: Vec<String> = distance.obstacles.iter().map(text).collect();
+    let template = template_of(engine, distance.pool);
+    let unpriced = template.map(|it| unpriced::would_do(engine, class, it, &distance.obstacles)).unwrap_or_default();
+    texts.extend((!unpriced.is_empty()).then(|| for_want_of_a_price(&unpriced)));
     let code = distance.obstacles.first().map_or(ReasonCode::NoOffering, Refusal::code);
     let nothing = match distance.obstacles.contains(&Refusal::EmptyPool) {
-        true => template_of(engine, distance.pool).and_then(|template| template.nothing_offered.as_deref()),
+        true => template.and_then(|template| template.nothing_offered.as_deref()),
         false => None,
     };
+    let names = || unpriced.iter().map(|name| (*name).to_owned()).collect();
     PendingReason {
         unmatched: nothing.and_then(|nothing| nothing.unmatched.clone()),
         definition: distance.obstacles.first().and_then(|first| definition(engine, distance.pool, first, places)),
-        without_price: nothing.map(|nothing| nothing.without_price.clone()).unwrap_or_default(),
+        without_price: nothing.map_or_else(names, |nothing| nothing.without_price.clone()),
         ..PendingReason::new(distance.pool, code, texts.join("; "))
     }
+}
+
+fn for_want_of_a_price(names: &[&str]) -> String {
+    let (has, what) = match names {
+        [_] => ("has", "what it costs is not known, so it is not chosen"),
+        _ => ("have", "what they cost is not known, so they are not chosen"),
+    };
+    format!("only {} would do, which {has} no price in the catalog: {what}", named_types(names))
 }
 
 /// Where the pool says what stands in the way. What the pod asks for is in no definition.
@@ -338,6 +352,9 @@ fn describe_requirement(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, 
         _ if is_without_image(engine, &sides, key) => {
             format!("the pod wants {key} {asked}, which EC2NodeClass {} has no image for", class_of(&sides))
         }
+        _ if !unpriced::alone_left(sides.pool, &only(key, sides.asked)).is_empty() => {
+            format!("the pod wants {key} {asked}, which no instance type with a price has")
+        }
         Some(offered) => {
             // What others sell, and this pool does not, is no slip.
             let slip = sides.pool.offerings.defines(key).then(|| near(&sides, key));
@@ -363,6 +380,12 @@ fn describe_requirement(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, 
 pub fn opts_out(sides: &Sides<'_>, key: &str) -> bool {
     let is_of_every_node = matches!(key, keys::NODE_POOL | keys::REGISTERED | keys::INITIALIZED);
     is_of_every_node && sides.asked.allows_nothing() && sides.asked.allows_absence()
+}
+
+fn only(key: &str, requirement: &Requirement) -> Requirements {
+    let mut alone = Requirements::new();
+    alone.add(key, requirement.clone());
+    alone
 }
 
 fn class_of<'p>(sides: &Sides<'p>) -> &'p str {

@@ -5,6 +5,7 @@
 
 pub mod advice;
 mod age;
+mod at_once;
 pub mod backlog;
 pub mod bound;
 pub mod cheapest;
@@ -21,6 +22,7 @@ pub mod purchase;
 mod reference_sort;
 pub mod refused_nodes;
 pub mod static_capacity;
+mod unpriced;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -91,6 +93,9 @@ pub fn provision(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, packing: Pack
     for (class, _) in refused_nodes.hold_back_unsettled(problem, &settled, &mut backlog) {
         expected::take_off(&mut demand, class);
     }
+    // While moves are under way the room that seems free is for the pods of those.
+    let looks_at_once = packing == Packing::Cheapest && !inputs.policy.moves_under_way;
+    let some_at_once = looks_at_once && at_once::bind(engine, &order, &backlog, &mut demand);
     let since = engine.mark();
     let mut budget = cheapest::WorkBudget::new(problem);
     engine.hold_in_any_order(true);
@@ -121,7 +126,7 @@ pub fn provision(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, packing: Pack
         Some((host, Purchase::new(engine, host, pods, &mut lists)?))
     });
     let purchases: Vec<(HostIndex, Purchase)> = purchases.collect();
-    let counted_nodes_alone = engine.counted_nodes_alone();
+    let counted_nodes_alone = some_at_once || engine.counted_nodes_alone();
     let order_matters = order_matters(engine, &purchases, &placements);
     let purchases = purchases.into_iter().map(|(_, purchase)| purchase).collect();
     let unplaced = waiting.left();
