@@ -12,7 +12,7 @@ use super::arguments::PostArguments;
 use super::exit::{Failure, Outcome};
 use super::inputs::{FileKind, is_stdin, read_text};
 use super::output;
-use crate::adapters::forge::{Done, Posted, post};
+use crate::adapters::forge::{Done, JobContext, Posted, post};
 use crate::api::preview::{self, Preview};
 use crate::ports::chain;
 use crate::render::posting;
@@ -38,11 +38,15 @@ pub fn run(arguments: &PostArguments) -> Result<Outcome, Failure> {
     {
         append(file, &posting::page(&preview, shown.manner(), SUMMARY_ROOM)).map_err(Failure::failed)?;
     }
+    let posts = !arguments.allow_no_token || resolved.has_token();
+    if posts {
+        refuse_tried_merge(&preview, &resolved.found)?;
+    }
     if arguments.dry_run {
         output::document(&assemble::described(&posting, &resolved))?;
         return Ok(Outcome::Clean);
     }
-    if arguments.allow_no_token && !resolved.has_token() {
+    if !posts {
         output::say("there is no token: nothing is posted");
         return Ok(Outcome::Clean);
     }
@@ -103,6 +107,19 @@ fn refuse_another_head(arguments: &PostArguments, preview: &Preview) -> Result<(
         }
         _ => Ok(()),
     }
+}
+
+/// Nobody looks at the merge that a forge makes to try a change, and that many jobs check out: what is posted for it is shown nowhere.
+fn refuse_tried_merge(preview: &Preview, job: &JobContext) -> Result<(), Failure> {
+    let made_for = &preview.head.id;
+    if job.tried_merge.as_ref() != Some(made_for) || job.head.as_ref() == Some(made_for) {
+        return Ok(());
+    }
+    let error = anyhow!(
+        "the preview is for {made_for}, the merge that the forge made to try the change: no status of it is shown"
+    );
+    let head = job.head.as_deref().unwrap_or("HEAD^2");
+    Err(Failure::failed(error).with_hint(format!("make the preview with --head {head}, which is what was pushed")))
 }
 
 fn append(path: &Path, text: &str) -> anyhow::Result<()> {

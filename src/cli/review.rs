@@ -8,6 +8,7 @@ mod merged;
 mod queue;
 mod rights;
 mod rounds;
+mod trouble;
 mod twins;
 mod two_people;
 
@@ -23,7 +24,6 @@ use super::post::{Resolved, Shown, resolve};
 use super::signing::Signing;
 use crate::adapters::forge::{HookReceiver, HookSettings, SecretSource};
 use crate::adapters::git::{FetchLimits, Histories, RemoteSettings};
-use crate::ports::chain;
 
 pub(super) use rounds::Rounds;
 
@@ -153,11 +153,6 @@ pub(super) async fn look_on(rounds: &mut Rounds, interval: Duration, hooks: Opti
             () = news => {}
         }
     }
-}
-
-/// What is said of something that went wrong in a round, which the next one may not meet.
-fn complain(what: &str, error: &dyn std::error::Error) {
-    output::say(&format!("{what}: {}", chain(error)));
 }
 
 /// Whether there is to be a comment.

@@ -119,8 +119,9 @@ pub async fn announce(
     (begun, None)
 }
 
-/// Posts all of it, and goes on after what fails.
+/// Posts all of it, and goes on after what fails. A forge that is away, or limits its rate, is waited for once and not for each target.
 pub async fn post(forge: &HostedRepository, posting: &Posting) -> Posted {
+    let _errand = forge.begin_errand();
     let mut posted = Posted::default();
     let (mut were_there, mut statuses) = (Vec::new(), None);
     // What can not be read now is read again where it is needed, and said there.
@@ -193,6 +194,10 @@ async fn at_head(forge: &HostedRepository, number: u64, head: &str) -> Result<Op
         let pull_request = forge.pull_request(number).await?;
         if pull_request.head == head {
             return Ok(Some(pull_request));
+        }
+        if pull_request.tried_as.as_deref() == Some(head) {
+            let (commit, head) = (head.to_owned(), pull_request.head);
+            return Err(ForgeError::TriedMerge { commit, number, head });
         }
         match pauses.next() {
             Some(pause) => tokio::time::sleep(pause).await,
