@@ -21,6 +21,7 @@ use super::arguments::{CommentArgument, PlanningArguments, PreviewArguments, Rev
 use super::exit::{Failure, Outcome};
 use super::output;
 use super::post::{Resolved, Shown, resolve};
+use super::run::told_to_stop;
 use super::signing::Signing;
 use crate::adapters::forge::{HookReceiver, HookSettings, SecretSource};
 use crate::adapters::git::{FetchLimits, Histories, RemoteSettings};
@@ -71,7 +72,8 @@ pub fn run(arguments: &ReviewArguments) -> Result<Outcome, Failure> {
         let hooks = receiver(&rounds, &arguments.manner).await?;
         tokio::select! {
             () = look_on(&mut rounds, interval, hooks) => Ok(Outcome::Clean),
-            _ = tokio::signal::ctrl_c() => Ok(Outcome::Interrupted),
+            // Ended by a signal it would leave its clone behind.
+            _ = told_to_stop() => Ok(Outcome::Interrupted),
         }
     });
     runtime.shutdown_background();
