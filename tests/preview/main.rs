@@ -104,6 +104,26 @@ fn clusters_are_named() {
     assert!(outside.code == 2 && outside.stderr.contains("is not in revision"), "{}", outside.transcript());
 }
 
+/// As some CI systems check out: a commit, and neither branch nor tag.
+#[test]
+fn a_checkout_without_a_branch_is_no_empty_repository() {
+    let folder = laid_out(&root().join("a-change"));
+    let checkout = folder.path().join("checkout");
+    std::fs::create_dir(&checkout).unwrap();
+    let from = folder.path().join("repository");
+    let main = git2::Repository::open(&from).unwrap().revparse_single("main").unwrap().id().to_string();
+    let from = format!("file://{}", from.display());
+    for arguments in
+        [&["init", "--quiet"][..], &["fetch", "--quiet", &from, "change"], &["checkout", "--quiet", "FETCH_HEAD"]]
+    {
+        let ran = std::process::Command::new("git").args(arguments).current_dir(&checkout).output().unwrap();
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    }
+    let cluster = ["--cluster", "blue=clusters/blue.yaml", "--now", NOW, "--without-simulation"];
+    let ran = cutlist(folder.path(), ["preview", "checkout", "--base", &main].into_iter().chain(cluster));
+    assert_eq!(ran.code, 0, "{}", ran.transcript());
+}
+
 /// A clone without its history can not say what both sides changed.
 #[test]
 fn a_shallow_clone_says_what_it_lacks() {

@@ -310,7 +310,9 @@ impl Place {
 
     pub fn commit(&self, path: &Path, reference: &str) -> Result<Commit<'_>, ReadError> {
         // Not `is_empty`: that takes a repository whose first branch has another name than the default for one in use.
-        if self.repository.references().is_ok_and(|mut references| references.next().is_none()) {
+        // Nor the references alone: a job may have checked out a commit that no branch has.
+        let has_none = || self.repository.references().is_ok_and(|mut references| references.next().is_none());
+        if has_none() && self.head()?.is_none() {
             return Err(ReadError::EmptyRepository(path.to_owned()));
         }
         // A clone made in CI often has a branch of the remote only under the remote's name.
