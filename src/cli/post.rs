@@ -156,12 +156,35 @@ pub(super) fn tell(posted: &Posted) {
     }
 }
 
-fn outcome(posted: &Posted, resolved: &Resolved) -> Result<Outcome, Failure> {
-    let Some((context, what, error)) = posted.failed.first() else { return Ok(Outcome::Clean) };
-    for (context, what, error) in posted.failed.iter().skip(1) {
-        output::say(&format!("error: {context}: can not {what}: {}", chain(error)));
+/// What failed alike is said once: with many clusters it would be all that there is to see.
+fn failures(posted: &Posted) -> Vec<String> {
+    let mut alike: Vec<(&str, String, Vec<&str>)> = Vec::new();
+    for (context, what, error) in &posted.failed {
+        let why = chain(error);
+        match alike.iter_mut().find(|it| it.0 == *what && it.1 == why) {
+            Some((_, _, contexts)) => contexts.push(context),
+            None => alike.push((what, why, vec![context])),
+        }
     }
-    let failure = Failure::failed(anyhow!("{context}: can not {what}: {}", chain(error)));
+    let sentence = |(what, why, contexts): (&str, String, Vec<&str>)| {
+        let first = contexts.first().copied().unwrap_or_default();
+        let more = match contexts.len() {
+            0 | 1 => String::new(),
+            several => format!(" and {} more", several - 1),
+        };
+        format!("{first}{more}: can not {what}: {why}")
+    };
+    alike.into_iter().map(sentence).collect()
+}
+
+fn outcome(posted: &Posted, resolved: &Resolved) -> Result<Outcome, Failure> {
+    let Some((_, _, error)) = posted.failed.first() else { return Ok(Outcome::Clean) };
+    let mut sentences = failures(posted).into_iter();
+    let first = sentences.next().unwrap_or_default();
+    for sentence in sentences {
+        output::say(&format!("error: {sentence}"));
+    }
+    let failure = Failure::failed(anyhow!(first));
     Err(match resolved.hint(error) {
         Some(hint) => failure.with_hint(hint),
         None => failure,

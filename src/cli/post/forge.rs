@@ -163,6 +163,9 @@ impl Resolved {
         if matches!(error, ForgeError::Http(HttpError::Moved { .. })) {
             return Some(format!("is {} still its name? give the one of today with --repository", self.repository));
         }
+        if matches!(error, ForgeError::Http(HttpError::Unreadable { .. })) {
+            return Some(format!("is {} where the API is? this looks like a page for people", self.address));
+        }
         let status = error.status()?.as_u16();
         let hint = match status {
             401 => format!(

@@ -135,6 +135,14 @@ impl HttpError {
         }
     }
 
+    /// The cause, where the rest is said around it.
+    fn why(&self) -> String {
+        match self {
+            Self::Unreachable { source, .. } => crate::ports::chain(&**source),
+            other => crate::ports::chain(other),
+        }
+    }
+
     /// Whether asking again later may help.
     pub fn may_pass(&self) -> bool {
         match self {
@@ -247,7 +255,7 @@ impl Client {
                     return Err(error);
                 }
                 let (request, host) = (request.shown(), self.address.shown());
-                let last = crate::ports::chain(&error);
+                let last = error.why();
                 return Err(HttpError::GivenUp { request, host, attempts, seconds: waited.as_secs(), last });
             }
             tracing::debug!(request = request.shown(), seconds = wait.as_secs_f64(), "asking again");
