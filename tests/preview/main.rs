@@ -124,6 +124,29 @@ fn a_checkout_without_a_branch_is_no_empty_repository() {
     assert_eq!(ran.code, 0, "{}", ran.transcript());
 }
 
+/// What is fetched when it is needed is not there, and nothing is fetched here.
+#[test]
+fn a_partial_clone_and_a_pointer_say_what_is_missing() {
+    let folder = laid_out(&root().join("a-change"));
+    let from = folder.path().join("repository");
+    let git = |arguments: &[&str], at: &Path| {
+        let ran = std::process::Command::new("git").args(arguments).current_dir(at).output().unwrap();
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    };
+    git(&["config", "uploadpack.allowFilter", "true"], &from);
+    let address = format!("file://{}", from.display());
+    let cluster = ["--cluster", "blue=clusters/blue.yaml", "--now", NOW, "--without-simulation"];
+    for filter in ["--filter=blob:none", "--filter=tree:0"] {
+        git(&["clone", "--quiet", filter, "--branch=change", &address, filter.trim_start_matches('-')], folder.path());
+        let at = filter.trim_start_matches('-');
+        let ran = cutlist(folder.path(), ["preview", at, "--base", "origin/main"].into_iter().chain(cluster));
+        assert!(ran.code == 1 && ran.stderr.contains("clone it whole"), "{}", ran.transcript());
+    }
+    std::fs::write(folder.path().join("lfs"), "version https://git-lfs.github.com/spec/v1\noid sha256:aa\n").unwrap();
+    let ran = cutlist(folder.path(), MERGE.into_iter().chain(["--cluster", "blue=lfs", "--now", NOW]));
+    assert!(ran.code == 1 && ran.stdout.contains("git lfs pull"), "{}", ran.transcript());
+}
+
 /// A clone without its history can not say what both sides changed.
 #[test]
 fn a_shallow_clone_says_what_it_lacks() {

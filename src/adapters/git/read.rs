@@ -96,6 +96,9 @@ impl ReadError {
             Self::OtherOwner { path, .. } => {
                 format!("if you trust it: git config --global --add safe.directory {}", path.display())
             }
+            Self::DamagedRepository { source, .. } if source.0.code() == ErrorCode::NotFound => {
+                LACKS_OBJECTS.to_owned()
+            }
             Self::DamagedRepository { path, .. } => format!("see what `git -C {} fsck` says", path.display()),
             Self::EmptyRepository(_) => "commit the definitions first".to_owned(),
             Self::NoSuchRevision { near, shallow, .. } => return revision_hint(near, *shallow),
@@ -109,13 +112,15 @@ impl ReadError {
             }
             Self::NothingInCommon { .. } => "name a head that was made from the base".to_owned(),
             Self::AlikeNames { .. } => "rename one of them".to_owned(),
-            Self::UnreadableObject { .. } | Self::NotAsListed(_) => {
-                "the clone is damaged or partial: see what `git fsck` says, or clone it again".to_owned()
-            }
+            Self::UnreadableObject { .. } | Self::NotAsListed(_) => LACKS_OBJECTS.to_owned(),
             Self::Limit(_) => "name the sub folder that holds the definitions".to_owned(),
         })
     }
 }
+
+/// Nothing is fetched here, so what a partial clone gets when it is needed is missing.
+const LACKS_OBJECTS: &str = "the clone lacks some of its objects, as one that was made with `--filter` (`filter` in CI): clone it whole; \
+                             where it should have them, see what `git fsck` says";
 
 fn revision_hint(near: &[String], shallow: bool) -> Option<String> {
     let mut parts = Vec::new();

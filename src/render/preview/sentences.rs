@@ -214,10 +214,11 @@ pub(super) fn warning(snapshot: &PreviewSnapshot) -> Option<String> {
 
 /// The headline for a table of clusters: behind the age of a snapshot that is old.
 pub fn dated(target: &PreviewTarget) -> String {
-    let age = target.snapshot.as_ref().filter(|it| matches!(staleness(it), Staleness::Old | Staleness::TooOld));
-    match age.and_then(|snapshot| snapshot.age_seconds) {
-        Some(age) => format!("snapshot {} old: {}", duration(age), target.headline),
-        None => target.headline.clone(),
+    let headline = &target.headline;
+    match target.snapshot.as_ref().map(|snapshot| (staleness(snapshot), snapshot.age_seconds.unwrap_or(0))) {
+        Some((Staleness::Old | Staleness::TooOld, age)) => format!("snapshot {} old: {headline}", duration(age)),
+        Some((Staleness::Unknown, _)) => format!("snapshot of unknown age: {headline}"),
+        Some((Staleness::Fresh, _)) | None => headline.clone(),
     }
 }
 
