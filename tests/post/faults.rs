@@ -87,6 +87,10 @@ fn what_is_not_allowed_is_said_and_the_rest_is_posted() {
             ran.stderr
         );
         assert_eq!(server.world().comments_by(forge.bot).len(), 1);
+        let checks = server.world().checks.len();
+        let again = desk.post(&preview(1, 1));
+        assert_eq!(again.code, 1);
+        assert_eq!(server.world().checks.len(), checks, "{}: {}", forge.name, again.stderr);
     }
 }
 
