@@ -124,6 +124,19 @@ fn a_checkout_without_a_branch_is_no_empty_repository() {
     assert_eq!(ran.code, 0, "{}", ran.transcript());
 }
 
+#[test]
+fn what_is_not_committed_is_said_to_be_left_out() {
+    let folder = laid_out(&root().join("a-change"));
+    let arguments = ["preview", "repository", "--base", "main", "--cluster", "blue=clusters/blue.yaml", "--now", NOW];
+    let said = |folder: &Path| cutlist(folder, arguments.into_iter().chain(["--without-simulation"])).stderr;
+    assert_eq!(said(folder.path()), "");
+    let file = folder.path().join("repository/nodepools.yaml");
+    let changed = std::fs::read_to_string(&file).unwrap().replace("m6i", "m7i");
+    std::fs::write(&file, changed).unwrap();
+    let expected = "nodepools.yaml; what is not committed is not in this preview";
+    assert!(said(folder.path()).contains(expected), "{}", said(folder.path()));
+}
+
 /// What is fetched when it is needed is not there, and nothing is fetched here.
 #[test]
 fn a_partial_clone_and_a_pointer_say_what_is_missing() {
