@@ -213,6 +213,25 @@ fn nodes_of_which_it_is_not_known_whether_they_drift_are_named_first() {
     }
 }
 
+/// What never goes matters as much as what goes.
+#[test]
+fn nodes_whose_pods_find_no_place_are_in_the_headline() {
+    let folder = tempfile::tempdir().unwrap();
+    let nodes =
+        |pool| Nodes { pool, instance_type: "m5.large", memory: "6903Mi", count: 1, pod_millicores: 1_500, pods: 1 };
+    let mut cluster: Value = serde_json::from_str(&snapshot(&[nodes("a"), nodes("b")], vec![])).unwrap();
+    for object in cluster["items"].as_array_mut().unwrap() {
+        if object["metadata"]["name"] == "web-a-0-0" {
+            object["spec"]["nodeSelector"] = json!({ "karpenter.k8s.aws/instance-family": "m5" });
+        }
+    }
+    let of = |families: &[&str]| [class(), pool("a", families, "WhenEmpty"), pool("b", families, "WhenEmpty")];
+    let (base, head) = (of(&["m5"]), of(&["m6i"]));
+    let target = crate::sums::previewed(folder.path(), &base, &head, &cluster.to_string(), &["--without-simulation"]);
+    let expected = "1 node replaced, 1 pod moves, 1 node held back (PodsWouldNotFit), ";
+    assert!(headline(&target).starts_with(expected), "{target:#}");
+}
+
 /// What other programs make of files is not known here, and is no reason to say that nothing changes.
 #[test]
 fn what_others_patch_is_not_said_to_be_as_before() {

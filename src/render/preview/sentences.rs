@@ -37,9 +37,13 @@ pub fn headline(plan: &Plan, base: Option<&Plan>) -> String {
     let held_back = held_back(plan, base).caused;
     let of_code = |code| held_back.iter().filter(|held| held.code == code).count();
     let mut parts = nodes_and_pods(&effect, of_code(ReasonCode::WaitsForCanary));
-    let should_go: Vec<&HeldBack> = held_back.iter().filter(|held| !MAY_STAY.contains(&held.code)).collect();
-    if effect.nodes == NodeCounts::default() && !should_go.is_empty() {
-        parts.push(stays(&should_go));
+    // Beside nodes that go those are named whose pods find no place: the others go in time, by a budget or after a canary.
+    let is_all = effect.nodes == NodeCounts::default();
+    let is_named =
+        |held: &&HeldBack| held.code == ReasonCode::PodsWouldNotFit || (is_all && !MAY_STAY.contains(&held.code));
+    let named: Vec<&HeldBack> = held_back.iter().filter(is_named).collect();
+    if !named.is_empty() {
+        parts.push(stays(&named));
     }
     if waiting > 0 {
         parts.push(waits(waiting));
