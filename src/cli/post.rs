@@ -12,7 +12,7 @@ use super::arguments::PostArguments;
 use super::exit::{Failure, Outcome};
 use super::inputs::{FileKind, is_stdin, read_text};
 use super::output;
-use crate::adapters::forge::{Done, Posted, post};
+use crate::adapters::forge::{Done, JobContext, Posted, post};
 use crate::api::preview::{self, Preview};
 use crate::ports::chain;
 use crate::render::posting;
@@ -38,11 +38,15 @@ pub fn run(arguments: &PostArguments) -> Result<Outcome, Failure> {
     {
         append(file, &posting::page(&preview, shown.manner(), SUMMARY_ROOM)).map_err(Failure::failed)?;
     }
+    let posts = !arguments.allow_no_token || resolved.has_token();
+    if posts {
+        refuse_tried_merge(&preview, &resolved.found)?;
+    }
     if arguments.dry_run {
         output::document(&assemble::described(&posting, &resolved))?;
         return Ok(Outcome::Clean);
     }
-    if arguments.allow_no_token && !resolved.has_token() {
+    if !posts {
         output::say("there is no token: nothing is posted");
         return Ok(Outcome::Clean);
     }
@@ -105,6 +109,19 @@ fn refuse_another_head(arguments: &PostArguments, preview: &Preview) -> Result<(
     }
 }
 
+/// Nobody looks at the merge that a forge makes to try a change, and that many jobs check out: what is posted for it is shown nowhere.
+fn refuse_tried_merge(preview: &Preview, job: &JobContext) -> Result<(), Failure> {
+    let made_for = &preview.head.id;
+    if job.tried_merge.as_ref() != Some(made_for) || job.head.as_ref() == Some(made_for) {
+        return Ok(());
+    }
+    let error = anyhow!(
+        "the preview is for {made_for}, the merge that the forge made to try the change: no status of it is shown"
+    );
+    let head = job.head.as_deref().unwrap_or("HEAD^2");
+    Err(Failure::failed(error).with_hint(format!("make the preview with --head {head}, which is what was pushed")))
+}
+
 fn append(path: &Path, text: &str) -> anyhow::Result<()> {
     let written = std::fs::OpenOptions::new()
         .create(true)
@@ -139,12 +156,35 @@ pub(super) fn tell(posted: &Posted) {
     }
 }
 
-fn outcome(posted: &Posted, resolved: &Resolved) -> Result<Outcome, Failure> {
-    let Some((context, what, error)) = posted.failed.first() else { return Ok(Outcome::Clean) };
-    for (context, what, error) in posted.failed.iter().skip(1) {
-        output::say(&format!("error: {context}: can not {what}: {}", chain(error)));
+/// What failed alike is said once: with many clusters it would be all that there is to see.
+fn failures(posted: &Posted) -> Vec<String> {
+    let mut alike: Vec<(&str, String, Vec<&str>)> = Vec::new();
+    for (context, what, error) in &posted.failed {
+        let why = chain(error);
+        match alike.iter_mut().find(|it| it.0 == *what && it.1 == why) {
+            Some((_, _, contexts)) => contexts.push(context),
+            None => alike.push((what, why, vec![context])),
+        }
     }
-    let failure = Failure::failed(anyhow!("{context}: can not {what}: {}", chain(error)));
+    let sentence = |(what, why, contexts): (&str, String, Vec<&str>)| {
+        let first = contexts.first().copied().unwrap_or_default();
+        let more = match contexts.len() {
+            0 | 1 => String::new(),
+            several => format!(" and {} more", several - 1),
+        };
+        format!("{first}{more}: can not {what}: {why}")
+    };
+    alike.into_iter().map(sentence).collect()
+}
+
+fn outcome(posted: &Posted, resolved: &Resolved) -> Result<Outcome, Failure> {
+    let Some((_, _, error)) = posted.failed.first() else { return Ok(Outcome::Clean) };
+    let mut sentences = failures(posted).into_iter();
+    let first = sentences.next().unwrap_or_default();
+    for sentence in sentences {
+        output::say(&format!("error: {sentence}"));
+    }
+    let failure = Failure::failed(anyhow!(first));
     Err(match resolved.hint(error) {
         Some(hint) => failure.with_hint(hint),
         None => failure,

@@ -8,6 +8,7 @@ mod merged;
 mod queue;
 mod rights;
 mod rounds;
+mod trouble;
 mod twins;
 mod two_people;
 
@@ -20,10 +21,10 @@ use super::arguments::{CommentArgument, PlanningArguments, PreviewArguments, Rev
 use super::exit::{Failure, Outcome};
 use super::output;
 use super::post::{Resolved, Shown, resolve};
+use super::run::told_to_stop;
 use super::signing::Signing;
 use crate::adapters::forge::{HookReceiver, HookSettings, SecretSource};
 use crate::adapters::git::{FetchLimits, Histories, RemoteSettings};
-use crate::ports::chain;
 
 pub(super) use rounds::Rounds;
 
@@ -71,7 +72,8 @@ pub fn run(arguments: &ReviewArguments) -> Result<Outcome, Failure> {
         let hooks = receiver(&rounds, &arguments.manner).await?;
         tokio::select! {
             () = look_on(&mut rounds, interval, hooks) => Ok(Outcome::Clean),
-            _ = tokio::signal::ctrl_c() => Ok(Outcome::Interrupted),
+            // Ended by a signal it would leave its clone behind.
+            _ = told_to_stop() => Ok(Outcome::Interrupted),
         }
     });
     runtime.shutdown_background();
@@ -153,11 +155,6 @@ pub(super) async fn look_on(rounds: &mut Rounds, interval: Duration, hooks: Opti
             () = news => {}
         }
     }
-}
-
-/// What is said of something that went wrong in a round, which the next one may not meet.
-fn complain(what: &str, error: &dyn std::error::Error) {
-    output::say(&format!("{what}: {}", chain(error)));
 }
 
 /// Whether there is to be a comment.

@@ -163,7 +163,7 @@ fn listen(signals: impl Future<Output = ()> + Send + 'static) {
 }
 
 /// Ctrl-C, or what Kubernetes sends to a container that should end.
-async fn told_to_stop() -> std::io::Result<()> {
+pub(super) async fn told_to_stop() -> std::io::Result<()> {
     #[cfg(unix)]
     {
         let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;

@@ -109,7 +109,8 @@ impl Desk {
         command.current_dir(self.folder.path()).arg("review").arg(self.remote());
         command.args(["--cluster", "blue=clusters/blue.yaml", "--forge", self.forge.name, "--url", &self.server.url]);
         command.args(["--repository", "acme/nodes", "--token-file", "token", "--without-simulation"]).args(more);
-        command.env_clear().stdout(Stdio::piped()).stderr(Stdio::piped());
+        // One that is killed leaves its clone where it is removed with the rest.
+        command.env_clear().env("TMPDIR", self.folder.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
 
@@ -492,6 +493,22 @@ fn deliver(address: &str, headers: &[(&str, &str)], body: &str) -> u16 {
     let mut answer = Vec::new();
     let _cut = stream.read_to_end(&mut answer);
     String::from_utf8_lossy(&answer).split(' ').nth(1).and_then(|it| it.parse().ok()).unwrap_or(0)
+}
+
+/// As Kubernetes and systemd end a process.
+#[test]
+fn who_is_told_to_end_leaves_no_clone_behind() {
+    let desk = stage(GITHUB, "a-change");
+    let temporary = desk.folder.path().join("temporary");
+    std::fs::create_dir(&temporary).unwrap();
+    let child = desk.command(&["--interval", "1h"]).env("TMPDIR", &temporary).spawn().unwrap();
+    until("the first look", || desk.bodies().len() == 1);
+    assert!(!everything_below(&temporary).is_empty());
+    let told = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+    assert!(told.success());
+    let ran = ended(child);
+    assert_eq!(ran.code, 130, "{}", ran.stderr);
+    assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0);
 }
 
 #[test]

@@ -127,6 +127,8 @@ pub struct PullRequest {
     pub base_reference: String,
     /// The commit that it became, and when.
     pub merged_as: Option<String>,
+    /// The merge that the forge made to try it, while it is open: a commit that nobody looks at.
+    pub tried_as: Option<String>,
     pub merged_at: Option<Timestamp>,
     /// How many comments there are; `None` where the answer does not say.
     pub comments: Option<u64>,
@@ -431,6 +433,10 @@ pub struct JobContext {
     pub is_merge_queue: bool,
     /// Where the job can be read.
     pub link: Option<String>,
+    /// The merge that the forge made to try the change, where the job has checked that out instead of the head.
+    pub tried_merge: Option<String>,
+    /// The head that it was made of.
+    pub head: Option<String>,
 }
 
 /// Reads variables of the environment.

@@ -119,10 +119,11 @@ pub async fn announce(
     (begun, None)
 }
 
-/// Posts all of it, and goes on after what fails.
+/// Posts all of it, and goes on after what fails. A forge that is away, or limits its rate, is waited for once and not for each target.
 pub async fn post(forge: &HostedRepository, posting: &Posting) -> Posted {
+    let _errand = forge.begin_errand();
     let mut posted = Posted::default();
-    let (mut were_there, mut statuses) = (Vec::new(), None);
+    let (mut are_new, mut statuses) = (Vec::new(), None);
     // What can not be read now is read again where it is needed, and said there.
     let standing = match posting.number.filter(|_| forge.lacks_place(&posting.head)) {
         Some(number) => at_head(forge, number, &posting.head).await.ok(),
@@ -131,13 +132,13 @@ pub async fn post(forge: &HostedRepository, posting: &Posting) -> Posted {
     for target in &posting.targets {
         let is_begun = posting.begun.contains(&target.status.context);
         let outcome = set_status(forge, &posting.head, &target.status, is_begun, &mut statuses).await;
-        were_there.push(matches!(outcome, Ok(Done::StatusStands)));
+        are_new.push(matches!(outcome, Ok(Done::StatusSet)));
         posted.note(target, "set the status", outcome);
     }
     set_comments(forge, posting, standing, &mut posted).await;
-    for (target, was_there) in posting.targets.iter().zip(were_there) {
+    for (target, is_new) in posting.targets.iter().zip(are_new) {
         if let Some(check) = &target.check {
-            let outcome = set_check(forge, &posting.head, check, was_there).await;
+            let outcome = set_check(forge, &posting.head, check, is_new).await;
             posted.note(target, "make a check", outcome);
         }
     }
@@ -193,6 +194,10 @@ async fn at_head(forge: &HostedRepository, number: u64, head: &str) -> Result<Op
         let pull_request = forge.pull_request(number).await?;
         if pull_request.head == head {
             return Ok(Some(pull_request));
+        }
+        if pull_request.tried_as.as_deref() == Some(head) {
+            let (commit, head) = (head.to_owned(), pull_request.head);
+            return Err(ForgeError::TriedMerge { commit, number, head });
         }
         match pauses.next() {
             Some(pause) => tokio::time::sleep(pause).await,
@@ -354,11 +359,11 @@ async fn anew(
     Ok(Done::CommentCreated)
 }
 
-/// `was_there`: the status of the same was, so this may be as well.
-async fn set_check(forge: &HostedRepository, head: &str, check: &Check, was_there: bool) -> Result<Done, ForgeError> {
+/// `is_new`: the status of the same was set just now. Where it was there before, or can not be set, this may be there as well.
+async fn set_check(forge: &HostedRepository, head: &str, check: &Check, is_new: bool) -> Result<Done, ForgeError> {
     let mut looks = Looks::default();
     loop {
-        if (was_there || looks.number > 0)
+        if (!is_new || looks.number > 0)
             && let Some(true) = forge.has_check(head, check).await?
         {
             return Ok(Done::CheckStands);

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use jiff::{SignedDuration, Timestamp};
 
 use super::approvals::{Given, given, is_of_approvals};
-use super::complain;
 use super::rights::{self, Wish};
 use super::rounds::Rounds;
 use super::two_people::TwoPeople;
@@ -93,7 +92,7 @@ pub async fn look(rounds: &mut Rounds, closed: &[u64]) -> bool {
     let mut is_complete = is_complete;
     for number in rounds.merged().followed.keys().copied().collect::<Vec<_>>() {
         if let Err(error) = follow(rounds, number, &clusters).await {
-            complain(&format!("what came of pull request {number} can not be written"), &error);
+            rounds.said().complain(&format!("what came of pull request {number} can not be written"), &error);
             is_complete = false;
         }
     }
@@ -111,7 +110,7 @@ async fn begin(rounds: &mut Rounds, closed: &[u64]) -> bool {
                 rounds.merged().has_asked = true;
             }
             Err(error) => {
-                complain("the merged pull requests can not be read", &error);
+                rounds.said().complain("the merged pull requests can not be read", &error);
                 is_complete = false;
             }
         }
@@ -120,7 +119,7 @@ async fn begin(rounds: &mut Rounds, closed: &[u64]) -> bool {
         match rounds.forge().pull_request(*number).await {
             Ok(pull_request) => found.push(pull_request),
             Err(error) => {
-                complain(&format!("what became of pull request {number} can not be read"), &error);
+                rounds.said().complain(&format!("what became of pull request {number} can not be read"), &error);
                 // All of them are asked for at the next look.
                 rounds.merged().has_asked = false;
                 is_complete = false;
@@ -303,7 +302,7 @@ async fn of_merge<'p>(rounds: &Rounds, merged_as: &str, base: &str, plans: &'p [
     }
     // Where it can not be fetched, the next look does.
     if let Err(error) = rounds.histories().fetch(&format!("refs/heads/{base}")).await {
-        complain("a base can not be fetched", &error);
+        rounds.said().complain("a base can not be fetched", &error);
         return Vec::new();
     }
     let later = plans.iter().find(|plan| rounds.histories().contains(&plan.spec.revision.id, merged_as));

@@ -2,7 +2,6 @@
 //! statuses that pull requests must have, and is of none of them, so there is no comment.
 
 use super::approvals::Approvals;
-use super::complain;
 use super::rounds::{Change, Rounds};
 use crate::adapters::forge::{ForgeError, HostedRepository, PullRequest, TargetPosting, post};
 use crate::api::preview::Preview;
@@ -63,7 +62,9 @@ async fn plan_and_post(rounds: &Rounds, queued: &Queued) -> bool {
         // It was merged, or left the queue.
         Err(error) if error.kind == PortErrorKind::NotFound => return true,
         Err(error) => {
-            complain(&format!("the merge queue's commit for pull request {number} can not be fetched"), &error);
+            rounds
+                .said()
+                .complain(&format!("the merge queue's commit for pull request {number} can not be fetched"), &error);
             return false;
         }
     }
@@ -85,7 +86,7 @@ async fn plan_and_post(rounds: &Rounds, queued: &Queued) -> bool {
     match approvals(rounds, *number, &preview, &posting.targets).await {
         Ok(approvals) => posting.targets.extend(approvals),
         Err(error) => {
-            complain(
+            rounds.said().complain(
                 &format!("the approvals of pull request {number}, which is in a merge queue, can not be read"),
                 &error,
             );
@@ -96,7 +97,7 @@ async fn plan_and_post(rounds: &Rounds, queued: &Queued) -> bool {
     let done = post(rounds.forge(), &posting).await;
     tell(&done);
     for (context, what, error) in &done.failed {
-        complain(&format!("{context}: can not {what}"), error);
+        rounds.said().complain(&format!("{context}: can not {what}"), error);
     }
     done.failed.is_empty()
 }

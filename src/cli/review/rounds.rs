@@ -11,7 +11,8 @@ use super::approvals::{Approvals, ShownDigests};
 use super::commands::Obeyed;
 use super::merged::Merged;
 use super::queue::Queued;
-use super::{commands, comments, complain, merged, queue, twins};
+use super::trouble::{PutOff, Said};
+use super::{commands, comments, merged, queue, twins};
 use crate::adapters::forge::{
     Comment, ForgeError, HostedRepository, Posting, PullRequest, State, Status, TargetPosting, announce, post,
 };
@@ -57,6 +58,8 @@ pub struct Rounds {
     merged: Merged,
     /// Commits of merge queues that have their statuses, by reference.
     queued: BTreeMap<String, String>,
+    put_off: PutOff,
+    said: Said,
     /// What is new from now on is new to everybody: no process before this one has set its status.
     has_looked: bool,
 }
@@ -141,7 +144,23 @@ impl Rounds {
     ) -> Self {
         let (open, seen, merged, queued) = (Vec::new(), BTreeMap::new(), Merged::default(), BTreeMap::new());
         let (digests, has_looked) = (BTreeMap::new(), false);
-        Self { forge, resolved, histories, preview, shown, manner, open, seen, digests, merged, queued, has_looked }
+        let (put_off, said) = (PutOff::default(), Said::default());
+        Self {
+            forge,
+            resolved,
+            histories,
+            preview,
+            shown,
+            manner,
+            open,
+            seen,
+            digests,
+            merged,
+            queued,
+            put_off,
+            said,
+            has_looked,
+        }
     }
 
     pub fn resolved(&self) -> &Resolved {
@@ -169,6 +188,10 @@ impl Rounds {
         &self.open
     }
 
+    pub(super) fn said(&self) -> &Said {
+        &self.said
+    }
+
     pub(super) fn queued(&mut self) -> &mut BTreeMap<String, String> {
         &mut self.queued
     }
@@ -193,7 +216,7 @@ impl Rounds {
             }
             Ok(None) => {}
             Err(error) => {
-                complain("the open pull requests can not be read", &error);
+                self.said.complain("the open pull requests can not be read", &error);
                 return false;
             }
         }
@@ -209,7 +232,7 @@ impl Rounds {
             }
             let reference = format!("refs/heads/{branch}");
             let fetched = self.histories.fetch_and_list(&reference, self.forge.queue(&branch)).await;
-            let fetched = fetched.inspect_err(|error| complain("a base can not be fetched", error)).ok();
+            let fetched = fetched.inspect_err(|error| self.said.complain("a base can not be fetched", error)).ok();
             let commit = fetched.map(|(commit, listed)| {
                 queued.extend(Queued::among(&self.forge, &branch, listed));
                 commit
@@ -243,6 +266,7 @@ impl Rounds {
         for number in closed {
             self.seen.remove(number);
             self.digests.remove(number);
+            self.put_off.forget(*number);
             self.histories.forget(&self.forge.head_reference(*number));
         }
     }
@@ -253,8 +277,15 @@ impl Rounds {
             let is_same = seen.head == pull_request.head && seen.base == base;
             is_same && seen.twins == self.twins(pull_request) && seen.planned.elapsed() < AGAIN_AFTER
         });
-        if !is_known && !self.plan_and_post(pull_request, base, &[]).await {
-            return false;
+        if !is_known {
+            if self.put_off.waits(pull_request, base, Instant::now()) {
+                return false;
+            }
+            let is_done = self.plan_and_post(pull_request, base, &[]).await;
+            self.put_off.note(pull_request, base, is_done, Instant::now());
+            if !is_done {
+                return false;
+            }
         }
         let Some(updated) = self.seen.get(&number).map(|seen| seen.updated.next(&pull_request.updated)) else {
             return true;
@@ -274,7 +305,7 @@ impl Rounds {
                 is_done
             }
             Err(error) => {
-                complain(&format!("the comments on pull request {number} can not be answered"), &error);
+                self.said.complain(&format!("the comments on pull request {number} can not be answered"), &error);
                 // What was answered before that may ask for a plan.
                 self.seen.remove(&number);
                 false
@@ -290,7 +321,7 @@ impl Rounds {
             // Pushed between the list and now: the next list has it.
             Ok(_) => return true,
             Err(error) => {
-                complain(&format!("pull request {number} can not be fetched"), &error);
+                self.said.complain(&format!("pull request {number} can not be fetched"), &error);
                 return false;
             }
         }
@@ -300,7 +331,7 @@ impl Rounds {
         let preview = match planned {
             Ok(preview) => preview,
             Err(failure) => {
-                output::say(&format!("pull request {number} can not be planned: {:#}", failure.error));
+                self.said.say(&format!("pull request {number} can not be planned"), &format!("{:#}", failure.error));
                 self.take_back(&pull_request.head, begun).await;
                 return false;
             }
@@ -315,7 +346,7 @@ impl Rounds {
                 shown.extend(shown_before.iter().map(String::as_str));
             }
             Err(error) => {
-                complain(&format!("the approvals of pull request {number} can not be read"), &error);
+                self.said.complain(&format!("the approvals of pull request {number} can not be read"), &error);
                 self.seen.remove(&number);
                 return false;
             }
@@ -336,7 +367,7 @@ impl Rounds {
                 tell(&done);
             }
             for (context, what, error) in &done.failed {
-                complain(&format!("{context}: can not {what}"), error);
+                self.said.complain(&format!("pull request {number}, {context}: can not {what}"), error);
             }
             if !done.failed.is_empty() {
                 return false;
@@ -401,11 +432,11 @@ impl Rounds {
                         if let Some(number) = number.filter(|_| self.forge.lacks_place(head))
                             && let Err(error) = self.forge.pull_request(number).await
                         {
-                            complain(&format!("pull request {number} can not be read"), &error);
+                            self.said.complain(&format!("pull request {number} can not be read"), &error);
                         }
                         let (set, failed) = announce(&self.forge, head, std::slice::from_ref(&status), &mut known).await;
                         if let Some(error) = failed {
-                            complain(&format!("{} can not be set to pending", status.context), &error);
+                            self.said.complain(&format!("{} can not be set to pending", status.context), &error);
                         }
                         if !set.is_empty() {
                             begun.push(status);
@@ -424,7 +455,7 @@ impl Rounds {
             let description = "could not be planned; it is tried again".to_owned();
             let status = Status { state: State::Error, description, ..status };
             if let Err(error) = self.forge.set_status(head, &status).await {
-                complain(&format!("{} can not be set", status.context), &error);
+                self.said.complain(&format!("{} can not be set", status.context), &error);
             }
         }
     }

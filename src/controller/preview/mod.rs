@@ -23,6 +23,8 @@ use crate::definitions::renderers::{self, Unseen};
 use crate::definitions::{Definitions, Diagnostic, Masks, Severity};
 use crate::render::preview as render;
 
+use unplanned::Planned;
+
 pub use inputs::{Surroundings, with_inputs};
 
 /// One revision that was read.
@@ -159,14 +161,15 @@ pub fn planned(proposal: &Proposal<'_>, subject: Subject, on: &Surroundings<'_>)
     }
     let changed = differing(proposal);
     let [risks, held_back, pending] = figures::counts(&plan, base.as_ref(), on.snapshot);
+    let beside = Planned { changes: &changed, plan: &plan, base: base.as_ref(), snapshot: on.snapshot };
     let verdict = match &base {
         _ if !plan.is_sound() => PreviewVerdict::Failed,
-        Some(base) if !figures::has_effect(&plan, base) => PreviewVerdict::NoEffect,
+        Some(base) if !figures::has_effect(&plan, base) && !beside.makes_a_difference() => PreviewVerdict::NoEffect,
         _ => PreviewVerdict::Changes,
     };
     let mut headline = render::headline(&plan, base.as_ref());
     let settled = proposal.merged.definitions.beside(on.snapshot).open;
-    if let Some(sentence) = unplanned::sentence(&changed, &plan, &settled, &on.hidden) {
+    if let Some(sentence) = beside.sentence(&settled, &on.hidden) {
         headline = format!("{sentence}; {headline}");
     }
     if base.is_none() {

@@ -111,6 +111,8 @@ impl Dialect for GitLab {
                 .then(|| ["merge_commit_sha", "squash_commit_sha", "sha"].iter().find_map(|it| answer[*it].as_str()))
                 .flatten()
                 .map(str::to_owned),
+            // It does not tell.
+            tried_as: None,
             merged_at: moment(&answer["merged_at"]),
             comments: answer["user_notes_count"].as_u64(),
             updated: text(&answer["updated_at"]),
@@ -348,5 +350,8 @@ pub fn found(variable: Variables<'_>) -> Option<JobContext> {
         // A job of a merge train is one of the merge request.
         is_merge_queue: false,
         link: variable("CI_JOB_URL"),
+        // Only a pipeline of merged results has the latter.
+        tried_merge: variable("CI_COMMIT_SHA").filter(|_| variable("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA").is_some()),
+        head: variable("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA"),
     })
 }

@@ -13,7 +13,9 @@ pub struct Limits {
     pub connect: Duration,
     /// For the head of an answer, and again for its body.
     pub answer: Duration,
-    /// All waiting together.
+    /// The same where nobody believes in an answer any more.
+    pub hurried_answer: Duration,
+    /// All attempts and all waiting together.
     pub whole: Duration,
     pub attempts: u32,
     /// Of an answer: 100 comments of the longest there are.
@@ -28,6 +30,7 @@ impl Default for Limits {
         Self {
             connect: Duration::from_secs(10),
             answer: Duration::from_secs(30),
+            hurried_answer: Duration::from_secs(5),
             // A rate limit of an hour is not waited for by a job that people wait for.
             whole: Duration::from_mins(5),
             attempts: 8,
