@@ -7,9 +7,9 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::json::without_position;
 use super::kinds::{KINDS, Keep, Kind, Makers, Merged, NAME_BYTES_MAX};
 use super::objects::Snapshot;
+use super::problem::problem;
 use super::read::{ReadError, ReadReport};
 
 /// `kubectl` never puts a list into a list; scripts do, once.
@@ -204,8 +204,8 @@ pub(super) fn parse<T: DeserializeOwned>(object: &Object<'_>) -> Result<T, Strin
             Object::Value(value) => serde_path_to_error::deserialize::<_, T>(value).err(),
         };
         match traced {
-            Some(traced) => format!("{}: {}", shorten(&traced.path().to_string()), without_position(traced.inner())),
-            None => without_position(&error),
+            Some(traced) => format!("{}: {}", shorten(&traced.path().to_string()), problem(traced.inner())),
+            None => problem(&error),
         }
     })
 }

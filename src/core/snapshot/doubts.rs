@@ -10,11 +10,11 @@ use serde_json::Value;
 use cutlist_api::keys;
 
 use super::doubled::Doubled;
-use super::json::without_position;
 use super::kinds::Stored;
 use super::objects::Snapshot;
+use super::problem::problem;
 
-/// Of a text that quotes what could not be read.
+/// Of a text that says what could not be read: a path may be long.
 const CHARACTERS_MAX: usize = 200;
 
 /// The object that is written in JSON; or what can be told of one that does not have the shape of its kind. Fails where it can not be told
@@ -25,7 +25,7 @@ pub fn read<T: Stored>(text: &str) -> serde_json::Result<Result<T, Box<Unreadabl
         Ok(object) => return Ok(Ok(object)),
         Err(error) => error,
     };
-    let why = format!("{}: {}", error.path(), without_position(error.inner()));
+    let why = format!("{}: {}", error.path(), problem(error.inner()));
     let unreadable = Unreadable::new(T::KIND, &serde_json::from_str(text)?, &why);
     if unreadable.name.is_empty() { Err(error.into_inner()) } else { Ok(Err(Box::new(unreadable))) }
 }
@@ -159,6 +159,12 @@ impl Doubts {
         let kinds = self.kinds.iter().map(|(resource, kind)| Doubt::Kind(of_kind(resource, kind)));
         let objects = self.unreadable.iter().map(|object| Doubt::Object(of_object(object)));
         kinds.chain(objects).chain(self.doubled.iter().map(|doubled| Doubt::Doubled(doubled.to_string())))
+    }
+
+    /// Whether another one says that it is of the same instance as this Node, or as this NodeClaim while it has none: of what both have at
+    /// most one has it.
+    pub fn is_doubled(&self, machine: &str) -> bool {
+        self.doubled.iter().any(|doubled| doubled.names.contains(machine))
     }
 
     /// What keeps a machine from ending.

@@ -13,6 +13,7 @@ pub mod moment;
 pub mod nodes;
 pub mod objects;
 pub mod pod;
+pub mod problem;
 pub mod read;
 pub mod requests;
 pub mod selector;
