@@ -14,6 +14,7 @@
 //! | looking things up in what is seen | `observed/view.rs` |
 //! | what another installation made | `observed/others.rs` |
 //! | one more look before something ends | `observed/afresh.rs` |
+//! | the one door through which the cluster is seen | `observed/look.rs` |
 //! | what is not seen as it is, or contradicts itself | `observed/doubted.rs`, `doubled.rs` |
 //! | what somebody else has not let go | `observed/kept_by_others.rs` |
 //! | a revision comes: lint, use or refuse it | `revisions/mod.rs`, `unsigned.rs` |
@@ -80,11 +81,11 @@ use claims::garbage::{self, Garbage, GarbageContext};
 use claims::rollouts::Noted;
 use claims::{Claims, Surroundings, early_ends, interruptions};
 use events::{Event, Fleet};
-use observed::doubled;
 use observed::doubted::Doubted;
 use observed::kept_by_others;
-use observed::others::{Others, without_others};
-use observed::view::{Prices, View, without_those_of_others};
+use observed::look::Eyes;
+use observed::others::Others;
+use observed::view::{Prices, View};
 use pace::{CATALOG_AGE, PAUSE_MIN, POLL, Pace, RETRY, RETRY_REFUSED_MAX, TROUBLE_SAID_AGAIN, TROUBLES_MAX};
 use plans::approvals::{Approved, Waiting};
 use plans::batch::BatchWindow;
@@ -228,11 +229,13 @@ impl CloudAnswers {
 
 impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E, F, C> {
     pub fn new(ports: Ports<R, K, E, F, C>, options: Options, journal: Journal, shutdown: Shutdown) -> Self {
+        let records = Records::of_installation(&options.installation);
         Self {
             ports,
             options,
             journal,
             shutdown,
+            records,
             revisions: Revisions::default(),
             claims: Claims::default(),
             failures: Noted::default(),
@@ -240,7 +243,6 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             shown: Shown::default(),
             doubted: Doubted::default(),
             inputs_seen: InputsSeen::default(),
-            records: Records::default(),
             expectations: Expectations::default(),
             catalog: None,
             waiting: None,
@@ -358,11 +360,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         if std::mem::take(&mut self.repository_due) {
             self.poll_repository(now).await?;
         }
-        let observed = without_those_of_others(self.ports.cluster.observe().await?);
-        let (mut snapshot, others) = without_others(observed, &self.options.installation);
+        let (snapshot, others) = self.eyes().look(&self.ports.cluster).await?;
         self.others = others;
-        self.revisions.doubt(&mut snapshot);
-        doubled::doubt(&mut snapshot);
         self.doubted.tell(&snapshot.doubts, now, &mut self.journal);
         kept_by_others::sentences(&snapshot, now).into_iter().for_each(|sentence| self.say_trouble(sentence, now));
         let view = View::new(&snapshot);
@@ -392,6 +391,10 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             return Ok(());
         }
         self.plan(snapshot, now).await
+    }
+
+    fn eyes(&self) -> Eyes<'_> {
+        Eyes { installation: &self.options.installation, definitions: self.revisions.definitions() }
     }
 
     /// Who acts sees the instances that run when it looks for garbage. Who only observes looks for this alone.

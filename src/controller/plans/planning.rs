@@ -19,6 +19,7 @@ use crate::controller::events::Event;
 use crate::controller::events::refusal::MoveRefusal;
 use crate::controller::moves::apply::{self, ApplyError};
 use crate::controller::moves::gate::{Gated, gate};
+use crate::controller::observed::look::Eyes;
 use crate::controller::observed::view::{View, name_of};
 use crate::controller::pace::{POLL, SEARCH_UNDER_WAY};
 use crate::controller::revisions::inputs::{self, Beside};
@@ -424,16 +425,11 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             if begun.is_empty() {
                 self.records.enter(&self.ports.cluster, &plan.id, NodePlanPhase::Applying, "", now).await?;
             }
-            match apply::begin(
-                &self.ports.cluster,
-                plan,
-                together,
-                (&self.options.installation, seen),
-                now,
-                &mut self.journal,
-            )
-            .await
-            {
+            let eyes =
+                Eyes { installation: &self.options.installation, definitions: self.revisions.definitions() };
+            let begun_now =
+                apply::begin(&self.ports.cluster, plan, together, (eyes, seen), now, &mut self.journal).await;
+            match begun_now {
                 Ok(()) => {
                     self.begun(plan, together, now);
                     begun.extend_from_slice(together);
