@@ -94,6 +94,7 @@ use plans::inputs_seen::InputsSeen;
 use plans::records::Records;
 use plans::shown::Shown;
 use revisions::{Revisions, inputs, statuses};
+use set_aside::SetAside;
 
 pub use events::journal::Journal;
 pub use events::refusal::MoveRefusal;
@@ -177,6 +178,7 @@ pub struct Controller<R, K, E, F, C> {
     /// Whether it was looked what people approved of the plans of the process before.
     heard_earlier_leader: bool,
     prunes_said: Vec<(&'static str, String)>,
+    set_aside: SetAside,
     fleet: Fleet,
     /// What failed lately, and when it was said.
     troubles: BTreeMap<String, Timestamp>,
@@ -253,6 +255,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             looser_rules: None,
             heard_earlier_leader: false,
             prunes_said: Vec::new(),
+            set_aside: SetAside::default(),
             fleet: Fleet::default(),
             troubles: BTreeMap::new(),
             repository_due: true,
@@ -284,6 +287,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         self.some_failed = false;
         let now = self.ports.clock.now();
         self.pace.look(now);
+        self.set_aside.look(now);
         self.wake_at = None;
         if let Err(error) = self.look(now).await {
             self.say_trouble(chain(&error), now);
@@ -292,7 +296,9 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         } else if !self.some_failed {
             self.look_again_in = RETRY;
         }
-        self.settled &= !self.some_failed;
+        let left = self.set_aside.again_at(now);
+        self.wake(left);
+        self.settled &= !self.some_failed && left.is_none();
     }
 
     /// The same trouble is said once in a while, not at every attempt.
@@ -484,7 +490,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let interrupted = heard.wrote;
         let mut wrote = noted || progress.wrote || interrupted;
         troubles.extend(heard.troubles);
-        wrote |= moves::go_on(&self.ports.cluster, view, now, &mut self.journal, &mut troubles).await?;
+        let (when, aside) = ((now, &mut self.journal), &mut self.set_aside);
+        wrote |= moves::go_on(&self.ports.cluster, view, when, aside, &mut troubles).await?;
         self.try_again(&troubles, now);
         wrote |= self.see_early_ends(view, now).await?;
         wrote |= self.collect_garbage(view, now).await?;
@@ -516,7 +523,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             return Ok(false);
         }
         let (cluster, journal) = (&self.ports.cluster, &mut self.journal);
-        match self.failures.note(cluster, view, in_force, now, journal).await {
+        match self.failures.note(cluster, view, in_force, &mut self.set_aside, (now, journal)).await {
             Err(error) if error.is_of_one_object() => {
                 self.say_trouble(chain(&error), now);
                 Ok(false)
@@ -559,7 +566,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         };
         let (cluster, cloud) = (&self.ports.cluster, &self.ports.cloud);
         let around = early_ends::Around { cluster, cloud, view, in_force, now };
-        match self.early_ends.look(&around, &mut self.claims, &mut self.journal).await {
+        match self.early_ends.look(&around, &mut self.claims, &mut self.set_aside, &mut self.journal).await {
             Ok(seen) => {
                 self.wake(seen.look_again_at);
                 Ok(seen.wrote)
@@ -592,7 +599,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             // Where a call fails, it is not tried again at once.
             self.garbage_due_at = now.saturating_add(garbage::INTERVAL).ok();
             let known = self.garbage.live.known(now);
-            wrote = match self.garbage.collect(&found, &mut self.journal).await {
+            wrote = match self.garbage.collect(&found, &mut self.set_aside, &mut self.journal).await {
                 Ok(wrote) => wrote,
                 // What is planned does not wait for it.
                 Err(error) => {
