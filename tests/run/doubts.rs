@@ -1,6 +1,8 @@
 //! What is seen is not what is: a watch that breaks, one that is silent, objects that can not be read. Nothing ends on their word.
 
 use cutlist::adapters::embedded::World;
+use cutlist::api::keys;
+use cutlist::api::node_claim::NodeClaim;
 use cutlist::controller::events::Event;
 use cutlist::core::plan::{Note, NoteCode};
 use cutlist::core::snapshot::Snapshot;
@@ -173,6 +175,39 @@ async fn what_took_the_name_of_a_node_that_goes_stays() {
     assert!(other.is_some_and(|node| node.metadata.deletion_timestamp.is_none()), "{nodes:?}");
     let refused = Cluster::delete_node_claim(&cluster, &claim, "another").await;
     assert!(refused.is_err_and(|error| error.kind == PortErrorKind::Conflict));
+}
+
+/// What came into doubt while a plan waited for its approval is in doubt.
+#[tokio::test(start_paused = true)]
+async fn an_approved_plan_begins_nothing_of_what_came_into_doubt_meanwhile() {
+    let mut stage = Stage::new(&format!("{SETTINGS}  approval: {{ disrupt: manual }}\n"));
+    assert!(stage.settle().await);
+    stage.scale(5);
+    assert!(stage.settle().await);
+    stage.scale(0);
+    stage.run_for(120).await;
+    assert_eq!((running(&stage), began_or_ended(&stage)), (1, 0));
+    let mut twin = stage.snapshot().nodes[0].clone();
+    twin.metadata.name = Some("twin".to_owned());
+    (twin.metadata.uid, twin.metadata.finalizers) = (None, None);
+    stage.world.with(|world| world.load(Snapshot { nodes: vec![twin].into(), ..Snapshot::default() }));
+    let plan = stage.waiting().pop().unwrap();
+    assert!(stage.controller.approve(&plan));
+    stage.run_for(300).await;
+    assert_eq!((running(&stage), began_or_ended(&stage)), (1, 0));
+    let is_marked = |claim: &NodeClaim| {
+        claim.metadata.annotations.as_ref().is_some_and(|annotations| annotations.contains_key(keys::REPLACED_BY))
+    };
+    assert!(!stage.snapshot().node_claims.iter().any(is_marked), "no pod is kept from its node");
+    // When only one is left, it is asked for once more.
+    let before = stage.waiting().len();
+    Cluster::delete_node(&stage.world.cluster(), "twin", "").await.unwrap();
+    stage.run_for(300).await;
+    assert!(stage.waiting().len() > before && running(&stage) == 1);
+    let plan = stage.waiting().pop().unwrap();
+    assert!(stage.controller.approve(&plan));
+    stage.run_for(300).await;
+    assert_eq!(running(&stage), 0);
 }
 
 /// Anybody who may register a Node may say that it is of an instance that is another one's.

@@ -25,13 +25,17 @@ const TROUBLES_MAX: usize = 16;
 /// So often the server may fail in one look, before nothing else is asked of it.
 const INTERNAL_MAX: usize = 8;
 
+/// So much may be refused of claims in one look, before nothing else is tried for claims in it. Some dozens are tried at a time, and where it
+/// is a webhook of which no answer comes, each time takes half a minute.
+const REFUSED_MAX: usize = 16;
+
 /// A call that failed.
 pub enum Failed {
     /// Of the API server, which all that comes after needs as well, or that refused this one object.
     Cluster(PortError),
     /// Of the cloud: what the cluster needs goes on without it.
     Cloud(PortError),
-    /// It was not made, as another one like it got no answer.
+    /// It was not made, as another one like it got no answer, or was refused.
     Spared,
 }
 
@@ -56,6 +60,8 @@ pub struct Effects<'s, K, E> {
     nodes_now: NodesNow,
     /// Calls at which the server failed.
     internal: Cell<usize>,
+    /// Calls for claims that somebody refused.
+    refused: Cell<usize>,
 }
 
 impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
@@ -78,6 +84,7 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
             ends_nothing,
             nodes_now: NodesNow::default(),
             internal: Cell::default(),
+            refused: Cell::default(),
         }
     }
 
@@ -127,6 +134,28 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
             }
         }
         Ok(())
+    }
+
+    /// The same, of something that was to be done for this claim: where it is refused, the claim is left alone for a while.
+    pub fn failed_for(&self, claim: &NodeClaim, error: PortError) -> Result<(), PortError> {
+        if error.is_refused() {
+            self.refused.set(self.refused.get() + 1);
+            self.memory().set_aside.refused(name_of(claim), self.around.now);
+        }
+        self.failed(error)
+    }
+
+    /// Whether anything is tried for the claim in this look.
+    pub fn may_try(&self, claim: &NodeClaim) -> bool {
+        let now = self.around.now;
+        if self.memory().set_aside.is_aside(name_of(claim), now) {
+            return false;
+        }
+        let is_full = self.refused.get() >= REFUSED_MAX;
+        if is_full {
+            self.look_again(now.checked_add(RETRY).ok());
+        }
+        !is_full
     }
 
     /// To be said, and tried again.

@@ -37,11 +37,11 @@ pub async fn launch<K: Cluster, E: Cloud>(
 ) -> Result<(), PortError> {
     let (to_adopt, others): (Vec<&NodeClaim>, Vec<&NodeClaim>) =
         claims.iter().copied().partition(|claim| adoption::adopts(claim).is_some());
-    together(&to_adopt, |claim| unless_overtaken(effects.adopted(claim), effects)).await?;
+    together(&to_adopt, |claim| unless_overtaken(effects.adopted(claim), claim, effects)).await?;
     let launches = Launch::of(&others);
     let unplanned: Vec<&NodeClaim> =
         others.into_iter().filter(|claim| of_claims::alternatives(claim).is_none()).collect();
-    together(&unplanned, |claim| unless_overtaken(effects.not_planned(claim), effects)).await?;
+    together(&unplanned, |claim| unless_overtaken(effects.not_planned(claim), claim, effects)).await?;
     for at_once in launches.chunks(CALLS_TOGETHER) {
         let outcomes = join_all(at_once.iter().map(|launch| launch.carry_out(all, effects))).await;
         let are_answered = outcomes.into_iter().collect::<Result<Vec<bool>, PortError>>()?;
@@ -123,10 +123,11 @@ fn class_of<'a>(claim: &NodeClaim, classes: &'a [EC2NodeClass]) -> Option<&'a EC
 /// A claim that somebody changed meanwhile is looked at again, and so is one to which somebody lets nothing be written.
 async fn unless_overtaken<K: Cluster, E: Cloud>(
     call: impl Future<Output = Result<(), PortError>>,
+    claim: &NodeClaim,
     effects: &Effects<'_, K, E>,
 ) -> Result<(), PortError> {
     match call.await {
-        Err(error) => effects.failed(error),
+        Err(error) => effects.failed_for(claim, error),
         Ok(()) => Ok(()),
     }
 }
@@ -139,7 +140,7 @@ impl<K: Cluster, E: Cloud> Effects<'_, K, E> {
                 Err(failure) => self.not_launched(claim, failure).await,
             }
         };
-        unless_overtaken(written, self).await
+        unless_overtaken(written, claim, self).await
     }
 
     async fn not_launched(&self, claim: &NodeClaim, failure: LaunchFailure) -> Result<(), PortError> {

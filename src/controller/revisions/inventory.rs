@@ -116,7 +116,7 @@ pub async fn prune<K: Cluster>(
     cluster: &K,
     definitions: &Definitions,
     snapshot: &Snapshot,
-    said: &mut Vec<(&'static str, String)>,
+    (said, aside): (&mut Vec<(&'static str, String)>, &mut SetAside),
     now: Timestamp,
     journal: &mut Journal,
 ) -> Result<Option<PortError>, PortError> {
@@ -138,7 +138,7 @@ pub async fn prune<K: Cluster>(
             *nodes = claims.iter().filter(is_its).count();
         }
     }
-    let mut forbidden = SetAside::default();
+    let mut ends = aside.purpose();
     said.retain(|(kind, name)| left.iter().any(|it| (&it.definition.kind, &it.definition.name) == (kind, name)));
     for LeftOver { definition, nodes } in left {
         let (kind, name) = (definition.kind, definition.name.clone());
@@ -149,16 +149,15 @@ pub async fn prune<K: Cluster>(
             }
             continue;
         }
-        let pruned = match cluster.prune(&definition).await {
+        match ends.attempt(&format!("end of {kind} {name}"), now, cluster.prune(&definition)).await {
             // Somebody made it anew, or changed it since: whether it goes is decided of what it is by then.
-            Err(error) if error.kind == PortErrorKind::Conflict => continue,
-            pruned => forbidden.unless(pruned)?,
-        };
-        if pruned.is_some() {
-            journal.say(now, &Event::DefinitionPruned { kind, name });
+            Err(error) if error.kind == PortErrorKind::Conflict => {}
+            Err(error) => return Err(error),
+            Ok(None) => {}
+            Ok(Some(())) => journal.say(now, &Event::DefinitionPruned { kind, name }),
         }
     }
-    Ok(forbidden.into_first())
+    Ok(ends.into_first())
 }
 
 /// A definition that was applied before and is not among the definitions any more, with how many nodes there are of it.

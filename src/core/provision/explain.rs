@@ -203,8 +203,9 @@ pub fn existing_nodes(engine: &Engine<'_, '_>, class: ClassIndex) -> Vec<Existin
     let Some(variant) = problem.classes[class].variants.last().copied() else { return Vec::new() };
     // By what it is about: nodes, of resources the most that one of them has free, and the first refusal.
     let mut kinds: BTreeMap<Refusal, (Vec<&str>, i64, Refusal)> = BTreeMap::new();
-    let leaving = engine.existing_hosts().filter(|host| engine.is_closed(*host));
-    let leaving: Vec<&str> = leaving.map(|host| problem.machines[problem.nodes[host].machine].name).collect();
+    let closed = engine.existing_hosts().filter(|host| engine.is_closed(*host));
+    let closed = closed.map(|host| problem.machines[problem.nodes[host].machine].name);
+    let (doubled, leaving): (Vec<&str>, Vec<&str>) = closed.partition(|name| problem.snapshot.doubts.is_doubled(name));
     for (host, refusal) in refusals_of_existing(engine, class, variant) {
         let free = if let Refusal::Resource { available, .. } = &refusal { *available } else { 0 };
         let entry = kinds.entry(refusal.kind()).or_insert_with(|| (Vec::new(), free, refusal));
@@ -217,6 +218,10 @@ pub fn existing_nodes(engine: &Engine<'_, '_>, class: ClassIndex) -> Vec<Existin
     }
     if !leaving.is_empty() {
         found.push(group_of_nodes(leaving, ReasonCode::BeingDeleted, "on its way out".to_owned()));
+    }
+    if !doubled.is_empty() {
+        let text = "another one has its provider ID".to_owned();
+        found.push(group_of_nodes(doubled, ReasonCode::ProviderIdShared, text));
     }
     found.sort_by(|one, two| two.nodes.cmp(&one.nodes).then_with(|| one.text.cmp(&two.text)));
     found

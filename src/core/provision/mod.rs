@@ -42,11 +42,15 @@ pub use purchase::Purchase;
 use refused_nodes::RefusedNodes;
 use static_capacity::Shortfall;
 
-/// An engine for these inputs, in which nothing was placed yet. Nodes that every plan removes take no pods.
+/// An engine for these inputs, in which nothing was placed yet. Nodes that every plan removes take no pods, and neither do those of which
+/// nobody knows whether they are.
 pub fn engine<'p, 'a>(problem: &'p Problem<'a>, inputs: &Inputs<'_>) -> Engine<'p, 'a> {
     let mut engine = Engine::new(problem, inputs.policy.packing);
     engine.lower_min_values(inputs.policy.scheduling.min_values_policy == MinValuesPolicy::BestEffort);
     without_future(inputs, &problem.machines).into_iter().map(HostIndex::from).for_each(|host| engine.close(host));
+    let doubts = &inputs.snapshot.doubts;
+    let doubled = problem.machines.enumerated().filter(|(_, machine)| doubts.is_doubled(machine.name));
+    doubled.for_each(|(host, _)| engine.withhold(host));
     engine
 }
 

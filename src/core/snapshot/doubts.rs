@@ -14,7 +14,7 @@ use super::kinds::Stored;
 use super::objects::Snapshot;
 use super::parse::from_json;
 
-/// Of a text that quotes what could not be read.
+/// Of a text that says what could not be read: a path may be long.
 const CHARACTERS_MAX: usize = 200;
 
 /// The object that is written in JSON; or what can be told of one that does not have the shape of its kind. Fails where it can not be told
@@ -160,6 +160,12 @@ impl Doubts {
         let kinds = self.kinds.iter().map(|(resource, kind)| Doubt::Kind(of_kind(resource, kind)));
         let objects = self.unreadable.iter().map(|object| Doubt::Object(of_object(object)));
         kinds.chain(objects).chain(self.doubled.iter().map(|doubled| Doubt::Doubled(doubled.to_string())))
+    }
+
+    /// Whether another one says that it is of the same instance as this Node, or as this NodeClaim while it has none: of what both have at
+    /// most one has it.
+    pub fn is_doubled(&self, machine: &str) -> bool {
+        self.doubled.iter().any(|doubled| doubled.names.contains(machine))
     }
 
     /// What keeps a machine from ending.

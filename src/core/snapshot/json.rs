@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use serde_json::{Deserializer, Error};
 
 use super::collect::{Collector, LIST_DEPTH_MAX, Object, ObjectPlace, Read, read_object};
+use super::problem::problem;
 use super::read::ReadError;
 
 /// So many items of a list are read by all processors, then kept one after the other: what is not trimmed yet stays little.
@@ -143,12 +144,6 @@ fn syntax_error(text: &str, start: usize, error: &Error) -> ReadError {
     ReadError::Syntax {
         line: lines_before + error.line(),
         column: columns_before + error.column(),
-        problem: without_position(error),
+        problem: problem(error),
     }
-}
-
-/// The message of an error without the place, which counts from the beginning of a piece.
-pub(super) fn without_position(error: &Error) -> String {
-    let message = error.to_string();
-    message.rsplit_once(" at line ").map_or(message.as_str(), |(problem, _)| problem).to_owned()
 }

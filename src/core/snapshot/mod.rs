@@ -14,6 +14,7 @@ pub mod nodes;
 pub mod objects;
 mod parse;
 pub mod pod;
+pub mod problem;
 pub mod read;
 pub mod requests;
 pub mod selector;

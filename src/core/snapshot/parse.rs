@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::collect::Object;
-use super::json::without_position;
+use super::problem::problem;
 
 /// The error names the field.
 pub(super) fn parse<T: DeserializeOwned>(object: &Object<'_>) -> Result<T, String> {
@@ -35,16 +35,16 @@ pub(super) fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, Box<Mistak
         Err(error) => error,
     };
     let Ok(value) = serde_json::from_str::<Value>(text) else {
-        return Err(Box::new(Mistake { said: without_position(&error), error, value: None }));
+        return Err(Box::new(Mistake { said: problem(&error), error, value: None }));
     };
     // A field that is written twice is one in the value, and no mistake there.
-    let said = from_value::<T>(&value).err().unwrap_or_else(|| without_position(&error));
+    let said = from_value::<T>(&value).err().unwrap_or_else(|| problem(&error));
     with_empty_items(&value).ok_or_else(|| Box::new(Mistake { said, error, value: Some(value) }))
 }
 
 fn from_value<T: DeserializeOwned>(value: &Value) -> Result<T, String> {
     serde_path_to_error::deserialize(value).map_err(|error| {
-        let problem = without_position(error.inner());
+        let problem = problem(error.inner());
         match shorten(&error.path().to_string()).as_ref() {
             "." => problem,
             path => format!("{path}: {problem}"),

@@ -7,7 +7,8 @@ use flate2::read::MultiGzDecoder;
 use serde::de::DeserializeSeed;
 
 use super::collect::Collector;
-use super::json::{End, without_position};
+use super::json::End;
+use super::problem::problem;
 use super::read::ReadError;
 use super::yaml::Document;
 
@@ -88,7 +89,7 @@ fn documents(stream: &mut Unpacked<'_>, collector: &mut Collector) -> Result<Opt
                 false => ReadError::Syntax {
                     line: line - 1 + error.line(),
                     column: error.column(),
-                    problem: without_position(&error),
+                    problem: problem(&error),
                 },
             }));
         }
