@@ -12,6 +12,7 @@ use cutlist_api::node_pool::NodePool;
 
 use super::images::Images;
 use super::quotas::Quotas;
+use super::subnets::Subnets;
 
 /// Why a pool can launch nothing.
 #[derive(Debug)]
@@ -54,7 +55,8 @@ impl NothingOffered {
             it.offerings.iter().filter(allowed).all(|it| !it.available && it.price == HourlyPrice::ZERO)
         };
         let (text, without_price) = if found.iter().any(|it| offered(it)) {
-            (format!("{} match, but in no zone that has a subnet", named_types(&names)), Vec::new())
+            let with_room = if has_full_zone(inputs, pool) { " with free addresses" } else { "" };
+            (format!("{} match, but in no zone that has a subnet{with_room}", named_types(&names)), Vec::new())
         } else if !names.is_empty() && names.iter().filter_map(|name| sold(name)).all(unpriced) {
             let text = format!(
                 "only {} match, which have no price in the catalog of {}: what it costs is not known, so it is not chosen",
@@ -115,6 +117,13 @@ fn asked_of_the_class(pool: &NodePool, types: &[InstanceType], entries: &[Entry]
     let entry = entries.iter().find(|entry| entry.is_of_reservations())?;
     let text = entry.text();
     Some(format!("its requirement {text} matches nothing but capacity reservations that EC2NodeClass {class} selects"))
+}
+
+/// Whether the class of the pool has a zone that is left out because its subnets are full.
+fn has_full_zone(inputs: &Inputs<'_>, pool: &NodePool) -> bool {
+    let name = Some(&pool.spec.template.spec.node_class_ref.name);
+    let class = inputs.node_classes.iter().find(|it| it.metadata.name.as_ref() == name);
+    class.is_some_and(|class| !Subnets::of(inputs, class).full().is_empty())
 }
 
 /// Whether the class leaves any of these types as the catalog offers it.

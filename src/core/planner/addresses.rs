@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::inputs::Inputs;
 use crate::model::resources::PODS;
 use crate::model::words::pods_text;
+use crate::offer::Subnets;
 use crate::plan::{CloudFact, CloudFactCode, Step, StepKind};
 
 /// Subnets that one fact names.
@@ -25,7 +26,8 @@ impl Launched {
     }
 }
 
-/// For each class and zone that this plan launches in, what is free there and what is left; nothing where no cloud was asked.
+/// For each class and zone that this plan launches in, what is free there and what is left, and which zones are left out because nothing
+/// is; nothing where no cloud was asked.
 /// O(steps + subnets).
 pub fn facts(inputs: &Inputs<'_>, steps: &[Step]) -> Vec<CloudFact> {
     let Some(free) = &inputs.policy.free_addresses else { return Vec::new() };
@@ -38,7 +40,18 @@ pub fn facts(inputs: &Inputs<'_>, steps: &[Step]) -> Vec<CloudFact> {
         entry.nodes += 1;
         entry.pods += u64::try_from(step.requested.get(PODS)).unwrap_or_default().max(step.pods.len() as u64);
     }
-    launched.into_iter().map(|((class, zone), launched)| of_zone(inputs, free, class, zone, launched)).collect()
+    let full = inputs.node_classes.iter().flat_map(|class| {
+        let name = class.metadata.name.as_deref().unwrap_or_default();
+        Subnets::of(inputs, class).full().into_iter().map(move |(zone, subnets)| full(name, zone, &subnets))
+    });
+    let launched = launched.iter().map(|((class, zone), launched)| of_zone(inputs, free, class, zone, *launched));
+    launched.chain(full).collect()
+}
+
+/// A zone that is left out.
+fn full(class: &str, zone: &str, subnets: &[(&str, u64)]) -> CloudFact {
+    let text = format!("{}: no node is launched there until some are free", named(subnets));
+    fact(class, zone, CloudFactCode::AddressesShort, 0, text)
 }
 
 fn of_zone(
@@ -54,18 +67,31 @@ fn of_zone(
     let known: Vec<(&str, u64)> =
         subnets.filter_map(|subnet| Some((subnet.id.as_str(), *free.get(&subnet.id)?))).collect();
     let (code, text) = said(&known, launched);
+    fact(class, zone, code, usize::try_from(launched.nodes).unwrap_or(usize::MAX), text)
+}
+
+fn fact(class: &str, zone: &str, code: CloudFactCode, nodes: usize, text: String) -> CloudFact {
     CloudFact {
         node_class: class.to_owned(),
         subject: format!("addresses {zone}"),
         code,
         before: Vec::new(),
         after: None,
-        nodes: usize::try_from(launched.nodes).unwrap_or(usize::MAX),
+        nodes,
         replaces: BTreeMap::new(),
         used: false,
         text,
         definition: None,
     }
+}
+
+fn named(subnets: &[(&str, u64)]) -> String {
+    let mut named: Vec<String> =
+        subnets.iter().take(SUBNETS_NAMED).map(|(subnet, free)| format!("{subnet} {free} free")).collect();
+    if subnets.len() > SUBNETS_NAMED {
+        named.push(format!("{} more", subnets.len() - SUBNETS_NAMED));
+    }
+    named.join(", ")
 }
 
 fn said(known: &[(&str, u64)], launched: Launched) -> (CloudFactCode, String) {
@@ -77,12 +103,7 @@ fn said(known: &[(&str, u64)], launched: Launched) -> (CloudFactCode, String) {
         return (CloudFactCode::AddressesUnknown, format!("how many are free is not known; {takes}"));
     }
     let total: u64 = known.iter().map(|(_, free)| *free).sum();
-    let mut named: Vec<String> =
-        known.iter().take(SUBNETS_NAMED).map(|(subnet, free)| format!("{subnet} {free} free")).collect();
-    if known.len() > SUBNETS_NAMED {
-        named.push(format!("{} more", known.len() - SUBNETS_NAMED));
-    }
-    let named = named.join(", ");
+    let named = named(known);
     match total.checked_sub(needed) {
         Some(left) => (CloudFactCode::AddressesFree, format!("{named}; {takes} -> {left} left")),
         None => (
