@@ -66,7 +66,14 @@ pub fn with_cluster(
         }
         None => snapshot,
     };
-    let (catalog, region_said_by, assumptions) = catalog(arguments, &head.definitions, &snapshot)?;
+    let of_facts = facts.as_ref().map(|facts| facts.region.as_str());
+    let (catalog, region_said_by, assumptions) = catalog(arguments, &head.definitions, &snapshot, of_facts)?;
+    if let Some(region) = of_facts.filter(|region| *region != catalog.region) {
+        let error = anyhow::anyhow!("the facts are of {region}, and the plan is for {}", catalog.region);
+        return Err(Failure::failed(error).with_hint(
+            "pull them in the region of the plan: that of spec.region of cutlist.yaml, of the nodes, or of the file of --catalog",
+        ));
+    }
     notes.extend(assumptions);
     output::show_words_of(&catalog);
     let now = arguments.planning.now.unwrap_or_else(Timestamp::now);
@@ -327,6 +334,7 @@ fn catalog(
     arguments: &InputArguments,
     definitions: &Definitions,
     snapshot: &Snapshot,
+    of_facts: Option<&str>,
 ) -> Result<(Catalog, SaidBy, Vec<Note>), Failure> {
     if let Some(path) = &arguments.planning.catalog {
         let place = || format!("catalog {}", path.display());
@@ -334,7 +342,13 @@ fn catalog(
         let catalog = Catalog::parse(bytes).with_context(place).map_err(Failure::failed)?;
         return Ok((catalog, SaidBy::Settings, Vec::new()));
     }
-    let (region, note) = region(definitions, snapshot);
+    let (region, note) = match (region(definitions, snapshot), of_facts) {
+        // EC2 was asked there.
+        ((Region { said_by: SaidBy::Nobody, .. }, _), Some(name)) => {
+            (Region { name: name.to_owned(), said_by: SaidBy::Settings }, None)
+        }
+        (found, _) => found,
+    };
     let catalog = Catalog::built_in(&region.name).map_err(|error| {
         Failure::failed(error).with_hint("set spec.region in cutlist.yaml, or give a catalog with --catalog")
     })?;
