@@ -75,7 +75,9 @@ use crate::core::offer::AddedCapacity;
 use crate::core::plan::{Note, Plan, Revision};
 use crate::core::snapshot::Snapshot;
 use crate::definitions::Definitions;
-use crate::ports::{ClassFacts, Clock, Cloud, Cluster, Forge, PortError, PortErrorKind, Repository, chain};
+use crate::ports::{
+    ClassFacts, Clock, Cloud, Cluster, Forge, LaunchRules, PortError, PortErrorKind, Repository, chain,
+};
 
 use claims::garbage::{self, Garbage, GarbageContext};
 use claims::rollouts::Noted;
@@ -468,6 +470,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             node_classes: &node_classes,
             images: &images,
             added_capacity: &added_capacity,
+            launch_rules: self.launch_rules(snapshot),
             installation: &self.options.installation,
             now,
         };
@@ -556,6 +559,16 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             return AddedCapacity::default();
         }
         self.with_inputs(snapshot, false, now, AddedCapacity::new).unwrap_or_default()
+    }
+
+    /// What gates and NodeOverlays mean for launches.
+    fn launch_rules(&self, snapshot: &Snapshot) -> LaunchRules {
+        let definitions = self.revisions.in_force.as_ref().map(|in_force| &in_force.definitions);
+        let gates = definitions.map(|definitions| definitions.settings.feature_gates.clone()).unwrap_or_default();
+        let defined = definitions.into_iter().flat_map(|definitions| &definitions.node_overlays).map(|it| &it.value);
+        let mut overlays = defined.chain(snapshot.node_overlays.iter());
+        let prices = overlays.any(|it| it.spec.price.is_some() || it.spec.price_adjustment.is_some());
+        LaunchRules { reserves_capacity: gates.reserved_capacity, keeps_order: gates.node_overlay && prices }
     }
 
     /// Instances that end before their nodes join.

@@ -5,7 +5,7 @@ use cutlist::api::node_claim::NodeClaim;
 use cutlist::controller::events::Event;
 use cutlist::core::plan::NoteCode;
 use cutlist::core::snapshot::Snapshot;
-use cutlist::ports::{Cloud, LaunchRequest};
+use cutlist::ports::{Cloud, LaunchRequest, LaunchRules};
 use k8s_openapi::api::core::v1::Node;
 
 use crate::stage::{POOL, SETTINGS, Stage, apart};
@@ -50,6 +50,7 @@ async fn launch_unknown(stage: &Stage, uid: &str, node_pool: &str, installation:
             capacity_type: known.capacity_type,
             price_per_hour: cutlist::core::model::HourlyPrice::default(),
         }],
+        rules: LaunchRules::default(),
     };
     stage.world.cloud().launch(&request).await.remove(0).unwrap();
 }

@@ -35,7 +35,7 @@ use crate::core::lifecycle::eviction_order::EvictionOrder;
 use crate::core::lifecycle::{self, Effect, Observation};
 use crate::core::offer::{AddedCapacity, REFUSED_SECONDS};
 use crate::core::snapshot::{Objects, Pod};
-use crate::ports::{Cloud, Cluster, PortError};
+use crate::ports::{Cloud, Cluster, LaunchRules, PortError};
 
 use effects::{Effects, Failed};
 use opening::{Nominations, Opening};
@@ -92,6 +92,8 @@ pub struct Surroundings<'a, K, E> {
     pub node_classes: &'a [EC2NodeClass],
     pub images: &'a LockedImages,
     pub added_capacity: &'a AddedCapacity,
+    /// `keeps_order`: where prices of a launch are others than the catalog's.
+    pub launch_rules: LaunchRules,
     pub installation: &'a str,
     pub now: Timestamp,
 }
