@@ -117,3 +117,7 @@ pub const DEFAULT_TENANCY: &str = "default";
 pub const ON_DEMAND: &str = "on-demand";
 pub const SPOT: &str = "spot";
 pub const RESERVED: &str = "reserved";
+
+/// Source and kind of what is told in the form of EventBridge's events and is none: EC2's checks of instances are asked for.
+pub const STATUS_CHECKS: &str = "cutlist.dev";
+pub const STATUS_CHECK_FAILED: &str = "EC2 Instance Status Check Failed";
