@@ -17,14 +17,19 @@ struct Launched {
     nodes: u64,
     /// With those of DaemonSets. On the host's network a pod takes no address, which is not counted off here.
     pods: u64,
+    /// Addresses of the prefixes that the nodes are given as a whole, of which their pods take theirs.
+    prefixed: u64,
 }
 
 impl Launched {
-    /// One address for the interface of each node, and one for each pod.
+    /// One address for the interface of each node, those of its prefixes, and one for each pod beside them.
     fn addresses(self) -> u64 {
-        self.nodes + self.pods
+        self.nodes + self.prefixed.max(self.pods)
     }
 }
+
+/// Addresses of a prefix. Source: the EC2 user guide, "Assign prefixes to network interfaces".
+const OF_A_PREFIX: u64 = 16;
 
 /// For each class and zone that this plan launches in, what is free there and what is left, and which zones are left out because nothing
 /// is; nothing where no cloud was asked.
@@ -36,7 +41,9 @@ pub fn facts(inputs: &Inputs<'_>, steps: &[Step]) -> Vec<CloudFact> {
         let mut pools = inputs.node_pools.iter();
         let pool = pools.find(|pool| pool.metadata.name.as_deref() == Some(&step.node_pool));
         let Some(pool) = pool else { continue };
-        let entry = launched.entry((&pool.spec.template.spec.node_class_ref.name, &step.zone)).or_default();
+        let class = pool.spec.template.spec.node_class_ref.name.as_str();
+        let entry = launched.entry((class, &step.zone)).or_default();
+        entry.prefixed += prefixes(inputs, class) * OF_A_PREFIX;
         entry.nodes += 1;
         entry.pods += u64::try_from(step.requested.get(PODS)).unwrap_or_default().max(step.pods.len() as u64);
     }
@@ -46,6 +53,13 @@ pub fn facts(inputs: &Inputs<'_>, steps: &[Step]) -> Vec<CloudFact> {
     });
     let launched = launched.iter().map(|((class, zone), launched)| of_zone(inputs, free, class, zone, *launched));
     launched.chain(full).collect()
+}
+
+/// Prefixes of a node of the class.
+fn prefixes(inputs: &Inputs<'_>, class: &str) -> u64 {
+    let class = inputs.node_classes.iter().find(|it| it.metadata.name.as_deref() == Some(class));
+    let count = class.and_then(|class| class.spec.ip_prefix_count);
+    count.and_then(|count| u64::try_from(count).ok()).unwrap_or_default()
 }
 
 /// A zone that is left out.
@@ -96,6 +110,8 @@ fn named(subnets: &[(&str, u64)]) -> String {
 
 fn said(known: &[(&str, u64)], launched: Launched) -> (CloudFactCode, String) {
     let nodes = if launched.nodes == 1 { "1 node".to_owned() } else { format!("{} nodes", launched.nodes) };
+    let prefixes = launched.prefixed / OF_A_PREFIX;
+    let nodes = if prefixes == 0 { nodes } else { format!("{nodes} with {prefixes} prefixes of {OF_A_PREFIX}") };
     let pods = pods_text(usize::try_from(launched.pods).unwrap_or(usize::MAX));
     let needed = launched.addresses();
     let takes = format!("this plan takes up to {needed} ({nodes}, {pods})");
@@ -122,7 +138,7 @@ mod tests {
 
     #[test]
     fn what_is_left_and_what_lacks_is_said() {
-        let launched = Launched { nodes: 2, pods: 58 };
+        let launched = Launched { nodes: 2, pods: 58, prefixed: 0 };
         type Case = (&'static [(&'static str, u64)], CloudFactCode, &'static str);
         let cases: [Case; 3] = [
             (
@@ -145,5 +161,10 @@ mod tests {
         for (known, code, text) in cases {
             assert_eq!(said(known, launched), (code, text.to_owned()));
         }
+        let (_, text) = said(&[("subnet-a", 200)], Launched { prefixed: 64, ..launched });
+        assert_eq!(
+            text,
+            "subnet-a 200 free; this plan takes up to 66 (2 nodes with 4 prefixes of 16, 58 pods) -> 134 left"
+        );
     }
 }
