@@ -34,13 +34,14 @@ fn what_fails_is_told_each_minute_as_long_as_it_does() {
         let told = cloud.messages().await.unwrap();
         assert_eq!(told.len(), 2, "{told:?}");
         assert!(told[0].body.contains("\"i-1\"") && told[1].body.contains("\"i-3\""), "{told:?}");
-        assert_eq!(account.take_calls().len(), 3);
+        assert_eq!(account.take_calls(), ["ec2:DescribeInstanceStatus instance-status.status=impaired"]);
         for message in &told {
             cloud.forget_message(&message.receipt).await.unwrap();
         }
         assert!(cloud.messages().await.unwrap().is_empty(), "not before a minute has passed");
         tokio::time::sleep(Duration::from_secs(90)).await;
         assert_eq!(cloud.messages().await.unwrap().len(), 3);
+        assert_eq!(account.take_calls(), ["ec2:DescribeInstanceStatus system-status.status=impaired"]);
         // Who may not ask is told so where everything is that is denied.
         let denied = ("ec2:DescribeInstanceStatus".to_owned(), "UnauthorizedOperation".to_owned());
         account.failures.borrow_mut().extend([denied]);

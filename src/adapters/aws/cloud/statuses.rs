@@ -1,14 +1,12 @@
 //! What no queue announces: instances whose checks fail, and what EC2 has scheduled for them. It is asked for, and told as what the queue
 //! brings is. Behaviour: reference, section 6.9.
 
-use std::collections::BTreeMap;
-
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use tokio::sync::Mutex;
 
 use crate::adapters::aws::api::instances::InstanceStatus;
-use crate::adapters::aws::api::{Action, ApiError, Ec2Api, Filter, pages};
+use crate::adapters::aws::api::{Action, Ec2Api, Filter, pages};
 use crate::adapters::aws::resolution::known::LastAnswer;
 use crate::api::keys;
 use crate::ports::Message;
@@ -22,54 +20,79 @@ const EVENTS: [&str; 5] =
 /// Receipts of messages that are in no queue.
 const RECEIPT: &str = "instance-status:";
 
-/// The last look; what went wrong since.
 #[derive(Debug, Default)]
 pub struct Statuses {
-    looked: Mutex<LastAnswer<()>>,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// The last look; what went wrong since.
+    looked: LastAnswer<()>,
+    /// What is asked for next.
+    turn: Turn,
+}
+
+/// Filters of one call must all hold, so each is asked for by itself, one at a look: idle clusters make few calls.
+#[derive(Clone, Copy, Debug, Default)]
+enum Turn {
+    #[default]
+    Instances,
+    Hosts,
+    Events,
+}
+
+impl Turn {
+    fn filter(self) -> Filter {
+        match self {
+            Self::Instances => Filter::new("instance-status.status", ["impaired"]),
+            Self::Hosts => Filter::new("system-status.status", ["impaired"]),
+            Self::Events => Filter::new("event.code", EVENTS),
+        }
+    }
+
+    fn next(self) -> Self {
+        match self {
+            Self::Instances => Self::Hosts,
+            Self::Hosts => Self::Events,
+            Self::Events => Self::Instances,
+        }
+    }
 }
 
 impl Statuses {
     /// Of all instances of the account, if it is time to look: the same again as long as it is so.
     pub async fn messages(&self, api: &impl Ec2Api, now: Timestamp) -> Vec<Message> {
-        let mut looked = self.looked.lock().await;
-        if !looked.is_due(LOOKS_APART, now) {
+        let mut inner = self.inner.lock().await;
+        if !inner.looked.is_due(LOOKS_APART, now) {
             return Vec::new();
         }
-        let found = statuses(api).await;
-        let messages = found.as_ref().map(|found| found.values().filter_map(|it| message(it, now)).collect());
-        let messages = messages.unwrap_or_default();
-        looked.record(found.map(drop), now);
-        messages
+        let filters = [inner.turn.filter()];
+        let ask = async |page: Option<String>| api.describe_instance_status(&filters, page.as_deref()).await;
+        match pages::all(Action::DescribeInstanceStatus, ask).await {
+            Ok(found) => {
+                inner.turn = inner.turn.next();
+                inner.looked.record(Ok(()), now);
+                found.iter().filter_map(|status| message(status, now)).collect()
+            }
+            Err(error) => {
+                inner.looked.record(Err(error), now);
+                Vec::new()
+            }
+        }
     }
 
     /// Why nothing is known of them, for people.
     pub async fn trouble(&self) -> Option<String> {
-        let looked = self.looked.lock().await;
+        let inner = self.inner.lock().await;
         // What is denied is said apart.
-        looked.trouble_text().filter(|_| !looked.is_denied())
+        inner.looked.trouble_text().filter(|_| !inner.looked.is_denied())
     }
 }
 
 /// Whether a message came of this, and is in no queue.
 pub fn is_of_status(receipt: &str) -> bool {
     receipt.starts_with(RECEIPT)
-}
-
-/// By id. Filters of one call must all hold, so each has its own.
-async fn statuses(api: &impl Ec2Api) -> Result<BTreeMap<String, InstanceStatus>, ApiError> {
-    let filters = [
-        Filter::new("instance-status.status", ["impaired"]),
-        Filter::new("system-status.status", ["impaired"]),
-        Filter::new("event.code", EVENTS),
-    ];
-    let mut found = BTreeMap::new();
-    for filter in filters {
-        let filters = [filter];
-        let ask = async |page: Option<String>| api.describe_instance_status(&filters, page.as_deref()).await;
-        let listed = pages::all(Action::DescribeInstanceStatus, ask).await?;
-        found.extend(listed.into_iter().map(|status| (status.id.clone(), status)));
-    }
-    Ok(found)
 }
 
 /// As EventBridge would send it; nothing for an instance that is well.
