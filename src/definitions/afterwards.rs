@@ -393,7 +393,7 @@ spec:
       requirements: [{ key: karpenter.sh/capacity-type, operator: In, values: [on-demand] }]
 ";
     const PATCHES: &str =
-        "patches: [{ target: { kind: NodePool }, patch: \"[{ op: add, path: /spec/weight, value: 7 }]\" }]";
+        "patches: [{ target: { kind: NodePool }, patch: \"- { op: add, path: /spec/weight, value: 7 }\" }]";
 
     fn flux(name: &str, path: &str, spec: &str) -> String {
         format!(

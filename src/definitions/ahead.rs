@@ -52,6 +52,7 @@ impl Ahead {
 pub fn of_foreign(document: &Document) -> Vec<Finding> {
     let mut found = schema::unknown_fields_of_workload(document);
     found.extend(rules::requirements::of_workload(document));
+    found.extend(rules::evictions::of_workload(document));
     found.extend(rules::auto_mode::fields_of_class(document));
     found
 }

@@ -42,7 +42,7 @@ impl BrokenDefinition {
         let own = places::of(document, "", paths);
         Some(Self {
             kind: kind.name(),
-            name: name_of(&written)?,
+            name: name_of(kind.name(), &written)?,
             has_form: form.is_some(),
             value: form.unwrap_or(written),
             file: own.file,
@@ -51,11 +51,17 @@ impl BrokenDefinition {
     }
 }
 
+/// Whether objects of the kind live in namespaces. What lives in none may name one all the same, and nobody looks at it.
+pub(super) fn is_namespaced(kind: &str) -> bool {
+    Kind::ALL.into_iter().find(|it| it.name() == kind).is_none_or(Kind::is_namespaced)
+}
+
 /// `name`, or `namespace/name`.
-pub(super) fn name_of(object: &Value) -> Option<String> {
+pub(super) fn name_of(kind: &str, object: &Value) -> Option<String> {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
     let name = text("/metadata/name")?;
-    Some(text("/metadata/namespace").map_or_else(|| name.to_owned(), |namespace| format!("{namespace}/{name}")))
+    let namespace = text("/metadata/namespace").filter(|_| is_namespaced(kind));
+    Some(namespace.map_or_else(|| name.to_owned(), |namespace| format!("{namespace}/{name}")))
 }
 
 fn without_fields_of_cluster(document: &Document) -> Value {

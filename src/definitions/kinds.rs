@@ -289,7 +289,10 @@ fn meant(group: &str, kind: &str) -> Option<Kind> {
         return nearest_kind(kind, objects());
     }
     let is_like = |ours: &str| group.eq_ignore_ascii_case(ours) || suggest::is_like(group, ours);
-    let near = nearest_kind(kind, objects().filter(|it| group == it.group() || is_like(it.group())));
+    // `karpenter.k8s.gcp` is like a group of ours as a whole, and of others: there only a slip of the kind tells.
+    let is_near = |it: &Kind| group == it.group() || suggest::nearest(group, std::iter::once(it.group())).is_some();
+    let is_slip = |it: &Kind| it.name() == kind || suggest::is_slip(kind, it.name());
+    let near = nearest_kind(kind, objects().filter(|it| is_near(it) || (is_like(it.group()) && is_slip(it))));
     // Groups without a dot, and those of k8s.io, are Kubernetes' own, and it has no such kinds.
     let is_kubernetes_own = !group.contains('.') || group.ends_with(".k8s.io");
     let is_alike = is_kubernetes_own || ["karpenter", "cutlist"].iter().any(|word| group.to_lowercase().contains(word));
@@ -346,6 +349,8 @@ mod tests {
             ("container.gcp.upbound.io/v1beta1", "NodePool"),
             ("eks.amazonaws.com/v1", "NodeClass"),
             ("karpenter.azure.com/v1beta1", "AKSNodeClass"),
+            ("karpenter.k8s.gcp/v1alpha1", "GCENodeClass"),
+            ("karpenter.k8s.oracle/v1alpha1", "OCINodeClass"),
             ("policy/v1", "PodDisruptionBudget"),
             ("autoscaling.x-k8s.io/v1", "ProvisioningRequest"),
             ("apps/v1", "Deployment"),

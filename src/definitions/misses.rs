@@ -53,7 +53,7 @@ impl Misses {
                     continue;
                 }
                 MissKind::Unsupported => {
-                    let message = format!("`{form}` is not a form of substitution that is supported: left as written");
+                    let message = format!("`{form}` is not a form of substitution that Flux can read: left as written");
                     let hint = format!(
                         "if it is for a shell, write `${form}`, or annotate the object with `{SWITCH}: disabled`"
                     );

@@ -1,5 +1,5 @@
-//! Post-build substitution as Flux does it: `${NAME}`, `${NAME:=default}`, `${NAME:-default}`, and `$${NAME}` for a
-//! literal `${NAME}`. It works on the values of a document, so every place stays that of the file as it is written, and
+//! Post-build substitution as Flux does it: `${NAME}`, `${NAME:=default}` and all other forms that it takes (`forms.rs`), and `$${NAME}`
+//! for a literal `${NAME}`. It works on the values of a document, so every place stays that of the file as it is written, and
 //! a value can not change the structure around it.
 //!
 //! A variable without a value is left as written: Flux would put nothing there, which is seldom what was meant, and whoever
@@ -10,11 +10,14 @@
 //! default belongs to the shell as much as to Flux, and put in its place would make every node of the class another one.
 //! Source: Flux, Kustomization, "Post build variable substitution".
 
+mod forms;
+
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
+use self::forms::{Form, split_name};
 use super::document::{Document, disagreement, spans};
 use super::findings::Place;
 use super::kinds::Kind;
@@ -330,7 +333,7 @@ fn expand(text: &str, context: Context<'_>, tell: &mut Tell<'_>) -> Option<Strin
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("${") {
         out.push_str(before);
-        if before.ends_with('$') {
+        if before.len().abs_diff(before.trim_end_matches('$').len()) % 2 == 1 {
             // `$${NAME}` stands for `${NAME}`; the first of the two is written already.
             out.push('{');
             rest = after;
@@ -347,7 +350,7 @@ fn expand(text: &str, context: Context<'_>, tell: &mut Tell<'_>) -> Option<Strin
             Replacement::Text(value) => out.push_str(&value),
             Replacement::TooLong => return None,
             Replacement::Left(kind) => {
-                let (name, _) = split_name(inner);
+                let name = forms::read(inner).map_or_else(|| split_name(inner).0, |(name, _)| name);
                 tell(kind, if name.is_empty() { &form } else { name }, &form);
                 out.push_str(&form);
             }
@@ -368,33 +371,70 @@ enum Replacement<'v> {
 /// What stands for `inner`, the text between the braces.
 fn replacement<'v>(inner: &str, context: Context<'v>, tell: &mut Tell<'_>) -> Replacement<'v> {
     let Context { values, is_shell, depth, .. } = context;
-    let (name, operation) = split_name(inner);
-    let value = values.get(name);
+    let read = forms::read(inner);
+    let value = values.get(read.map_or_else(|| split_name(inner).0, |(name, _)| name));
     if is_shell && value.is_none() {
         return Replacement::Left(MissKind::Shell);
     }
-    let default = [":=", ":-", "="].iter().find_map(|operator| operation.strip_prefix(operator));
-    match (value, default) {
-        _ if name.is_empty() => Replacement::Left(MissKind::Unsupported),
-        (_, None) if !operation.is_empty() => Replacement::Left(MissKind::Unsupported),
-        (Some(value), _) if !(value.is_empty() && default.is_some()) => Replacement::Text(value.as_str().into()),
-        (_, Some(_)) if depth >= limits::SUBSTITUTION_DEPTH => Replacement::Left(MissKind::Unsupported),
-        (_, Some(default)) => {
+    let Some((name, form)) = read else { return Replacement::Left(MissKind::Unsupported) };
+    match (value, form) {
+        (Some(value), Form::Plain) => Replacement::Text(value.as_str().into()),
+        (Some(value), Form::Default(_)) if !value.is_empty() => Replacement::Text(value.as_str().into()),
+        (_, Form::Default(_)) if depth >= limits::SUBSTITUTION_DEPTH => Replacement::Left(MissKind::Unsupported),
+        (_, Form::Default(default)) => {
             if value.is_none() {
                 tell(MissKind::Default, name, &format!("${{{inner}}}"));
             }
             let expanded = expand(default, Context { depth: depth + 1, ..context }, tell);
             expanded.map_or(Replacement::TooLong, |text| Replacement::Text(text.into()))
         }
-        (_, None) => Replacement::Left(MissKind::Undefined),
+        (Some(value), form) => changed(value, form, context),
+        (None, _) => Replacement::Left(MissKind::Undefined),
     }
 }
 
-/// Splits off `[_A-Za-z][_A-Za-z0-9]*` at the start.
-fn split_name(text: &str) -> (&str, &str) {
-    let end = text.find(|character: char| !(character.is_ascii_alphanumeric() || character == '_'));
-    let (name, rest) = text.split_at_checked(end.unwrap_or(text.len())).unwrap_or((text, ""));
-    if name.starts_with(|first: char| first.is_ascii_digit()) { ("", text) } else { (name, rest) }
+/// What the form makes of the value.
+fn changed<'v>(value: &str, form: Form<'_>, context: Context<'v>) -> Replacement<'v> {
+    let argument = |text| argument(text, context);
+    let text = match form {
+        Form::Plain | Form::Default(_) => Some(value.to_owned()),
+        Form::Length => Some(forms::length(value)),
+        Form::Case(case) => Some(forms::in_case(value, case)),
+        Form::Substring { offset, length } => match (argument(offset), length.map(argument)) {
+            (Some(offset), None) => forms::part(value, &offset, None),
+            (Some(offset), Some(Some(length))) => forms::part(value, &offset, Some(&length)),
+            _ => None,
+        },
+        Form::Trim { side, is_longest, pattern } => {
+            argument(pattern).and_then(|pattern| forms::trimmed(value, side, is_longest, &pattern))
+        }
+        Form::Replace { what, old, new } => match (argument(old), new.map(argument)) {
+            (Some(old), None) => Some(forms::replaced(value, what, &old, None)),
+            (Some(old), Some(Some(new))) => {
+                // Each of them may come as often as there are characters.
+                let added = value.matches(old.as_ref()).count().saturating_mul(new.len());
+                if added > context.room {
+                    return Replacement::TooLong;
+                }
+                Some(forms::replaced(value, what, &old, Some(&new)))
+            }
+            _ => None,
+        },
+    };
+    text.map_or(Replacement::Left(MissKind::Unsupported), |text| Replacement::Text(text.into()))
+}
+
+/// A word, or what stands for a variable. `None` where that is not known.
+fn argument<'t>(text: &'t str, context: Context<'_>) -> Option<Cow<'t, str>> {
+    if !text.starts_with("${") {
+        return Some(text.into());
+    }
+    if context.depth >= limits::SUBSTITUTION_DEPTH {
+        return None;
+    }
+    let mut is_known = true;
+    let expanded = expand(text, Context { depth: context.depth + 1, ..context }, &mut |_, _, _| is_known = false)?;
+    is_known.then_some(expanded.into())
 }
 
 /// Splits behind `${` at the brace that closes it.
@@ -458,6 +498,9 @@ mod tests {
             ("${EMPTY:=${NAME}-x}", "demo-x"),
             ("$${NAME}", "${NAME}"),
             ("$${NAME} ${NAME}", "${NAME} demo"),
+            ("${NAME^^}-${NAME:0:2}-${#NAME}", "DEMO-de-4"),
+            ("${NAME/m/${_x9}}${NAME##d?}", "deyomo"),
+            ("${EMPTY:?none}", "none"),
             ("$NAME ${", "$NAME ${"),
             ("${NAME", "${NAME"),
         ] {
@@ -468,8 +511,9 @@ mod tests {
     #[test]
     fn leaves_what_it_can_not_replace_and_says_so() {
         assert_eq!(run("a ${OTHER} b"), ("a ${OTHER} b".to_owned(), vec!["OTHER".to_owned()]));
-        assert_eq!(run("${NAME/a/b}"), ("${NAME/a/b}".to_owned(), vec!["? ${NAME/a/b}".to_owned()]));
-        assert_eq!(run("${#NAME}"), ("${#NAME}".to_owned(), vec!["? ${#NAME}".to_owned()]));
+        assert_eq!(run("${NAME/a}"), ("${NAME/a}".to_owned(), vec!["? ${NAME/a}".to_owned()]));
+        assert_eq!(run("${#OTHER}"), ("${#OTHER}".to_owned(), vec!["OTHER".to_owned()]));
+        assert_eq!(run("${NAME:${OTHER}}"), ("${NAME:${OTHER}}".to_owned(), vec!["? ${NAME:${OTHER}}".to_owned()]));
         assert_eq!(run("${1}"), ("${1}".to_owned(), vec!["? ${1}".to_owned()]));
     }
 
@@ -497,14 +541,16 @@ mod tests {
             "${ROLE:+set}",
             "${ROLE[@]}",
             "${ROLE:-${NAME}}",
+            "${#ROLE}",
         ] {
             assert_eq!(run_in(form, true), (form.to_owned(), vec!["$ ROLE".to_owned()]), "{form}");
         }
-        for form in ["${#ROLE}", "${!ROLE}", "${1}", "${@}"] {
+        for form in ["${!ROLE}", "${1}", "${@}"] {
             assert_eq!(run_in(form, true), (form.to_owned(), vec![format!("$ {form}")]));
         }
         assert_eq!(run_in("$ROLE ${NAME} ${NAME:-x} $${NAME}", true), ("$ROLE demo demo ${NAME}".to_owned(), vec![]));
-        assert_eq!(run_in("${NAME##*/}", true), ("${NAME##*/}".to_owned(), vec!["? ${NAME##*/}".to_owned()]));
+        assert_eq!(run_in("${NAME##*/}", true), ("demo".to_owned(), vec![]));
+        assert_eq!(run_in("${NAME[@]}", true), ("${NAME[@]}".to_owned(), vec!["? ${NAME[@]}".to_owned()]));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::broken::name_of;
+use super::broken::{is_namespaced, name_of};
 use super::{Definition, Definitions};
 use crate::api::source::SourceFile;
 use crate::core::plan::IMAGE_LOCK;
@@ -117,7 +117,7 @@ fn objects(definitions: &Definitions) -> BTreeMap<Key, Object<'_>> {
         }
     }
     for open in &definitions.open {
-        let Some(name) = name_of(&open.value) else { continue };
+        let Some(name) = name_of(open.kind, &open.value) else { continue };
         let object = || Object { value: open.value.clone(), has_form: false, file: &open.file, line: open.line };
         objects.entry((open.kind, name)).or_insert_with(object);
     }
@@ -136,8 +136,13 @@ fn add<'a, T: Serialize>(
 ) {
     for definition in definitions {
         // A definition is plain data, it always has a JSON form.
-        let value = serde_json::to_value(&definition.value).unwrap_or_default();
-        let name = name_of(&value).unwrap_or_default();
+        let mut value = serde_json::to_value(&definition.value).unwrap_or_default();
+        if let Some(metadata) =
+            value.get_mut("metadata").and_then(Value::as_object_mut).filter(|_| !is_namespaced(kind))
+        {
+            metadata.remove("namespace");
+        }
+        let name = name_of(kind, &value).unwrap_or_default();
         objects.insert((kind, name), Object { value, has_form: true, file: &definition.file, line: definition.line });
     }
 }

@@ -58,6 +58,15 @@ fn what_only_looks_different_is_no_change() {
     assert_eq!(between(&[("a.yaml", POOL), ("b.yaml", CLASS)], &[("c.yaml", CLASS), ("d/a.yaml", &moved)]), []);
 }
 
+/// As kustomize writes them, which does not know that pools live in none.
+#[test]
+fn a_namespace_of_what_lives_in_none_is_no_change() {
+    let named = |text: &str| text.replace("  name: default\nspec", "  name: default\n  namespace: infra\nspec");
+    let head = [("a.yaml", &*named(POOL)), ("b.yaml", &named(CLASS))];
+    assert_ne!(head[0].1, POOL);
+    assert_eq!(between(&[("a.yaml", POOL), ("b.yaml", CLASS)], &head), []);
+}
+
 #[test]
 fn another_name_is_a_rename() {
     let renamed = POOL.replace("name: default\nspec", "name: general\nspec");

@@ -49,7 +49,7 @@ pub fn may_be_at(spans: &SpanIndex, file_text: &str) -> bool {
 /// The same of text that is no YAML, so that anything may be in it.
 pub fn may_be_in(text: &str) -> bool {
     let folded = text.to_lowercase();
-    ["karpenter.sh", "karpenter.k8s", "cutlist.dev"].iter().any(|word| folded.contains(word)) || {
+    folded.contains("cutlist.dev") || is_of_karpenter(&folded) || {
         // Before a key may stand what opens a mapping or a list, quotes, and the mark of UTF-16.
         let starts = text.lines().map(|line| line.trim_start_matches(|c: char| !c.is_ascii_alphanumeric() && c != '#'));
         let kinds = starts.filter_map(|line| line.strip_prefix("kind"));
@@ -58,6 +58,13 @@ pub fn may_be_in(text: &str) -> bool {
         });
         kinds.any(|kind| WORKLOADS.contains(&kind) || kinds::named_alike(kind).is_some())
     }
+}
+
+/// Whether an apiVersion in the text, which is in lower case, is one of Karpenter. Its labels stand in files of all tools.
+fn is_of_karpenter(text: &str) -> bool {
+    let is_version = |before: &str| before.trim_end_matches([' ', '\t', '\r', '\n', ':', '"', '\'']).ends_with("apiversion");
+    let is_named = |word: &str| text.match_indices(word).any(|(at, _)| text.get(..at).is_some_and(is_version));
+    ["karpenter.sh", "karpenter.k8s"].into_iter().any(is_named)
 }
 
 #[cfg(test)]
@@ -72,6 +79,7 @@ mod tests {
             "- kind: EC2NodeClass # ours\n %",
             "{\"kind\": \"Deployment\",",
             "x: cutlist.dev/ignore\n{",
+            "{\"apiVersion\": \"karpenter.k8s.aws/v1\",",
             "  kind: nodepool\r\n\t",
         ] {
             assert!(may_be_in(text), "{text}");
@@ -81,6 +89,7 @@ mod tests {
             "kind: ConfigMap\n\t",
             "kinds: NodePool\n\t",
             "# karpenter\n\t",
+            "kind: NodeConfig\nspec: %s\n- --register-with-taints=karpenter.sh/unregistered:NoExecute\n",
             "mankind: Pod\n\t",
             "",
         ] {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::layout::{Layout, Target};
 use super::weight::weight;
-use super::{Item, form, generate, patch, replace, transform};
+use super::{History, Item, form, generate, patch, replace, transform};
 use crate::api::kustomization::{Purpose, Reference, folder, join};
 use crate::definitions::diagnostic::Span;
 use crate::definitions::document::{Document, Parsed};
@@ -19,19 +19,19 @@ use crate::definitions::rules::{kustomize as rules, reading};
 pub struct Build {
     pub top: usize,
     pub documents: Vec<Document>,
-    /// Of each of them, names that it had before.
-    pub earlier_names: Vec<Vec<String>>,
+    /// Of each of them.
+    pub histories: Vec<History>,
 }
 
 impl Build {
     pub(super) fn clear(&mut self) {
         self.documents.clear();
-        self.earlier_names.clear();
+        self.histories.clear();
     }
 
-    pub(super) fn push(&mut self, document: Document, earlier_names: Vec<String>) {
+    pub(super) fn push(&mut self, document: Document, history: History) {
         self.documents.push(document);
-        self.earlier_names.push(earlier_names);
+        self.histories.push(history);
     }
 }
 
@@ -46,9 +46,9 @@ pub fn build(layout: &Layout<'_>, parsed: &[Parsed], tops: &[usize]) -> (Vec<Bui
     let mut builds = Vec::new();
     for top in tops {
         let items = builder.accumulate(*top, Vec::new()).into_iter();
-        let kept = items.filter(|item| item.generated.is_none()).map(|item| (item.document, item.earlier_names));
-        let (documents, earlier_names) = kept.unzip();
-        builds.push(Build { top: *top, documents, earlier_names });
+        let kept = items.filter(|item| item.generated.is_none()).map(|item| (item.document, item.history));
+        let (documents, histories) = kept.unzip();
+        builds.push(Build { top: *top, documents, histories });
     }
     (builds, builder.used, builder.findings)
 }
@@ -90,8 +90,12 @@ impl Builder<'_> {
     /// Everything that a kustomization makes of what its parent has (a component), or of nothing.
     fn accumulate(&mut self, kustomization: usize, before: Vec<Item>) -> Vec<Item> {
         let Some(document) = self.layout.document(kustomization) else { return before };
-        if self.path.contains(&kustomization) || self.path.len() >= DEPTH_MAX {
-            let message = "the kustomization takes resources from itself, by way of others";
+        let is_circle = self.path.contains(&kustomization);
+        if is_circle || self.path.len() >= DEPTH_MAX {
+            let message = match is_circle {
+                true => "the kustomization takes resources from itself, by way of others".to_owned(),
+                false => format!("kustomizations take resources from each other more than {DEPTH_MAX} deep"),
+            };
             self.findings.push(Finding::at(&rules::INVALID, document, "", Place::Key, message));
             return before;
         }
@@ -172,6 +176,9 @@ impl Builder<'_> {
         transform::annotations(document, items);
         for found in patch::of(self, around, document, "patchesJson6902") {
             patch::apply(self, &found, items);
+        }
+        if !self.is_in_part() {
+            self.findings.extend(transform::replicas(document, items));
         }
         replace::apply(self, kustomization, document, items);
     }

@@ -422,7 +422,7 @@ spec:
             ),
             ("kind: kustomization", "`kind` is \"kustomization\", and kustomize takes Kustomization and Component"),
             (
-                "patches: [{target: {nme: default}, patch: \"[{op: remove, path: /spec/weight}]\"}]",
+                "patches: [{target: {nme: default}, patch: \"- {op: remove, path: /spec/weight}\"}]",
                 "unknown field `nme` in `patches[0].target`",
             ),
             ("patches: [{target: {kind: NodePool}, patch: \"# nothing\"}]", "there is nothing in the patch"),

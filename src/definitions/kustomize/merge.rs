@@ -135,12 +135,7 @@ pub(super) fn cleaned(patch: &Value) -> Value {
             let members = map.iter().filter(keep).map(|(key, value)| (key.clone(), cleaned(value)));
             Value::Object(members.collect::<Map<_, _>>())
         }
-        Value::Array(items) => {
-            let is_directive_alone = |item: &&Value| {
-                item.as_object().is_some_and(|map| !map.is_empty() && map.keys().all(|key| is_directive(key)))
-            };
-            Value::Array(items.iter().filter(|item| !is_directive_alone(item)).map(cleaned).collect())
-        }
-        scalar => scalar.clone(),
+        // What is in a list that is not merged stays as it is written: there `$patch` is a field like any other.
+        other => other.clone(),
     }
 }

@@ -41,13 +41,31 @@ use super::document::{Document, Origin};
 #[derive(Clone, Debug)]
 struct Item {
     document: Document,
-    /// Names that it had before: a patch may call it by any of them.
-    earlier_names: Vec<String>,
+    history: History,
     /// Of what a generator makes: what is known of it. It is no definition, and may be what a replacement copies from.
     generated: Option<Known>,
     /// Which of several lists it is of, where they are changed together.
     list: usize,
 }
+
+/// By what kustomize knew an object before, and knows it now.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    /// The first is that of its file.
+    earlier: Vec<Identity>,
+    /// That of a kustomization, where the object has none: kustomize gives one to each object whose kind it does not know, and the API server
+    /// drops it from what lives in none.
+    namespace: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Identity {
+    name: String,
+    namespace: String,
+}
+
+/// To kustomize, of what names none.
+const DEFAULT_NAMESPACE: &str = "default";
 
 /// How much is known of what a generator makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +77,7 @@ enum Known {
 
 impl Item {
     fn new(document: Document) -> Self {
-        Self { document, earlier_names: Vec::new(), generated: None, list: 0 }
+        Self { document, history: History::default(), generated: None, list: 0 }
     }
 
     fn text(&self, pointer: &str) -> &str {
@@ -79,9 +97,33 @@ impl Item {
         text.split_once('/').unwrap_or(("", text))
     }
 
+    fn namespace(&self) -> &str {
+        match self.history.namespace.as_deref().unwrap_or_else(|| self.text("/metadata/namespace")) {
+            "" => DEFAULT_NAMESPACE,
+            namespace => namespace,
+        }
+    }
+
+    /// Names with namespaces: those before, the first of them that of its file, and those now.
+    fn identities(&self) -> impl Iterator<Item = (&str, &str)> {
+        let earlier = self.history.earlier.iter().map(|it| (it.name.as_str(), it.namespace.as_str()));
+        earlier.chain(std::iter::once((self.name(), self.namespace())))
+    }
+
     /// The name now, and those before.
     fn names(&self) -> impl Iterator<Item = &str> {
-        std::iter::once(self.name()).chain(self.earlier_names.iter().map(String::as_str))
+        self.identities().map(|(name, _)| name)
+    }
+
+    fn identity(&self) -> Identity {
+        Identity { name: self.name().to_owned(), namespace: self.namespace().to_owned() }
+    }
+
+    /// Keeps what the object was known by before it was changed.
+    fn remember(&mut self, before: Identity) {
+        if before != self.identity() && !self.history.earlier.contains(&before) {
+            self.history.earlier.push(before);
+        }
     }
 
     /// What is written at `pointer` from now on stands at `origin`.

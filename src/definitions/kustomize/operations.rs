@@ -28,7 +28,7 @@ pub(super) fn apply(item: &mut Item, patch: &Document) -> Result<(), (String, St
             return Err((pointer, message));
         }
         let entries = entries_at(&changed.document.value, &path);
-        let name = changed.name().to_owned();
+        let before = changed.identity();
         let moved = match &parsed {
             PatchOperation::Move(operation) => {
                 let from = operation.from.to_string();
@@ -53,9 +53,7 @@ pub(super) fn apply(item: &mut Item, patch: &Document) -> Result<(), (String, St
                 changed.written(&at, origin(patch, &value_of(&pointer, operation)));
             }
         }
-        if changed.name() != name && !changed.earlier_names.contains(&name) {
-            changed.earlier_names.push(name);
-        }
+        changed.remember(before);
     }
     *item = changed;
     Ok(())

@@ -8,7 +8,7 @@ use super::build::{Builder, not_there};
 use super::layout::Target;
 use super::select::Selector;
 use super::weight::weight;
-use super::{Item, merge, operations};
+use super::{DEFAULT_NAMESPACE, Item, merge, operations};
 use crate::definitions::diagnostic::Severity;
 use crate::definitions::document::{self, Document, Origin, Parsed, spans::Node, spans::SpanIndex};
 use crate::definitions::findings::{Finding, Place};
@@ -93,6 +93,11 @@ fn from_file(
     match builder.layout.target(around, path) {
         Target::File(file) => {
             builder.used.insert(file);
+            let first = builder.parsed.get(file).and_then(|parsed| parsed.documents.first());
+            if first.is_some_and(|first| is_json_in_vain(&first.text)) {
+                builder.findings.push(no_json(document, pointer));
+                return None;
+            }
             // What is wrong in it is said where it stands.
             let is_read = |parsed: &&Parsed| !parsed.documents.is_empty() || parsed.all().next().is_none();
             builder.parsed.get(file).filter(is_read).map(|parsed| parsed.documents.clone())
@@ -126,6 +131,17 @@ fn not_told_apart(documents: &[Document]) -> Option<Finding> {
     Some(finding.hint("make an entry of its own of each"))
 }
 
+/// Whether kustomize takes the text for JSON, which it is not: it does so with all that begins with a bracket.
+fn is_json_in_vain(text: &str) -> bool {
+    text.starts_with('[') && serde_json::from_str::<serde::de::IgnoredAny>(text).is_err()
+}
+
+fn no_json(document: &Document, pointer: &str) -> Finding {
+    let message = "kustomize takes a patch that begins with `[` for JSON, and this is none";
+    let finding = Finding::at(&rules::INVALID, document, pointer, Place::Value, message);
+    finding.hint("begin each operation with `- `, or put every key and text in double quotes: the kustomization can not be built")
+}
+
 /// A patch that is text in the kustomization: with its places there, if it is written as a block.
 pub(super) fn inline(
     builder: &mut Builder<'_>,
@@ -133,6 +149,10 @@ pub(super) fn inline(
     pointer: &str,
     text: &str,
 ) -> Option<Vec<Document>> {
+    if is_json_in_vain(text) {
+        builder.findings.push(no_json(document, pointer));
+        return None;
+    }
     let parsed = document::parse(document.file, &Arc::from(text));
     if let Some(error) = parsed.all().find(|finding| finding.rule.severity == Severity::Error) {
         let message = format!("the patch can not be read: {}", error.message);
@@ -201,7 +221,7 @@ pub(super) fn apply(builder: &mut Builder<'_>, found: &Found<'_>, items: &mut Ve
         if chosen.is_empty() {
             // What it is for may be in a file that can not be read, which is said there.
             if !builder.has_unread {
-                builder.findings.extend(without_object(found, patch));
+                builder.findings.extend(without_object(found, patch, items));
             }
             continue;
         }
@@ -234,7 +254,7 @@ fn merge_into(found: &Found<'_>, patch: &Document, chosen: &[usize], items: &mut
     let mut removed = Vec::new();
     for index in chosen {
         let Some(item) = items.get_mut(*index) else { continue };
-        let name = item.name().to_owned();
+        let before = item.identity();
         if !merge::apply(item, patch) {
             removed.push(*index);
             continue;
@@ -246,9 +266,7 @@ fn merge_into(found: &Found<'_>, patch: &Document, chosen: &[usize], items: &mut
                 item.written(pointer, patch.origin(pointer));
             }
         }
-        if item.name() != name && !item.earlier_names.contains(&name) {
-            item.earlier_names.push(name);
-        }
+        item.remember(before);
     }
     let mut index = 0;
     items.retain(|_| {
@@ -257,18 +275,33 @@ fn merge_into(found: &Found<'_>, patch: &Document, chosen: &[usize], items: &mut
     });
 }
 
-/// Whether a patch without a target is for the object: by kind, name and, where it gives one, namespace.
+/// Whether a patch without a target is for the object: by kind, name and namespace.
 fn is_named_by(item: &Item, patch: &Document) -> bool {
-    let text = |pointer: &str| patch.str(pointer).unwrap_or_default();
-    let namespace = text("/metadata/namespace");
-    item.kind() == text("/kind")
-        && item.text("/apiVersion") == text("/apiVersion")
-        && item.names().any(|name| name == text("/metadata/name"))
-        && (namespace.is_empty() || namespace == item.text("/metadata/namespace"))
+    let own = (patch.str("/metadata/name").unwrap_or_default(), namespace_of(patch));
+    is_of_kind_of(item, patch) && item.identities().any(|it| it == own)
 }
 
+fn is_of_kind_of(item: &Item, patch: &Document) -> bool {
+    let text = |pointer: &str| patch.str(pointer).unwrap_or_default();
+    item.kind() == text("/kind") && item.text("/apiVersion") == text("/apiVersion")
+}
+
+fn namespace_of(patch: &Document) -> &str {
+    patch.str("/metadata/namespace").filter(|it| !it.is_empty()).unwrap_or(DEFAULT_NAMESPACE)
+}
+
+/// The namespace of an object of the kind and name, which the patch does not say.
+fn other_namespace(items: &[Item], patch: &Document) -> Option<String> {
+    let name = patch.str("/metadata/name")?;
+    let item = items.iter().find(|item| is_of_kind_of(item, patch) && item.names().any(|it| it == name))?;
+    let (_, namespace) = item.identities().filter(|(it, _)| *it == name).last()?;
+    Some(format!("that of the resources is in the namespace `{namespace}`: write it under `metadata` of the patch"))
+}
+
+const NO_OBJECT_HINT: &str = "a patch changes an object of the `resources`; the kustomization can not be built";
+
 /// What is said of a patch that is for nothing.
-fn without_object(found: &Found<'_>, patch: &Document) -> Option<Finding> {
+fn without_object(found: &Found<'_>, patch: &Document, items: &[Item]) -> Option<Finding> {
     if found.target.is_none() {
         if patch.value.is_array() {
             let message = "a list of operations needs a `target`";
@@ -286,7 +319,7 @@ fn without_object(found: &Found<'_>, patch: &Document) -> Option<Finding> {
                 let message =
                     format!("there is no {kind} `{}` for this patch", patch.str("/metadata/name").unwrap_or_default());
                 let finding = Finding::at(&rules::INVALID, patch, "/metadata/name", Place::Value, message);
-                Some(finding.hint("a patch changes an object of the `resources`; the kustomization can not be built"))
+                Some(finding.hint(other_namespace(items, patch).unwrap_or_else(|| NO_OBJECT_HINT.to_owned())))
             }
         };
     }
@@ -316,7 +349,7 @@ mod tests {
     #[test]
     fn what_is_in_a_broken_file_is_not_missed() {
         let pool = "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: ${CLUSTER}-general}\n";
-        let kustomization = "resources: [pool.yaml]\npatches:\n- target: {kind: NodePool}\n  patch: \"[{op: remove, path: /spec/weight}]\"\n\
+        let kustomization = "resources: [pool.yaml]\npatches:\n- target: {kind: NodePool}\n  patch: \"- {op: remove, path: /spec/weight}\"\n\
                              - patch: \"{apiVersion: karpenter.sh/v1, kind: NodePool, metadata: {name: general}, spec: {weight: 1}}\"\n";
         let files = [SourceFile::new("kustomization.yaml", kustomization), SourceFile::new("pool.yaml", pool)];
         let found = lint(&files, &GivenVariables::default()).diagnostics;

@@ -78,7 +78,8 @@ fn replacement(builder: &mut Builder<'_>, document: &Document, pointer: &str, it
                 Err((member, message)) => return invalid(format!("{at}/{field}/{member}"), message),
             }
         }
-        let fits = |item: &Item, of: usize| selectors.get(of).is_some_and(|it| it.iter().any(|it| it.fits(item)));
+        let fits =
+            |item: &Item, of: usize| selectors.get(of).is_some_and(|it| it.iter().any(|it| it.fits_by_history(item)));
         let paths = target.get("fieldPaths").and_then(Value::as_array).cloned().unwrap_or_default();
         let paths: Vec<String> = if paths.is_empty() {
             vec!["metadata.name".to_owned()]
@@ -130,17 +131,16 @@ fn source(document: &Document, pointer: &str, items: &[Item]) -> Result<Copied, 
         return Err(NoValue::new(pointer, "a replacement has a `source`"));
     };
     // Names of a source are names, and no patterns.
-    let exact = |field: &str, own: &[&str]| {
+    let exact = |field: &str, own: &str| {
         let wanted = source.get(field).and_then(Value::as_str).unwrap_or_default();
-        wanted.is_empty() || own.contains(&wanted)
+        wanted.is_empty() || own == wanted
     };
     let is_meant = |item: &&Item| {
         let (group, version) = item.group_and_version();
-        exact("group", &[group])
-            && exact("version", &[version])
-            && exact("kind", &[item.kind()])
-            && exact("name", &item.names().collect::<Vec<_>>())
-            && exact("namespace", &[item.text("/metadata/namespace")])
+        exact("group", group)
+            && exact("version", version)
+            && exact("kind", item.kind())
+            && item.identities().any(|(name, namespace)| exact("name", name) && exact("namespace", namespace))
     };
     let mut meant = items.iter().filter(is_meant);
     let (Some(item), None) = (meant.next(), meant.next()) else {

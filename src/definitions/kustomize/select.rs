@@ -12,7 +12,7 @@ pub(super) struct Selector {
     annotations: Vec<Requirement>,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Field {
     Group,
     Version,
@@ -45,15 +45,33 @@ impl Selector {
         Ok(Self { patterns, labels: requirements("labelSelector")?, annotations: requirements("annotationSelector")? })
     }
 
+    /// Whether a patch with this target is for the object. Name and namespace may each be that of its file, or that it has now.
     pub fn fits(&self, item: &Item) -> bool {
+        let ends = [item.identities().next(), item.identities().last()];
+        let any = |fits: &dyn Fn((&str, &str)) -> bool| ends.into_iter().flatten().any(fits);
+        any(&|(name, _)| self.matches(Field::Name, name))
+            && any(&|(_, namespace)| self.matches(Field::Namespace, namespace))
+            && self.fits_otherwise(item)
+    }
+
+    /// Whether a replacement is about the object: it may have had the name with the namespace at any time.
+    pub fn fits_by_history(&self, item: &Item) -> bool {
+        let is_meant = |(name, namespace): (&str, &str)| {
+            self.matches(Field::Name, name) && self.matches(Field::Namespace, namespace)
+        };
+        item.identities().any(is_meant) && self.fits_otherwise(item)
+    }
+
+    fn matches(&self, wanted: Field, text: &str) -> bool {
+        self.patterns.iter().filter(|(field, _)| *field == wanted).all(|(_, pattern)| pattern.is_match(text))
+    }
+
+    fn fits_otherwise(&self, item: &Item) -> bool {
         let (group, version) = item.group_and_version();
-        self.patterns.iter().all(|(field, pattern)| match field {
-            Field::Group => pattern.is_match(group),
-            Field::Version => pattern.is_match(version),
-            Field::Kind => pattern.is_match(item.kind()),
-            Field::Name => item.names().any(|name| pattern.is_match(name)),
-            Field::Namespace => pattern.is_match(item.text("/metadata/namespace")),
-        }) && fit(&self.labels, item.document.value.pointer("/metadata/labels"))
+        self.matches(Field::Group, group)
+            && self.matches(Field::Version, version)
+            && self.matches(Field::Kind, item.kind())
+            && fit(&self.labels, item.document.value.pointer("/metadata/labels"))
             && fit(&self.annotations, item.document.value.pointer("/metadata/annotations"))
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::build::{Build, Builder};
 use super::layout::Layout;
-use super::{Item, patch, transform};
+use super::{History, Item, patch, transform};
 use crate::api::kustomization::Purpose;
 use crate::definitions::diagnostic::Severity;
 use crate::definitions::document::{Document, Parsed};
@@ -40,18 +40,19 @@ impl<'b> Together<'b> {
         plain: &mut [Plain],
     ) -> Result<Vec<Finding>, Vec<Finding>> {
         let of_builds = builds.iter().enumerate().flat_map(|(list, build)| {
-            let names = build.earlier_names.iter();
-            build.documents.iter().zip(names).map(move |(document, names)| (list, document.clone(), names.clone()))
+            let histories = build.histories.iter();
+            build
+                .documents
+                .iter()
+                .zip(histories)
+                .map(move |(document, history)| (list, document.clone(), history.clone()))
         });
         let first = builds.len();
         let of_files = plain.iter().enumerate().flat_map(|(index, it)| {
-            it.documents.iter().map(move |document| (first + index, document.clone(), Vec::new()))
+            it.documents.iter().map(move |document| (first + index, document.clone(), History::default()))
         });
-        let item = |(list, document, earlier_names): (usize, Document, Vec<String>)| Item {
-            list,
-            earlier_names,
-            ..Item::new(document)
-        };
+        let item =
+            |(list, document, history): (usize, Document, History)| Item { list, history, ..Item::new(document) };
         let mut items: Vec<Item> = of_builds.chain(of_files).map(item).collect();
         let builder = &mut self.0;
         for (pointer, path) in fields.items("/components") {
@@ -71,12 +72,12 @@ impl<'b> Together<'b> {
         }
         builds.iter_mut().for_each(|build| build.clear());
         plain.iter_mut().for_each(|it| it.documents.clear());
-        for Item { document, earlier_names, list, generated } in items {
+        for Item { document, history, list, generated } in items {
             if generated.is_some() {
                 continue;
             }
             if let Some(build) = builds.get_mut(list) {
-                build.push(document, earlier_names);
+                build.push(document, history);
             } else if let Some(file) = plain.get_mut(list.saturating_sub(first)) {
                 file.documents.push(document);
             }

@@ -25,11 +25,18 @@ fn kind_of(item: &Item) -> Option<Kind> {
     }
 }
 
-/// Puts `namespace` into what lives in one. Of kinds that are not ours, those in none do not matter here.
+/// Puts `namespace` into what lives in one. Of kinds that are not ours, those in none do not matter here. Those of ours that live in none are
+/// known by it from now on.
 pub(super) fn namespace(document: &Document, items: &mut [Item]) {
     let Some(namespace) = document.str("/namespace").filter(|namespace| !namespace.is_empty()) else { return };
-    for item in items.iter_mut().filter(|item| kind_of(item).is_none_or(Kind::is_namespaced)) {
-        set(item, "/metadata", "namespace", &json!(namespace), origin(document, "/namespace"), true);
+    for item in items {
+        let before = item.identity();
+        if kind_of(item).is_none_or(Kind::is_namespaced) {
+            set(item, "/metadata", "namespace", &json!(namespace), origin(document, "/namespace"), true);
+        } else {
+            item.history.namespace = Some(namespace.to_owned());
+        }
+        item.remember(before);
     }
 }
 
@@ -42,17 +49,16 @@ pub(super) fn names(document: &Document, items: &mut [Item]) -> Option<Finding> 
     }
     let mut renamed: Vec<(Kind, String, String)> = Vec::new();
     for item in items.iter_mut().filter(|item| !KEEP_THEIR_NAMES.contains(&item.kind()) && !item.name().is_empty()) {
-        let old = item.name().to_owned();
+        let before = item.identity();
+        let old = before.name.clone();
         let new = format!("{prefix}{old}{suffix}");
         if let Some(kind) = kind_of(item) {
-            renamed.push((kind, old.clone(), new.clone()));
+            renamed.push((kind, old, new.clone()));
         }
         if let Some(name) = item.document.value.pointer_mut("/metadata/name") {
             *name = json!(new);
         }
-        if !item.earlier_names.contains(&old) {
-            item.earlier_names.push(old);
-        }
+        item.remember(before);
     }
     let mut class_followed = false;
     for item in items.iter_mut() {
@@ -103,6 +109,24 @@ pub(super) fn labels(document: &Document, items: &mut [Item]) {
             give(document, &pairs, &pointer, items, |item| is_of(item, field), create);
         }
     }
+}
+
+/// Kinds whose replicas a kustomization can set.
+const REPLICATED: [&str; 4] = ["Deployment", "StatefulSet", "ReplicaSet", "ReplicationController"];
+
+/// Entries of `replicas` that are for nothing, with which kustomize builds nothing. What they change is no business of ours.
+pub(super) fn replicas(document: &Document, items: &[Item]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (entry, value) in document.items("/replicas") {
+        let Some(name) = value.get("name").and_then(Value::as_str) else { continue };
+        let is_meant = |item: &Item| REPLICATED.contains(&item.kind()) && item.names().any(|it| it == name);
+        if !items.iter().any(is_meant) {
+            let message = format!("there is no {} `{name}` whose replicas could be set", REPLICATED.join(", "));
+            let finding = Finding::at(&rules::INVALID, document, &format!("{entry}/name"), Place::Value, message);
+            findings.push(finding.hint("remove the entry: the kustomization can not be built with it"));
+        }
+    }
+    findings
 }
 
 /// Whether the object is of the kind that a field's specification is for.

@@ -161,11 +161,24 @@ fn tags(document: &Document) -> Vec<Finding> {
     findings
 }
 
+/// Of `arn:aws:iam::111122223333:role/path/NAME`, or of `path/NAME`.
+fn name_behind_path(text: &str) -> Option<&str> {
+    let (_, name) = text.rsplit_once('/').filter(|_| !text.contains("${"))?;
+    (!name.is_empty()).then_some(name)
+}
+
 fn names(document: &Document) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (field, what, most) in [("role", "a role", 64), ("instanceProfile", "an instance profile", 128)] {
         let pointer = format!("/spec/{field}");
-        // Of an ARN another rule speaks, and a variable may become anything.
+        if let Some(name) = document.str(&pointer).filter(|_| field == "role").and_then(name_behind_path) {
+            let message =
+                "role is more than the name, with which Karpenter compares that of the role in its instance profile";
+            let finding = Finding::at(&NAMES, document, &pointer, Place::Value, message);
+            findings.push(finding.hint(format!("write the name alone: `{name}`")));
+            continue;
+        }
+        // Of the ARN of a profile another rule speaks, and a variable may become anything.
         let name = document.str(&pointer).filter(|name| !name.contains([':', '/']) && !name.contains("${"));
         let Some(name) = name else { continue };
         let is_allowed = |character: char| character.is_ascii_alphanumeric() || "+=,.@_-".contains(character);

@@ -242,7 +242,7 @@ fn lost(document: &Document) -> Vec<Finding> {
 }
 
 /// Where a line of a literal block stands.
-fn line_of_block(document: &Document, line: usize) -> Option<Span> {
+pub(super) fn line_of_block(document: &Document, line: usize) -> Option<Span> {
     let key = document.place(USER_DATA_AT, Place::Key);
     let wanted = document.str(USER_DATA_AT)?.lines().nth(line.checked_sub(1)?)?.trim();
     let text = document.origin(USER_DATA_AT).text;

@@ -10,7 +10,9 @@ pub mod budgets;
 pub mod capacity_buffer;
 pub mod ec2_limits;
 pub mod ec2_node_class;
+pub mod evictions;
 pub mod explained;
+pub mod exposure;
 pub mod files;
 pub mod image_lock;
 pub mod kinds;
@@ -29,6 +31,7 @@ pub mod of_class;
 pub mod reading;
 pub mod references;
 pub mod requirements;
+pub mod reserved;
 pub mod schema;
 pub mod suppression;
 pub mod unlimited;
@@ -227,13 +230,16 @@ pub fn all() -> &'static [&'static Rule] {
             min_values::RULES,
             of_class::RULES,
             ages::RULES,
+            evictions::RULES,
             budgets::RULES,
             ec2_node_class::RULES,
             launching::RULES,
             ec2_limits::RULES,
+            exposure::RULES,
             kubelet::RULES,
             unlimited::RULES,
             kubelet_limits::RULES,
+            reserved::RULES,
             kubelet_types::RULES,
             references::RULES,
             auto_mode::RULES,

@@ -1,6 +1,7 @@
 //! CL0322: keys that are nearly well-known ones. Karpenter takes each for a label of one's own, puts it on the nodes, and restricts nothing.
 
 use super::Rule;
+use super::auto_mode::is_of_another_provider;
 use crate::api::keys;
 use crate::core::catalog::labels::AWS_PREFIX;
 use crate::core::model::requirements::{AWS_LABELS, is_well_known, normalized};
@@ -87,12 +88,18 @@ pub(super) fn key_meant(key: &str) -> Option<String> {
 }
 
 fn nearly(document: &Document) -> Vec<Finding> {
+    // Which labels nodes of another provider have, nobody knows here.
+    if is_of_another_provider(document) {
+        return Vec::new();
+    }
     let of_requirements = ["/spec/template/spec/requirements", "/spec/requirements"].into_iter().flat_map(|list| {
         document
             .items(list)
             .filter_map(|(pointer, entry)| Some((format!("{pointer}/key"), entry.get("key")?.as_str()?, Place::Value)))
     });
-    let labels = document.members("/spec/template/metadata/labels").map(|(pointer, key, _)| (pointer, key, Place::Key));
+    // A label is put on nodes so that pods can ask for it, and people call theirs `capacity-type`: only a domain says that another was meant.
+    let labels = document.members("/spec/template/metadata/labels").filter(|(_, key, _)| key.contains('/'));
+    let labels = labels.map(|(pointer, key, _)| (pointer, key, Place::Key));
     let mut findings = Vec::new();
     for (pointer, key, place) in of_requirements.chain(labels) {
         let Some(meant) = meant_by(key) else { continue };

@@ -36,7 +36,7 @@ pub static SUBSTITUTION: Rule = Rule::pass(
     "CL0012",
     "unsupported-substitution",
     Warning,
-    "Of the forms of substitution, `${NAME}`, `${NAME:=default}` and `${NAME:-default}` are supported.",
+    "A form of substitution is one that Flux can read.",
 );
 pub static TOO_MANY: Rule =
     Rule::pass("CL0013", "too-many-findings", Note, "A file shows its first 200 findings; the rest is counted.");
