@@ -100,6 +100,28 @@ fn available_by_default() -> bool {
     true
 }
 
+impl Catalog {
+    /// With these prices, by instance type, for what is sold on demand and has none.
+    pub fn priced(&self, prices: &BTreeMap<&str, HourlyPrice>) -> Self {
+        let mut priced = self.clone();
+        for instance_type in &mut priced.instance_types {
+            let Some(price) = prices.get(instance_type.name.as_str()) else { continue };
+            for offering in instance_type.offerings.iter_mut().filter(|offering| offering.lacks_price()) {
+                offering.price = *price;
+                offering.available = true;
+            }
+        }
+        priced
+    }
+}
+
+impl Offering {
+    /// Whether it is sold on demand and nobody knows at what price: then it is not available, as in the reference.
+    pub fn lacks_price(&self) -> bool {
+        self.capacity_type == keys::ON_DEMAND && !self.available && self.price == HourlyPrice::ZERO
+    }
+}
+
 impl InstanceType {
     /// Memory as EC2 states it, before anything is kept from it; the capacity where the catalog has no such label.
     pub fn sold_memory_bytes(&self) -> i64 {

@@ -10,6 +10,7 @@ use crate::model::requirements::label;
 use crate::model::resources::MEMORY;
 use crate::model::{HourlyPrice, Requirements, Resources};
 use crate::plan::{Note, NoteCode};
+use crate::prepare::preview_prices::overlays_in_force;
 use cutlist_api::keys;
 use cutlist_api::node_overlay::NodeOverlay;
 use cutlist_api::node_pool::{NodePool, NodeSelectorRequirement};
@@ -49,7 +50,7 @@ impl Overlays {
     /// O(overlays x pools x offerings).
     pub(super) fn new(inputs: &Inputs<'_>) -> Self {
         let mut overlays = Self::default();
-        let mut readings: Vec<Reading<'_>> = in_force(inputs).into_iter().filter_map(Reading::new).collect();
+        let mut readings: Vec<Reading<'_>> = overlays_in_force(inputs).into_iter().filter_map(Reading::new).collect();
         if readings.is_empty() {
             return overlays;
         }
@@ -291,17 +292,4 @@ fn touched(reading: &Reading<'_>, inputs: &Inputs<'_>) -> Vec<Touched> {
         }
     }
     touched
-}
-
-/// The overlays of the definitions, and those of the cluster that nobody applied from definitions.
-fn in_force<'a>(inputs: &Inputs<'a>) -> Vec<&'a NodeOverlay> {
-    let defined: BTreeSet<Option<&str>> =
-        inputs.node_overlays.iter().map(|overlay| overlay.metadata.name.as_deref()).collect();
-    let is_applied = |overlay: &NodeOverlay| {
-        let labels = overlay.metadata.labels.as_ref();
-        labels.and_then(|labels| labels.get(keys::MANAGED_BY)).is_some_and(|manager| manager == keys::FIELD_MANAGER)
-    };
-    let others = inputs.snapshot.node_overlays.iter();
-    let others = others.filter(|overlay| !defined.contains(&overlay.metadata.name.as_deref()) && !is_applied(overlay));
-    inputs.node_overlays.iter().chain(others).collect()
 }

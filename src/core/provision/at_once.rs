@@ -5,18 +5,51 @@
 //! what one that is there takes is bound to it before another has started, and that would run nothing.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use fixedbitset::FixedBitSet;
 
+use crate::scheduler::topology::GroupIndex;
 use crate::scheduler::{ClassIndex, Demand, Engine, HostIndex};
 
 use super::backlog::Backlog;
+use super::cheapest::WorkBudget;
 use super::expected::take_off;
+use super::priority;
 
-/// Places pods that would otherwise be bought for, though nodes that are there take them now, and takes them off the demand. Of pods with
-/// a spread all of a class or none: what is bought for some is where the spread wants them, and then so are the others. Whether there
-/// were any. O(pods x nodes / 64), and nothing where no pod has a spread or preference.
-pub fn bind(engine: &mut Engine<'_, '_>, order: &[ClassIndex], backlog: &Backlog, demand: &mut Demand) -> bool {
+/// Packs what is wanted, and pods that kube-scheduler binds at once where it may bind them: whether there were any. A plan is carried out in
+/// whichever order things come, so where the nodes that are then bought would send these pods away if they joined first, all is packed as
+/// if nodes that are there took none of them.
+pub fn pack(
+    engine: &mut Engine<'_, '_>,
+    order: &[ClassIndex],
+    backlog: &Backlog,
+    demand: &Demand,
+    budget: &mut WorkBudget,
+) -> bool {
+    let start = engine.mark();
+    let mut left = demand.clone();
+    if let Some(spreads) = bind(engine, order, backlog, &mut left) {
+        priority::pack(engine, order, &left, budget);
+        if engine.hold_beside_new_nodes(&spreads) {
+            return true;
+        }
+        engine.revert(start);
+        *budget = WorkBudget::new(engine.problem);
+    }
+    priority::pack(engine, order, demand, budget);
+    false
+}
+
+/// Places pods that would otherwise be bought for, though nodes that are there take them now, and takes them off the demand; gives their
+/// spreads, and `None` where there are no such pods. Of pods with a spread all of a class or none: what is bought for some is where the
+/// spread wants them, and then so are the others. O(pods x nodes / 64), and nothing where no pod has a spread or preference.
+fn bind(
+    engine: &mut Engine<'_, '_>,
+    order: &[ClassIndex],
+    backlog: &Backlog,
+    demand: &mut Demand,
+) -> Option<BTreeSet<GroupIndex>> {
     let problem = engine.problem;
     let asks_for_more = |class: &ClassIndex| {
         let pods = &problem.classes[*class];
@@ -24,7 +57,7 @@ pub fn bind(engine: &mut Engine<'_, '_>, order: &[ClassIndex], backlog: &Backlog
     };
     let ready = ready(engine);
     if ready.is_clear() || !order.iter().any(asks_for_more) {
-        return false;
+        return None;
     }
     let mut order: Vec<ClassIndex> = order.to_vec();
     order.sort_by_key(|class| Reverse(problem.classes[*class].priority));
@@ -41,14 +74,14 @@ pub fn bind(engine: &mut Engine<'_, '_>, order: &[ClassIndex], backlog: &Backlog
         }
     }
     engine.revert(start);
-    let mut some = false;
+    let mut spreads: Option<BTreeSet<GroupIndex>> = None;
     for (class, host) in bound {
         if engine.bind_at_once(class, host) {
             take_off(demand, class);
-            some = true;
+            spreads.get_or_insert_default().extend(&problem.classes[class].spreads);
         }
     }
-    some
+    spreads
 }
 
 /// Where kube-scheduler could bind pods of a class.

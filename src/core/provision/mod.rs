@@ -97,15 +97,20 @@ pub fn provision(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, packing: Pack
     for (class, _) in refused_nodes.hold_back_unsettled(problem, &settled, &mut backlog) {
         expected::take_off(&mut demand, class);
     }
-    // While moves are under way the room that seems free is for the pods of those.
-    let looks_at_once = packing == Packing::Cheapest && !inputs.policy.moves_under_way;
-    let some_at_once = looks_at_once && at_once::bind(engine, &order, &backlog, &mut demand);
     let since = engine.mark();
     let mut budget = cheapest::WorkBudget::new(problem);
     engine.hold_in_any_order(true);
-    match packing {
-        Packing::Karpenter => karpenter::pack_in_turn(engine, &backlog.queue(problem), &demand),
-        Packing::Cheapest => priority::pack(engine, &order, &demand, &mut budget),
+    let some_at_once = match packing {
+        Packing::Karpenter => {
+            karpenter::pack_in_turn(engine, &backlog.queue(problem), &demand);
+            false
+        }
+        // The room that seems free is for the pods of the moves.
+        Packing::Cheapest if inputs.policy.moves_under_way => {
+            priority::pack(engine, &order, &demand, &mut budget);
+            false
+        }
+        Packing::Cheapest => at_once::pack(engine, &order, &backlog, &demand, &mut budget),
     };
     engine.hold_in_any_order(false);
     let mut waiting = Waiting::new(&backlog, &settled);
