@@ -24,9 +24,9 @@ use cutlist_api::keys;
 use super::limit_range::LimitRanges;
 
 /// The most pods of one buffer that are planned for: a number with too many digits must not fill memory.
-const PODS_MAX: usize = 10_000;
+pub const PODS_MAX: usize = 10_000;
 /// The most pods of all buffers together: whoever may make one may make hundreds, and each pod takes memory and a place.
-const PODS_OF_ALL_MAX: usize = 20_000;
+pub const PODS_OF_ALL_MAX: usize = 20_000;
 
 /// Why a buffer keeps no room, or less than it asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
