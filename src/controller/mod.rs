@@ -598,7 +598,12 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         if !view.snapshot.doubts.is_empty() {
             return Ok(false);
         }
-        let due = self.garbage_due_at.is_none_or(|due| now >= due) || garbage::is_urgent(view);
+        let is_due = |before: SignedDuration| {
+            let due = self.garbage_due_at.and_then(|due| due.checked_sub(before).ok());
+            due.is_none_or(|due| now >= due)
+        };
+        let urgent = garbage::INTERVAL.saturating_sub(garbage::URGENT_APART);
+        let due = is_due(SignedDuration::ZERO) || (is_due(urgent) && garbage::is_urgent(view));
         if due {
             let node_pools = self.revisions.node_pools();
             let found = GarbageContext {

@@ -10,7 +10,7 @@ use cutlist::core::snapshot::doubts::Unreadable;
 use cutlist::ports::{Cluster, PortErrorKind};
 use serde_json::json;
 
-use crate::stage::{POOL, SETTINGS, Stage};
+use crate::stage::{POOL, SETTINGS, Stage, apart};
 
 const KINDS: [&str; 8] = [
     "pods",
@@ -119,6 +119,25 @@ async fn a_claim_whose_node_joined_unseen_is_not_given_up() {
         assert_eq!(stage.world.with(|world| world.pod_counts()), (5, 0));
         stage.assert_consistent("when all is seen again");
     }
+}
+
+/// Each claim is to be given up by what is seen, at each look, and each time the API server says otherwise.
+#[tokio::test(start_paused = true)]
+async fn a_silent_watch_is_not_held_against_lists_at_every_look() {
+    let mut stage = Stage::new(SETTINGS);
+    stage.world.with(|world| world.load(apart(4)));
+    assert!(stage.settle().await);
+    stage.world.with(|world| world.lose(&["nodes"]));
+    stage.fuse.always_changed(true);
+    let before = (stage.fuse.lists(), stage.launches.borrow().lists);
+    stage.run_for(60).await;
+    stage.fuse.always_changed(false);
+    let lists = (stage.fuse.lists() - before.0, stage.launches.borrow().lists - before.1);
+    assert!(lists.0 < 100 && lists.1 < 12, "lists of nodes and of instances in a minute: {lists:?}");
+    assert_eq!((running(&stage), began_or_ended(&stage)), (4, 0));
+    stage.world.with(World::see_all);
+    stage.run_for(120).await;
+    stage.assert_consistent("when all is seen again");
 }
 
 /// A watch breaks while a node starts: pods wait for it.

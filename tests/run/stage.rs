@@ -162,6 +162,7 @@ pub struct Fuse {
     frozen: Rc<Cell<bool>>,
     refused: Rc<Cell<usize>>,
     always_changed: Rc<Cell<bool>>,
+    lists: Rc<Cell<usize>>,
     /// Names of objects to which nothing is written, and why: a webhook of somebody refuses it, or it is not among the rights.
     forbidden: Rc<RefCell<BTreeMap<String, PortErrorKind>>>,
     between: Rc<RefCell<Option<(usize, Happening)>>>,
@@ -260,6 +261,11 @@ impl Fuse {
         place.is_some_and(|place| overtaken.remove(place) == node)
     }
 
+    /// How often all nodes were asked for.
+    pub fn lists(&self) -> usize {
+        self.lists.get()
+    }
+
     pub fn calls(&self) -> usize {
         self.calls.get()
     }
@@ -349,6 +355,7 @@ impl Cluster for FusedCluster {
         self.0.pods_on_now(node).await
     }
     async fn nodes_now(&self) -> Result<Vec<Node>, PortError> {
+        self.1.lists.set(self.1.lists.get() + 1);
         self.0.nodes_now().await
     }
     async fn node_claims_now(&self) -> Result<Vec<NodeClaim>, PortError> {
@@ -390,6 +397,8 @@ pub struct FusedCloud(pub EmbeddedCloud, pub Fuse, pub Rc<RefCell<Launches>>);
 #[derive(Default)]
 pub struct Launches {
     pub calls: usize,
+    /// How often it was asked which instances there are.
+    pub lists: usize,
     /// Provider IDs by UID of the claim.
     pub by_claim: BTreeMap<String, Vec<String>>,
 }
@@ -429,6 +438,7 @@ impl Cloud for FusedCloud {
         self.1.call(self.0.terminate(provider_id)).await
     }
     async fn instances(&self) -> Result<Vec<Instance>, PortError> {
+        self.2.borrow_mut().lists += 1;
         self.0.instances().await
     }
 

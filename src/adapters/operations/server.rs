@@ -23,12 +23,16 @@ const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset
 /// A kind that is not seen for so long is more than a connection that was made anew.
 const DOUBTED_MAX: Duration = Duration::from_secs(30);
 
+/// So many objects are named that are not relied on.
+const LEFT_OUT_SHOWN: usize = 10;
+
 /// Whether the controller has its view of the cluster, or waits to lead. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Readiness {
     stage: Arc<Mutex<Stage>>,
     doubted: Arc<Mutex<Option<(Instant, String)>>>,
     refused: Arc<Mutex<Option<Refused>>>,
+    left_out: Arc<Mutex<Vec<String>>>,
 }
 
 /// How far it is.
@@ -86,6 +90,11 @@ impl Readiness {
         *doubted = why.map(|why| (since, why));
     }
 
+    /// Objects that are not relied on, a sentence for each: they hold what they speak for, and nothing else.
+    pub fn leaves_out(&self, objects: Vec<String>) {
+        *held(&self.left_out) = objects;
+    }
+
     /// Why it is not ready.
     fn obstacle(&self) -> Option<String> {
         match &*held(&self.stage) {
@@ -105,13 +114,19 @@ impl Readiness {
 
     /// What is said where it is ready.
     fn remark(&self) -> String {
-        match &*held(&self.stage) {
+        let mut remark = match &*held(&self.stage) {
             Stage::WaitsToLead => "ready: another replica leads\n".to_owned(),
             _ => match &*held(&self.refused) {
                 Some(Refused { why, .. }) => format!("ready, by the revision before: {why}\n"),
                 None => "ready\n".to_owned(),
             },
+        };
+        let left_out = held(&self.left_out);
+        left_out.iter().take(LEFT_OUT_SHOWN).for_each(|sentence| remark.push_str(&format!("{sentence}\n")));
+        if left_out.len() > LEFT_OUT_SHOWN {
+            remark.push_str(&format!("and {} more\n", left_out.len() - LEFT_OUT_SHOWN));
         }
+        remark
     }
 }
 
@@ -269,6 +284,8 @@ mod tests {
         says("200", "by the revision before: revision abc has errors").await;
         readiness.forget_refused();
         says("200", "ready\n").await;
+        readiness.leaves_out(vec!["NodeClaim odd can not be read: spec".to_owned()]);
+        says("200", "ready\nNodeClaim odd can not be read: spec\n").await;
     }
 
     #[tokio::test]

@@ -3,6 +3,8 @@
 use crate::adapters::operations::{Metrics, Readiness};
 use crate::controller::events::{Event, short};
 use crate::core::plan::Revision;
+use crate::core::snapshot::doubts::Doubt;
+use crate::render::terminal::clean;
 
 pub fn count(metrics: &Metrics, readiness: &Readiness, event: &Event) {
     match event {
@@ -55,11 +57,14 @@ pub fn count(metrics: &Metrics, readiness: &Readiness, event: &Event) {
         Event::Doubted { doubts } => {
             // An object that can not be read holds what it speaks for, and nothing else.
             readiness.doubt(doubts.of_kinds());
+            let objects = doubts.sentences().filter(|doubt| !matches!(doubt, Doubt::Kind(_)));
+            readiness.leaves_out(objects.map(|doubt| clean(doubt.text())).collect());
             metrics.doubts(doubts.kinds.keys().map(String::as_str), doubts.unreadable.len());
             metrics.call_failed();
         }
         Event::SeenWhole => {
             readiness.doubt(None);
+            readiness.leaves_out(Vec::new());
             metrics.doubts(std::iter::empty(), 0);
         }
         _ => {}

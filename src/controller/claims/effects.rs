@@ -203,7 +203,7 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
             Effect::Launch => {}
             Effect::WriteClaim(written) => {
                 if written.is_true(conditions::DRAINED) && !claim.is_true(conditions::DRAINED) {
-                    afresh::is_drained(cluster, &self.nodes_now, claim, node, self.around.now).await?;
+                    self.is_drained(claim, node).await?;
                 }
                 self.write_claim(&written).await?;
             }
@@ -214,7 +214,8 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
                 written?;
             }
             Effect::DeleteClaim(cause) => {
-                afresh::is_given_up(cluster, claim, node, cause).await?;
+                let looked = afresh::is_given_up(cluster, &self.nodes_now, claim, node, cause).await;
+                self.looked(claim, looked)?;
                 cluster.delete_node_claim(name, uid_of(claim)).await?;
                 self.wrote();
                 self.say(&Event::GaveUp { node_claim: name.to_owned(), cause });
@@ -242,7 +243,7 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
                 // its status, too.
                 let was_asked_for = self.memory().ending.contains(&provider_id);
                 if !was_asked_for {
-                    afresh::is_drained(cluster, &self.nodes_now, claim, node, self.around.now).await?;
+                    self.is_drained(claim, node).await?;
                 }
                 match self.around.cloud.terminate(&provider_id).await {
                     Err(error) if error.kind == PortErrorKind::NotFound => {
@@ -264,6 +265,19 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
             }
         }
         Ok(())
+    }
+
+    async fn is_drained(&self, claim: &NodeClaim, node: Option<&Node>) -> Result<(), PortError> {
+        let looked = afresh::is_drained(self.around.cluster, &self.nodes_now, claim, node, self.around.now).await;
+        self.looked(claim, looked)
+    }
+
+    /// What a fresh look contradicts is not asked for at every look: each time lists of nodes and pods are.
+    fn looked(&self, claim: &NodeClaim, looked: Result<(), PortError>) -> Result<(), PortError> {
+        if looked.as_ref().is_err_and(|error| error.kind == PortErrorKind::Conflict) {
+            self.memory().set_aside.refused(name_of(claim), self.around.now);
+        }
+        looked
     }
 
     /// The pods that claims asked to evict since this was called last.

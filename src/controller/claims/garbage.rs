@@ -26,6 +26,8 @@ use super::live_instances::LiveInstances;
 
 /// How often it is looked for, and how often at most something ends.
 pub const INTERVAL: SignedDuration = SignedDuration::from_mins(2);
+/// How often it is looked for where a node is gone: as long as its claim stays, whatever keeps it, nothing else is known.
+pub const URGENT_APART: SignedDuration = SignedDuration::from_secs(10);
 /// A younger instance may belong to a claim that is just being written.
 const YOUNGEST: SignedDuration = SignedDuration::from_secs(30);
 /// A leader that looks for less long ends nothing: it may be the one that does not see.
