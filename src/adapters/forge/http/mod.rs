@@ -228,6 +228,7 @@ impl Client {
     }
 
     /// The same; `None` when what the tag names has not changed.
+    #[expect(clippy::disallowed_methods, reason = "what is waited for is measured")]
     pub async fn ask_if_changed(
         &self,
         request: &Request,
