@@ -17,7 +17,8 @@ const ATTEMPTS: u32 = 8;
 /// Before the second attempt; twice as long each time, and not the same for each process.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// What servers say of a branch that moved while they were asked to move it.
-const OVERTAKEN: [&str; 5] = ["lock ref", "already exists", "failed to update ref", "stale info", "fetch first"];
+const OVERTAKEN: [&str; 6] =
+    ["lock ref", "already exists", "failed to update ref", "incorrect old value", "stale info", "fetch first"];
 
 /// A branch of a remote repository, and what it wants to know about us.
 #[derive(Clone, Debug)]
