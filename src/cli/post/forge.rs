@@ -176,7 +176,10 @@ impl Resolved {
             return Some("it may pass: run it again later, or let it wait longer with --max-wait".to_owned());
         }
         if matches!(error, ForgeError::Http(HttpError::Moved { .. })) {
-            return Some(format!("is {} still its name? give the one of today with --repository", self.repository));
+            let (repository, address) = (&self.repository, &self.address);
+            return Some(format!(
+                "is {repository} still its name, and the API at {address}? give the one of today with --repository, or --url"
+            ));
         }
         if matches!(error, ForgeError::Http(HttpError::Unreadable { .. })) {
             return Some(format!("is {} where the API is? this looks like a page for people", self.address));

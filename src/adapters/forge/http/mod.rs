@@ -96,7 +96,9 @@ pub enum HttpError {
     )]
     Redirected { request: String, host: String, to: String },
     /// The same machine has it, by another path.
-    #[error("{request}: {host} has it elsewhere now, at {to}, as after a repository was renamed or moved")]
+    #[error(
+        "{request}: {host} has it elsewhere now, at {to}: the repository was renamed or moved, or this is not where the API is"
+    )]
     Moved { request: String, host: String, to: String },
     #[error("the request can not be written")]
     Malformed(#[from] http::Error),
