@@ -58,6 +58,7 @@
 //! | look | one time that the controller sees everything and does what can be done |
 //! | notice | what is told about an object of the cluster as a Kubernetes Event |
 //! | open (of a definition) | it has a variable without a value; beside a cluster it is settled by what the cluster shows |
+//! | errand | requests to a forge that belong together: what one of them waited for in vain, no other waits for again |
 //! | hidden, mask | a value that nobody is shown; what puts its name in its place |
 //! | seal | the last line of a comment on a forge: a hash that tells whether somebody edited it |
 //! | judge | the check of a plan that shares no code with the planner |

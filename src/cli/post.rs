@@ -144,7 +144,7 @@ pub(super) fn tell(posted: &Posted) {
             Done::CommentEdited => "comment edited",
             Done::CommentStands => "the comment stands already",
             Done::CommentIsOfAnother => {
-                "no comment, for the pull request is at another commit than the preview: its comment is left to that one"
+                "no comment, for the pull request is at another commit than the preview: its comment is left to that one. Where nothing was pushed meanwhile, the job checked out a merge: make the preview with --head of what was pushed"
             }
             Done::IsClosed => "no comment, for the pull request is closed",
             Done::NoComment => "nothing to comment on",

@@ -5,6 +5,7 @@
 mod approvals;
 mod commands;
 mod merged;
+mod namesakes;
 mod queue;
 mod rights;
 mod rounds;

@@ -18,6 +18,7 @@ fn harms() -> Vec<(&'static str, Harm)> {
         ("503", Harm::Answer(message(503, "busy").with("retry-after", "1"))),
         ("429", Harm::Answer(message(429, "slow down").with("retry-after", "1"))),
         ("403", Harm::Answer(message(403, "You have exceeded a secondary rate limit").with("retry-after", "1"))),
+        ("422", Harm::Answer(message(422, "was submitted too quickly").with("retry-after", "1"))),
         ("404", Harm::Answer(message(404, "Not Found"))),
         ("cut before", Harm::CutBefore),
         ("cut after", Harm::CutAfter),

@@ -85,8 +85,14 @@ fn a_preview_of_what_the_job_checked_out_is_refused() {
         ("CI_MERGE_REQUEST_IID", "7"),
         ("CI_COMMIT_SHA", made_for),
     ];
+    let forge =
+        [("CUTLIST_FORGE", "github"), ("CUTLIST_FORGE_REPOSITORY", "acme/nodes"), ("CUTLIST_PULL_REQUEST", "7")];
+    let on_azure = [("SYSTEM_PULLREQUEST_SOURCECOMMITID", pushed), ("BUILD_SOURCEVERSION", made_for)];
+    let on_travis = [("TRAVIS_PULL_REQUEST_SHA", pushed), ("TRAVIS_COMMIT", made_for)];
     for (variables, head) in [
         (on_github.clone(), "HEAD^2"),
+        ([&forge[..], &on_azure].concat(), pushed),
+        ([&forge[..], &on_travis].concat(), pushed),
         (with(&on_github, ("GITHUB_EVENT_PATH", "target.json")), pushed),
         (with(&on_gitlab, ("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA", pushed)), pushed),
     ] {

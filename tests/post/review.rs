@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use aws_lc_rs::hmac;
+use cutlist::adapters::forge::sealed;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -493,6 +494,29 @@ fn deliver(address: &str, headers: &[(&str, &str)], body: &str) -> u16 {
     let mut answer = Vec::new();
     let _cut = stream.read_to_end(&mut answer);
     String::from_utf8_lossy(&answer).split(' ').nth(1).and_then(|it| it.parse().ok()).unwrap_or(0)
+}
+
+/// As of two clusters with the same settings. What the other one wrote is read as its own: only that it changed tells.
+#[test]
+fn another_process_of_the_same_name_is_told_of_once() {
+    let desk = stage(GITHUB, "a-change");
+    let child = desk.command(&["--interval", "5s"]).spawn().unwrap();
+    until("the first look", || desk.bodies().len() == 1);
+    let written = desk.server.world().comments[0].body.clone();
+    let other =
+        written.lines().enumerate().map(|(number, line)| if number == 1 { "<!-- cutlist:data {} -->" } else { line });
+    desk.server.world().comments[0].body = sealed(&other.collect::<Vec<_>>().join("\n"));
+    for _ in 0..2 {
+        let lists = || desk.server.world().requests.iter().filter(|it| it.path.ends_with("/comments")).count();
+        let before = lists();
+        desk.says("reviewer", "hm");
+        until("another look", || lists() > before);
+        std::thread::sleep(Duration::from_secs(1));
+    }
+    assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
+    let ran = ended(child);
+    assert_eq!(ran.stderr.matches("another process posts as cutlist to pull request 7").count(), 1, "{}", ran.stderr);
+    assert!(ran.stderr.contains("--name"), "{}", ran.stderr);
 }
 
 /// As Kubernetes and systemd end a process.

@@ -44,6 +44,10 @@ pub fn resolve(arguments: &ForgeArguments, link: Option<&str>) -> Result<Resolve
         found.pull_request.or_else(|| event_number(event.as_ref()?)).or_else(|| number_of_job(&variables));
     let head = event.as_ref().and_then(|event| event["pull_request"]["head"]["sha"].as_str());
     found.head = found.head.or_else(|| head.map(str::to_owned));
+    if let Some((head, tried)) = merge_of_job(&variables) {
+        found.head.get_or_insert(head);
+        found.tried_merge.get_or_insert(tried);
+    }
     if let Some(link) = link {
         found.link = Some(link.to_owned());
     }
@@ -88,6 +92,17 @@ fn event_of_job(variable: Variables<'_>) -> Option<Value> {
 fn event_number(event: &Value) -> Option<u64> {
     let of_comment = event["issue"].get("pull_request").map(|_| &event["issue"]["number"]);
     event["pull_request"]["number"].as_u64().or_else(|| of_comment?.as_u64())
+}
+
+/// What was pushed, and the merge that was checked out instead, on CI systems that tell both.
+fn merge_of_job(variable: Variables<'_>) -> Option<(String, String)> {
+    const PAIRS: [(&str, &str); 2] = [
+        // Azure Pipelines
+        ("SYSTEM_PULLREQUEST_SOURCECOMMITID", "BUILD_SOURCEVERSION"),
+        ("TRAVIS_PULL_REQUEST_SHA", "TRAVIS_COMMIT"),
+    ];
+    let pair = |(pushed, checked_out): &(&str, &str)| Some((variable(pushed)?, variable(checked_out)?));
+    PAIRS.iter().find_map(pair).filter(|(pushed, checked_out)| pushed != checked_out)
 }
 
 /// What other CI systems call the number of the pull request; all but one say it as it is, and some `false` where there is none.
@@ -161,7 +176,10 @@ impl Resolved {
             return Some("it may pass: run it again later, or let it wait longer with --max-wait".to_owned());
         }
         if matches!(error, ForgeError::Http(HttpError::Moved { .. })) {
-            return Some(format!("is {} still its name? give the one of today with --repository", self.repository));
+            let (repository, address) = (&self.repository, &self.address);
+            return Some(format!(
+                "is {repository} still its name, and the API at {address}? give the one of today with --repository, or --url"
+            ));
         }
         if matches!(error, ForgeError::Http(HttpError::Unreadable { .. })) {
             return Some(format!("is {} where the API is? this looks like a page for people", self.address));

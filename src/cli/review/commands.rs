@@ -4,6 +4,7 @@
 //! were edited, that are by this program, or in which the command is not the first thing, are no commands.
 
 use super::approvals::{ambiguity, meant, short, short_commit};
+use super::namesakes;
 use super::rights::{self, Wish};
 use super::rounds::Rounds;
 use super::two_people::TwoPeople;
@@ -81,6 +82,7 @@ impl From<String> for Reply {
 /// Obeys what was not answered yet.
 pub async fn obey(rounds: &mut Rounds, pull_request: &PullRequest) -> Result<Obeyed, ForgeError> {
     let mut all = rounds.forge().comments(pull_request.number).await?;
+    namesakes::tell(rounds, pull_request.number, &all).await?;
     rounds.forge().tell_edits(&mut all, |comment| parse(&comment.body).is_some()).await?;
     let open = unanswered(rounds, &all).await?;
     let mut obeyed = Obeyed::default();

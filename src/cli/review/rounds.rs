@@ -14,7 +14,7 @@ use super::queue::Queued;
 use super::trouble::{PutOff, Said};
 use super::{commands, comments, merged, queue, twins};
 use crate::adapters::forge::{
-    Comment, ForgeError, HostedRepository, Posting, PullRequest, State, Status, TargetPosting, announce, post,
+    Comment, Done, ForgeError, HostedRepository, Posting, PullRequest, State, Status, TargetPosting, announce, post,
 };
 use crate::adapters::git::Histories;
 use crate::adapters::kubernetes::{Approval, approve, user_name};
@@ -71,6 +71,8 @@ pub(super) struct Seen {
     planned: Instant,
     pub preview: Preview,
     posted: Vec<Posted>,
+    /// Whether its comments are those that were posted: else they are of another commit, or were left as they were.
+    is_shown: bool,
     /// Other pull requests at the same commit.
     twins: Vec<u64>,
     /// How the forge called its state when its comments were read.
@@ -130,6 +132,15 @@ impl Posted {
             Self(target)
         };
         posting.targets.iter().map(without_body).collect()
+    }
+}
+
+impl Seen {
+    /// The first two lines of each comment that was left on the pull request.
+    pub fn left(&self) -> impl Iterator<Item = (&str, &str)> {
+        let comments =
+            self.posted.iter().filter(|_| self.is_shown).filter_map(|Posted(target)| target.comment.as_ref());
+        comments.map(|comment| (comment.marker.as_str(), comment.data.as_str()))
     }
 }
 
@@ -361,10 +372,12 @@ impl Rounds {
         } else {
             output::say(&format!("pull request {number} at {}", pull_request.head));
         }
+        let mut is_shown = before.as_ref().is_some_and(|it| it.is_shown);
         if !posting.targets.is_empty() {
             let done = post(&self.forge, &posting).await;
             if !is_same {
                 tell(&done);
+                is_shown = !done.done.iter().any(|(_, it)| matches!(it, Done::CommentIsOfAnother | Done::IsClosed));
             }
             for (context, what, error) in &done.failed {
                 self.said.complain(&format!("pull request {number}, {context}: can not {what}"), error);
@@ -379,6 +392,7 @@ impl Rounds {
             planned: Instant::now(),
             preview,
             posted,
+            is_shown,
             twins: self.twins(pull_request),
             updated: before.map(|seen| seen.updated).unwrap_or_default(),
         };

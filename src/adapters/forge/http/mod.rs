@@ -96,7 +96,9 @@ pub enum HttpError {
     )]
     Redirected { request: String, host: String, to: String },
     /// The same machine has it, by another path.
-    #[error("{request}: {host} has it elsewhere now, at {to}, as after a repository was renamed or moved")]
+    #[error(
+        "{request}: {host} has it elsewhere now, at {to}: the repository was renamed or moved, or this is not where the API is"
+    )]
     Moved { request: String, host: String, to: String },
     #[error("the request can not be written")]
     Malformed(#[from] http::Error),
@@ -228,6 +230,7 @@ impl Client {
     }
 
     /// The same; `None` when what the tag names has not changed.
+    #[expect(clippy::disallowed_methods, reason = "what is waited for is measured")]
     pub async fn ask_if_changed(
         &self,
         request: &Request,
