@@ -5,11 +5,13 @@
 
 pub mod advice;
 mod age;
+pub mod amounts;
 pub mod backlog;
 pub mod bound;
 pub mod cheapest;
 pub mod choice;
 pub mod daemon_pods;
+pub mod distances;
 mod expected;
 pub mod explain;
 pub mod karpenter;

@@ -10,9 +10,9 @@ use serde_json::Value;
 use cutlist_api::keys;
 
 use super::doubled::Doubled;
-use super::json::without_position;
 use super::kinds::Stored;
 use super::objects::Snapshot;
+use super::read_error::without_position;
 
 /// Of a text that quotes what could not be read.
 const CHARACTERS_MAX: usize = 200;

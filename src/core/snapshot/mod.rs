@@ -11,10 +11,13 @@ pub mod limits;
 pub mod list;
 pub mod moment;
 pub mod nodes;
+mod object;
 pub mod objects;
 pub mod pod;
 pub mod read;
+mod read_error;
 pub mod requests;
+pub mod resource_version;
 pub mod selector;
 #[cfg(test)]
 mod tests;

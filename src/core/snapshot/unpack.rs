@@ -7,8 +7,8 @@ use flate2::read::MultiGzDecoder;
 use serde::de::DeserializeSeed;
 
 use super::collect::Collector;
-use super::json::{End, without_position};
-use super::read::ReadError;
+use super::json::End;
+use super::read_error::{ReadError, without_position};
 use super::yaml::Document;
 
 /// A snapshot of 5,000 nodes and 150,000 pods, untrimmed, takes about 1 GB. What unpacks to more than this is taken for an
