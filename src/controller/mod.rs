@@ -38,6 +38,7 @@
 //! | plans that wait for an approval, and whose counts | `plans/approvals.rs`, `waiting.rs` |
 //! | what a plan came to, on its `NodePlan` object; what is left of it later | `plans/records.rs`, `fidelity.rs`, `history.rs` |
 //! | what a change would do that nobody made yet | `preview/` |
+//! | pull requests: previews, commands, approvals, what came of them | `reviews/` |
 //! | what people elsewhere are told, each once | `notifications.rs` |
 //! | what is refused of one object, while the others go on | `set_aside.rs` |
 //! | how many looks may follow each other, and when to stop | `pace.rs`, `shutdown.rs` |
@@ -51,6 +52,7 @@ mod observed;
 mod pace;
 mod plans;
 pub mod preview;
+pub mod reviews;
 mod revisions;
 mod set_aside;
 mod shutdown;

@@ -7,13 +7,14 @@ use std::time::Duration;
 use anyhow::anyhow;
 
 use crate::adapters::forge::{
-    Access, Address, AddressError, ForgeError, ForgeKind, HostedRepository, JobContext, RepositoryName, Secret,
-    SecretSource, Table, Variables, found_by_variables, hosted,
+    Access, Address, AddressError, ForgeError, ForgeKind, HostedRepository, JobContext, Secret, SecretSource,
+    Variables, found_by_variables, hosted,
 };
 use crate::adapters::system_clock::SystemClock;
 use crate::cli::arguments::{ForgeArgument, ForgeArguments};
 use crate::cli::exit::Failure;
 use crate::ports::Clock;
+use crate::ports::pull_requests::{RepositoryName, Table};
 
 /// What the arguments come to.
 pub struct Resolved {
