@@ -474,7 +474,7 @@ const RINGS: &[Ring] = &[
     },
     Ring {
         files: "adapters/notifications",
-        may_use: &["crate::adapters::http"],
+        may_use: &["crate::adapters::http", "crate::ports"],
         except: &[],
         crates: Some(&["http", "http_body_util", "hyper", "hyper_util", "rustls", "thiserror", "tokio"]),
         forbidden: &["std::process"],
@@ -482,7 +482,7 @@ const RINGS: &[Ring] = &[
     },
     Ring {
         files: "adapters/operations",
-        may_use: &["crate::adapters::http"],
+        may_use: &["crate::adapters::http", "crate::ports"],
         except: &[],
         crates: Some(&["axum", "prometheus_client", "tokio", "tracing"]),
         forbidden: &["std::process"],
