@@ -1,5 +1,9 @@
 //! The traits the controller needs, what fails behind them, and nothing else. Adapters implement them; they speak in `api` types and plain data of `core`.
 
+pub mod notifications;
+pub mod operations;
+pub mod pull_requests;
+
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;

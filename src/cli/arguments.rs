@@ -8,6 +8,7 @@ mod forms;
 mod lint;
 mod lsp;
 mod migrate;
+mod named;
 mod notifications;
 mod post;
 mod preview;
@@ -31,7 +32,8 @@ pub use ami::{AmiAction, AmiArguments, AmiLockArguments};
 pub use completion::CompletionArguments;
 pub use facts::{FactsAction, FactsArguments, FactsPullArguments};
 pub use forms::FormOutput;
-pub use preview::{ClusterVariable, NamedPath, PreviewArguments};
+pub use named::{ClusterVariable, NamedPath};
+pub use preview::PreviewArguments;
 
 pub use lint::{
     ExplainArguments, ExportArguments, FailOnArgument, LintArguments, LintForm, SchemaAction, SchemaArguments,

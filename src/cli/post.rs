@@ -1,6 +1,6 @@
 //! `cutlist post`
 
-mod assemble;
+mod described;
 mod forge;
 
 use std::io::Write;
@@ -12,12 +12,13 @@ use super::arguments::PostArguments;
 use super::exit::{Failure, Outcome};
 use super::inputs::{FileKind, is_stdin, read_text};
 use super::output;
-use crate::adapters::forge::{Done, JobContext, Posted, post};
+use crate::adapters::forge::{ForgeError, JobContext, post};
 use crate::api::preview::{self, Preview};
+use crate::controller::reviews::{self, Shown, what_was_done};
 use crate::ports::chain;
+use crate::ports::pull_requests::Posted;
 use crate::render::posting;
 
-pub(super) use assemble::{Shown, pending, posting as assembled, room};
 pub(super) use forge::{Resolved, resolve};
 
 /// Of a job's summary on GitHub, less than the 1 MiB that it takes, since other steps write there as well.
@@ -31,8 +32,8 @@ pub fn run(arguments: &PostArguments) -> Result<Outcome, Failure> {
     refuse_another_head(arguments, &preview)?;
     let resolved = resolve(&arguments.forge, arguments.details_url.as_deref())?;
     let number = number_of(arguments, &resolved)?;
-    let shown = Shown::of(arguments, &resolved);
-    let posting = assembled(&preview, number, &shown, resolved.table());
+    let shown = shown(arguments, &resolved);
+    let posting = reviews::posting(&preview, number, &shown, resolved.table());
     if let Some(file) = &arguments.summary_file
         && !arguments.dry_run
     {
@@ -43,7 +44,7 @@ pub fn run(arguments: &PostArguments) -> Result<Outcome, Failure> {
         refuse_tried_merge(&preview, &resolved.found)?;
     }
     if arguments.dry_run {
-        output::document(&assemble::described(&posting, &resolved))?;
+        output::document(&described::described(&posting, &resolved))?;
         return Ok(Outcome::Clean);
     }
     if !posts {
@@ -131,33 +132,26 @@ fn append(path: &Path, text: &str) -> anyhow::Result<()> {
     written.with_context(|| format!("{} can not be written", path.display()))
 }
 
+/// How the preview is shown.
+fn shown(arguments: &PostArguments, resolved: &Resolved) -> Shown {
+    Shown {
+        name: arguments.forge.forge_name.clone(),
+        is_untrusted: arguments.untrusted,
+        link: resolved.found.link.clone(),
+        comment: arguments.comment.manner(),
+        checks: !arguments.no_checks,
+    }
+}
+
 /// What was done, on standard error.
-pub(super) fn tell(posted: &Posted) {
+fn tell(posted: &Posted<ForgeError>) {
     for (context, done) in &posted.done {
-        let what = match done {
-            Done::StatusSet => "status set",
-            Done::StatusStands => "the status stands already",
-            Done::NoStatus => {
-                "no status: the forge takes none for a commit that is in none of its branches, as that of a fork, before a job ran for it"
-            }
-            Done::CommentCreated => "commented",
-            Done::CommentEdited => "comment edited",
-            Done::CommentStands => "the comment stands already",
-            Done::CommentIsOfAnother => {
-                "no comment, for the pull request is at another commit than the preview: its comment is left to that one. Where nothing was pushed meanwhile, the job checked out a merge: make the preview with --head of what was pushed"
-            }
-            Done::IsClosed => "no comment, for the pull request is closed",
-            Done::NoComment => "nothing to comment on",
-            Done::CheckCreated => "check made",
-            Done::CheckStands => "the check stands already",
-            Done::NoCheck => "no check: the forge has none, or does not allow it with these credentials",
-        };
-        output::say(&format!("{context}: {what}"));
+        output::say(&format!("{context}: {}", what_was_done(*done)));
     }
 }
 
 /// What failed alike is said once: with many clusters it would be all that there is to see.
-fn failures(posted: &Posted) -> Vec<String> {
+fn failures(posted: &Posted<ForgeError>) -> Vec<String> {
     let mut alike: Vec<(&str, String, Vec<&str>)> = Vec::new();
     for (context, what, error) in &posted.failed {
         let why = chain(error);
@@ -177,7 +171,7 @@ fn failures(posted: &Posted) -> Vec<String> {
     alike.into_iter().map(sentence).collect()
 }
 
-fn outcome(posted: &Posted, resolved: &Resolved) -> Result<Outcome, Failure> {
+fn outcome(posted: &Posted<ForgeError>, resolved: &Resolved) -> Result<Outcome, Failure> {
     let Some((_, _, error)) = posted.failed.first() else { return Ok(Outcome::Clean) };
     let mut sentences = failures(posted).into_iter();
     let first = sentences.next().unwrap_or_default();

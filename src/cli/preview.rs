@@ -15,8 +15,7 @@ use super::exit::{Failure, Outcome};
 use super::inputs::{self, ReadRevision};
 use super::output::Form;
 use super::signing::{Base, NAMED_MAX, Signing};
-use super::why::{self, Question};
-use super::{output, simulate};
+use super::{output, simulate, why};
 use crate::adapters::git::{self, Merge, SignedHistory};
 use crate::api::node_plan::NodePlan;
 use crate::api::preview::{FORMAT_VERSION, KIND, Preview, PreviewRevision, PreviewSignatures, PreviewVerdict};
@@ -25,6 +24,7 @@ use crate::core::plan::{NoteCode, Plan, Revision};
 use crate::core::snapshot::Snapshot;
 use crate::definitions;
 use crate::ports::chain;
+use crate::ports::pull_requests::Question;
 use crate::render::preview as render;
 use crate::render::terminal::Style;
 

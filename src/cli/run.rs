@@ -4,7 +4,6 @@
 mod aws;
 mod boot;
 mod clouds;
-mod event_metrics;
 mod flux;
 mod guard;
 mod lines;

@@ -9,7 +9,7 @@
 //! | what | where |
 //! |---|---|
 //! | who must have signed what | `signing/` |
-//! | what is said, and to whom | `events/`: `mod.rs`, `levels.rs`, `nodes.rs`, `revisions.rs`, `journal.rs`, `refusal.rs` |
+//! | what is said, and to whom | `events/`: `mod.rs`, `levels.rs`, `nodes.rs`, `revisions.rs`, `journal.rs`, `refusal.rs`; for the cluster and operators `kubernetes_events.rs`, `metrics.rs` |
 //! | what is written on objects and read again | `annotations/`: `of_claims.rs`, `of_definitions.rs` |
 //! | looking things up in what is seen | `observed/view.rs` |
 //! | what another installation made | `observed/others.rs` |
@@ -39,7 +39,8 @@
 //! | plans that wait for an approval, and whose counts | `plans/approvals.rs`, `waiting.rs` |
 //! | what a plan came to, on its `NodePlan` object; what is left of it later | `plans/records.rs`, `fidelity.rs`, `history.rs` |
 //! | what a change would do that nobody made yet | `preview/` |
-//! | what people elsewhere are told, each once | `notifications.rs` |
+//! | pull requests: previews, commands, approvals, what came of them | `reviews/` |
+//! | what people elsewhere are told, each once | `notifications/`: `outbox.rs`, `telling.rs` |
 //! | what is refused of one object, while the others go on | `set_aside.rs` |
 //! | how many looks may follow each other, and when to stop | `pace.rs`, `shutdown.rs` |
 
@@ -52,6 +53,7 @@ mod observed;
 mod pace;
 mod plans;
 pub mod preview;
+pub mod reviews;
 mod revisions;
 mod set_aside;
 mod shutdown;

@@ -20,39 +20,13 @@ use crate::core::snapshot::{Objects, Pod, Snapshot};
 
 use super::kubelet::{seen_by_its_scheduler, set_condition};
 use super::machines::REGISTRATIONS_AWAITED;
-use super::objects::{key_of, name_of, written};
+use super::names::{key_of, name_of, written};
 use super::random::Random;
+use super::state::{Kept, Names, Pattern, Timer, World};
 use super::workloads::{owner_reference, removal_rank};
-use super::world::{Timer, World};
 
 /// A node that was found younger than this is only starting.
 const STARTING_AT_MOST: SignedDuration = SignedDuration::from_mins(15);
-
-/// An owner of pods, run as it was found.
-#[derive(Clone)]
-pub(super) struct Kept {
-    /// `namespace/name` as people call it: of the Deployment behind a ReplicaSet.
-    workload: String,
-    /// What new pods are like; at least one.
-    patterns: Vec<Pattern>,
-    names: Names,
-}
-
-/// Pods of one owner that kube-scheduler tells apart in nothing.
-#[derive(Clone)]
-struct Pattern {
-    pod: Arc<Pod>,
-    /// How many were found.
-    found: usize,
-}
-
-#[derive(Clone)]
-enum Names {
-    /// As many as this, with names that are made up.
-    Generated { prefix: String, replicas: usize },
-    /// Just these, such as `web-0`; by key, with what each of them is like.
-    Fixed(BTreeMap<String, Arc<Pod>>),
-}
 
 /// Why a workload can not have another size.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

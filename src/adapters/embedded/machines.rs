@@ -17,12 +17,12 @@ use crate::core::catalog::{InstanceType, Offering as SoldOffering};
 use crate::core::model::Resources;
 use crate::core::model::requirements::add_other_names;
 use crate::core::model::resources::format_amount;
-use crate::core::plan::{Alternative, EndCause};
+use crate::core::plan::Alternative;
 use crate::ports::{Instance, LaunchRequest, Message, Offering};
 
-use super::objects::name_of;
+use super::names::name_of;
 use super::random::Random;
-use super::world::{Timer, World};
+use super::state::{Machine, NodeFault, Timer, World};
 
 /// From the kubelet's registration until the node is ready.
 const SECONDS_TO_READY: (u64, u64) = (10, 14);
@@ -41,31 +41,6 @@ const ENDED_SHOWN_FOR: SignedDuration = SignedDuration::from_hours(1);
 const UNAVAILABLE_FOR: SignedDuration = SignedDuration::from_mins(3);
 
 pub(super) const NOT_READY_TAINT: &str = "node.kubernetes.io/not-ready";
-
-/// An instance, and what its user data says about the node it will be.
-#[derive(Clone, Debug)]
-pub(super) struct Machine {
-    pub(super) instance: Instance,
-    /// The UID of the claim that it was launched for.
-    pub(super) claim_uid: String,
-    pub(super) node_claim: String,
-    pub(super) node_name: String,
-    /// Told to end; gone a few seconds later.
-    pub(super) ending: bool,
-    /// The capacity reservation that it takes an instance of.
-    pub(super) reservation: Option<String>,
-}
-
-/// What is wrong with the new nodes of a pool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NodeFault {
-    /// The kubelet never registers.
-    NeverJoins,
-    /// The node registers, and stays unready.
-    NeverReady,
-    /// The instance ends when its node would join.
-    Ends(EndCause),
-}
 
 /// Why nothing was launched.
 #[derive(Clone, Debug, PartialEq, Eq)]

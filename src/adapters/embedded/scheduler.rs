@@ -16,10 +16,10 @@ use crate::core::model::resources::{CPU, MEMORY};
 use crate::core::snapshot::requests::effective_requests;
 use crate::core::snapshot::{Objects, Pod, Snapshot, nodes};
 
-use super::budgets::selects;
 use super::kubelet::set_condition;
 use super::machines::NOT_READY_TAINT;
-use super::world::World;
+use super::selection::selects;
+use super::state::{Allocatable, World};
 
 /// What one node has, and what is taken of it.
 pub(super) struct NodeRoom {
@@ -27,13 +27,6 @@ pub(super) struct NodeRoom {
     /// Whether a taint asks pods to go elsewhere if they can.
     discourages: bool,
     taken: Resources,
-}
-
-/// What a node offers to pods, read of the node as it was then.
-pub(super) struct Allocatable {
-    node: Arc<Node>,
-    discourages: bool,
-    amounts: Arc<Resources>,
 }
 
 impl NodeRoom {

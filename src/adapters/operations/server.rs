@@ -13,6 +13,7 @@ use tokio::net::TcpListener;
 
 use super::Metrics;
 use crate::adapters::http;
+use crate::ports::operations::ReadyState;
 
 /// Who asks here sends nothing.
 const INCOMINGS: http::Incomings = http::Incomings { purpose: "metrics and health", body_bytes_max: 1 << 10 };
@@ -73,28 +74,6 @@ impl Readiness {
         *held(&self.stage) = why.map_or(Stage::Begins, Stage::WaitsForDefinitions);
     }
 
-    /// A revision is not used, and why; whether another one stays in force.
-    pub fn refuse(&self, why: String, has_another: bool) {
-        *held(&self.refused) = Some(Refused { why, has_another });
-    }
-
-    /// There is another revision, of which nothing is known yet.
-    pub fn forget_refused(&self) {
-        *held(&self.refused) = None;
-    }
-
-    /// Why not all of the cluster is seen as it is; `None`: it is.
-    pub fn doubt(&self, why: Option<String>) {
-        let mut doubted = held(&self.doubted);
-        let since = doubted.as_ref().map_or_else(now, |(since, _)| *since);
-        *doubted = why.map(|why| (since, why));
-    }
-
-    /// Objects that are not relied on, a sentence for each: they hold what they speak for, and nothing else.
-    pub fn leaves_out(&self, objects: Vec<String>) {
-        *held(&self.left_out) = objects;
-    }
-
     /// Why it is not ready.
     fn obstacle(&self) -> Option<String> {
         match &*held(&self.stage) {
@@ -127,6 +106,30 @@ impl Readiness {
             remark.push_str(&format!("and {} more\n", left_out.len() - LEFT_OUT_SHOWN));
         }
         remark
+    }
+}
+
+impl ReadyState for Readiness {
+    fn sees(&self) {
+        self.set(true);
+    }
+
+    fn refuse(&self, why: String, has_another: bool) {
+        *held(&self.refused) = Some(Refused { why, has_another });
+    }
+
+    fn forget_refused(&self) {
+        *held(&self.refused) = None;
+    }
+
+    fn doubt(&self, why: Option<String>) {
+        let mut doubted = held(&self.doubted);
+        let since = doubted.as_ref().map_or_else(now, |(since, _)| *since);
+        *doubted = why.map(|why| (since, why));
+    }
+
+    fn leaves_out(&self, objects: Vec<String>) {
+        *held(&self.left_out) = objects;
     }
 }
 

@@ -8,13 +8,14 @@ use anyhow::anyhow;
 use serde_json::Value;
 
 use crate::adapters::forge::{
-    Access, Address, AddressError, ForgeError, ForgeKind, HostedRepository, HttpError, JobContext, RepositoryName,
-    Secret, SecretSource, Table, Variables, found_by_variables, hosted,
+    Access, Address, AddressError, ForgeError, ForgeKind, HostedRepository, HttpError, JobContext, Secret,
+    SecretSource, Variables, found_by_variables, hosted,
 };
 use crate::adapters::system_clock::SystemClock;
 use crate::cli::arguments::{ForgeArgument, ForgeArguments};
 use crate::cli::exit::Failure;
 use crate::ports::Clock;
+use crate::ports::pull_requests::{RepositoryName, Table};
 
 /// What the arguments come to.
 pub struct Resolved {

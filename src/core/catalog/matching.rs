@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::model::Requirement;
 use crate::model::requirements::normalized;
 use cutlist_api::keys;
-use cutlist_api::node_pool::{NodeSelectorRequirement, Operator};
+use cutlist_api::node_pool::{NodePool, NodeSelectorRequirement, Operator};
 
 use super::values::{Fault, Values, short};
 use super::{InstanceType, Offering, regions};
@@ -85,6 +85,13 @@ impl Entry {
             values: vec![value.to_owned()],
             requirement: Requirement::is_in([value]),
         }
+    }
+
+    /// Requirements and labels of a pool.
+    pub fn of_pool(pool: &NodePool) -> Vec<Self> {
+        let template = &pool.spec.template;
+        let labels = template.metadata.labels.iter().map(|(key, value)| Self::of_label(key, value));
+        template.spec.requirements.iter().map(Self::new).chain(labels).collect()
     }
 
     /// `instance-family m5, m6i`, `instance-cpu Gt 4`.

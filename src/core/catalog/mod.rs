@@ -14,6 +14,7 @@ mod kubelet;
 pub mod labels;
 pub mod matching;
 pub mod node_class;
+mod node_class_problem;
 mod node_costs;
 mod parse;
 pub mod regions;
@@ -33,7 +34,8 @@ use crate::model::{HourlyPrice, Resources};
 use cutlist_api::keys;
 
 pub use built_in::{Assumed, Assumption, BuiltInError, assumptions};
-pub use node_class::{NodeClassProblem, NodeClassSettings, default_volumes, for_node_class, volume_of_pods};
+pub use node_class::{NodeClassSettings, default_volumes, for_node_class, volume_of_pods};
+pub use node_class_problem::NodeClassProblem;
 pub use node_costs::NodeCosts;
 pub use parse::CatalogError;
 

@@ -6,12 +6,11 @@ use crate::kube_scheduler::{FilterContext, repels};
 use crate::plan::{Plan, ReasonCode, StepKind};
 use crate::snapshot::{Pod, nodes};
 
-use super::creations::alternatives;
 use super::disks::needs_disk;
-use super::known::{Existing, Known, belongs_to_node, must_move, removed_node, removed_nodes, steps};
-use super::plan::place;
+use super::known::{Existing, Known, belongs_to_node, must_move};
 use super::rehearsal::{Scene, daemon_pods};
 use super::removals::has_no_future;
+use super::steps::{alternatives, place, removed_node, removed_nodes, steps};
 use super::violation::{Findings, ViolationCode};
 
 /// How many looks at pods [`check`] takes, at most: each pod that gets a place looks at all that run where it, or one of them, has a

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use crate::inputs::Inputs;
-use crate::plan::{Plan, Step};
+use crate::plan::Plan;
 
 use super::known::Known;
 use super::violation::{Findings, Violation};
@@ -54,7 +54,3 @@ const CHECKS: [Check; 11] = [
     costs::check,
     summary::check,
 ];
-
-pub(super) fn place(step: &Step) -> String {
-    format!("step {}", step.node_claim)
-}

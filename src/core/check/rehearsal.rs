@@ -12,8 +12,9 @@ use crate::kube_scheduler::{Filter, FilterContext, FilterRefusal, void_nominatio
 use crate::plan::{Plan, StepKind};
 use crate::snapshot::{Pod, Snapshot};
 
-use super::creations::{Creation, alternatives, node_to_come};
-use super::known::{Existing, Known, removed_node, steps};
+use super::creations::{Creation, node_to_come};
+use super::known::{Existing, Known};
+use super::steps::{alternatives, removed_node, steps};
 
 /// Everything that appears in a rehearsal, so that the stages only borrow.
 pub(super) struct Scene<'p> {

@@ -30,7 +30,7 @@ const TYPES_NAMED_MAX: usize = 5;
 impl NothingOffered {
     /// `types`: the catalog as the class of the pool leaves it. O(requirements^2 x types).
     pub fn of(inputs: &Inputs<'_>, pool: &NodePool, types: &[InstanceType]) -> Self {
-        let entries = entries(pool);
+        let entries = Entry::of_pool(pool);
         let matching = Matching::new(types, &inputs.catalog.region);
         if let Some(unmatched) = matching.unmatched(&entries) {
             let assumed = names_other_regions(inputs, &unmatched).then(|| region_text(inputs)).flatten();
@@ -84,13 +84,6 @@ impl NothingOffered {
         };
         Self { text, unmatched: None, without_price }
     }
-}
-
-/// Requirements and labels of the pool.
-pub(super) fn entries(pool: &NodePool) -> Vec<Entry> {
-    let template = &pool.spec.template;
-    let labels = template.metadata.labels.iter().map(|(key, value)| Entry::of_label(key, value));
-    template.spec.requirements.iter().map(Entry::new).chain(labels).collect()
 }
 
 /// A label of which the requirements and labels of the pool leave no value that a node could have.

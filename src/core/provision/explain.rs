@@ -7,71 +7,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalog::values::Values;
 use crate::model::requirements::normalized;
-use crate::model::resources::{CPU, is_in_bytes};
 use crate::model::suggest;
 use crate::model::{Requirement, Requirements};
 use crate::offer::named_types;
 use crate::plan::{DefinitionPlace, DefinitionPlaces, PendingReason, ReasonCode, field_of};
 use crate::scheduler::class::VariantIndex;
 use crate::scheduler::quota::Scope;
-use crate::scheduler::template::{Template, TemplateIndex};
+use crate::scheduler::template::Template;
 use crate::scheduler::volumes::NODE_NAME;
 use crate::scheduler::{ClassIndex, Engine, HostIndex, Refusal};
 use cutlist_api::keys;
 use cutlist_api::node_pool::Operator;
 
+use super::amounts::amount;
+use super::distances::{Distance, distances};
 use super::passing::{Passing, passing};
 use super::unpriced;
-
-/// What keeps a class from one pool.
-#[derive(Debug)]
-pub struct Distance<'p> {
-    pub pool: &'p str,
-    /// All of it, as far as it does not depend on the rest; at least one.
-    pub obstacles: Vec<Refusal>,
-}
-
-impl Distance<'_> {
-    /// A pool that the pod does not name is further than any other; then fewer obstacles are nearer, then lesser ones.
-    fn order(&self) -> (bool, usize, u8, &str) {
-        let of_another_pool =
-            |refusal: &Refusal| matches!(refusal, Refusal::Requirement { key } if key == keys::NODE_POOL);
-        let largest = self.obstacles.iter().map(Refusal::distance).max().unwrap_or_default();
-        (self.obstacles.iter().any(of_another_pool), self.obstacles.len(), largest, self.pool)
-    }
-}
-
-/// What keeps one more pod of the class from a node of each pool, nearest pool first. O(templates x types).
-pub fn distances<'p>(engine: &Engine<'p, '_>, class: ClassIndex) -> Vec<Distance<'p>> {
-    let problem = engine.problem;
-    let Some(variant) = problem.classes[class].variants.last().copied() else { return Vec::new() };
-    let mut distances: Vec<Distance<'p>> = Vec::new();
-    let bought_from = |(_, template): &(TemplateIndex, &Template)| !template.is_static();
-    for (position, template) in problem.templates.enumerated().filter(bought_from) {
-        let mut obstacles = problem.obstacles(variant, position);
-        if obstacles.is_empty() {
-            let refusal = engine.refusal_to_open(class, variant, position);
-            obstacles.extend(refusal.map(|refusal| instead_of_spread(engine, position, refusal)));
-            // It would fit; then what is left for a launch is not varied enough.
-            let varied = template.min_values.first().filter(|_| obstacles.is_empty());
-            obstacles.extend(varied.map(|(key, _)| Refusal::MinValues { key: key.clone() }));
-        }
-        // What keeps a pod from a reservation is no news when it keeps it from the pool too.
-        if !obstacles.is_empty() && (!template.is_reserved() || obstacles.iter().all(is_used_up)) {
-            distances.push(Distance { pool: &template.name, obstacles });
-        }
-    }
-    distances.sort_by(|one, two| one.order().cmp(&two.order()));
-    distances
-}
-
-/// Pods whose pool could make no more nodes were placed as kube-scheduler would, by a laxer rule: nodes alone count. A new node would
-/// now be too far from the others, but what kept it from being made before is the limit.
-fn instead_of_spread(engine: &Engine<'_, '_>, template: TemplateIndex, refusal: Refusal) -> Refusal {
-    let is_of_placed = engine.counted_nodes_alone() && matches!(refusal, Refusal::Spread { .. });
-    let limit = is_of_placed.then(|| engine.opened_empty(template).err()).flatten();
-    limit.filter(|limit| matches!(limit, Refusal::Limit { .. })).unwrap_or(refusal)
-}
 
 /// The reasons why no pool takes one more pod of the class, nearest first. What would help: [`super::advice`].
 pub fn explain(engine: &Engine<'_, '_>, class: ClassIndex, places: &DefinitionPlaces) -> Vec<PendingReason> {
@@ -89,10 +40,6 @@ pub fn explain(engine: &Engine<'_, '_>, class: ClassIndex, places: &DefinitionPl
         reasons.push(PendingReason::new("", ReasonCode::NoNodePool, text));
     }
     reasons
-}
-
-fn is_used_up(refusal: &Refusal) -> bool {
-    matches!(refusal, Refusal::Limit { scope: Scope::Reservation(_), .. })
 }
 
 fn reason(
@@ -460,53 +407,4 @@ pub fn values(requirement: &Requirement) -> String {
         }
     });
     texts.collect::<Vec<_>>().join(" and ")
-}
-
-const MEBIBYTE: i64 = 1 << 20;
-
-/// An amount for people: cores with at most three decimals, bytes in GiB with one, counts as they are.
-pub fn amount(resource: &str, amount: i64) -> String {
-    match resource {
-        CPU => {
-            let text = format!("{}.{:03}", amount / 1000, (amount % 1000).abs());
-            text.trim_end_matches('0').trim_end_matches('.').to_owned()
-        }
-        _ if is_in_bytes(resource) && amount != 0 => {
-            let tenths = (i128::from(amount) * 10 + (1 << 29)) >> 30;
-            if (-MEBIBYTE..MEBIBYTE).contains(&amount) {
-                if amount % 1024 == 0 { format!("{}Ki", amount / 1024) } else { amount.to_string() }
-            } else if tenths.abs() < 10 {
-                format!("{}Mi", amount / MEBIBYTE)
-            } else {
-                format!("{}.{}Gi", tenths / 10, tenths % 10).replace(".0Gi", "Gi")
-            }
-        }
-        _ => amount.to_string(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::model::resources::MEMORY;
-
-    #[test]
-    fn amounts_read_like_people_write_them() {
-        assert_eq!(amount(CPU, 10_000), "10");
-        assert_eq!(amount(CPU, 7_910), "7.91");
-        assert_eq!(amount(CPU, 150), "0.15");
-        assert_eq!(amount(MEMORY, 512 << 20), "512Mi");
-        assert_eq!(amount(MEMORY, 14_162 << 20), "13.8Gi");
-        assert_eq!(amount(MEMORY, 2 << 30), "2Gi");
-        assert_eq!(amount("ephemeral-storage", 400 << 30), "400Gi");
-        assert_eq!(amount("hugepages-2Mi", 4 << 30), "4Gi");
-        assert_eq!(amount("hugepages-1Gi", 1 << 30), "1Gi");
-        assert_eq!((amount("hugepages-2Mi", 2 << 20), amount("hugepages-2Mi", 0)), ("2Mi".to_owned(), "0".to_owned()));
-        assert_eq!(
-            (amount(MEMORY, 0), amount(MEMORY, 1 << 16), amount(MEMORY, 77)),
-            ("0".into(), "64Ki".into(), "77".into())
-        );
-        assert_eq!(amount("nvidia.com/gpu", 4), "4");
-        assert_eq!(amount("vpc.amazonaws.com/pod-eni", 1), "1");
-    }
 }

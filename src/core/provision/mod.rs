@@ -5,12 +5,14 @@
 
 pub mod advice;
 mod age;
+pub mod amounts;
 mod at_once;
 pub mod backlog;
 pub mod bound;
 pub mod cheapest;
 pub mod choice;
 pub mod daemon_pods;
+pub mod distances;
 mod expected;
 pub mod explain;
 pub mod karpenter;

@@ -1,44 +1,18 @@
 //! Objects on their way into a snapshot: sorted by kind, trimmed, and merged when the whole input was understood.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use serde::Deserialize;
-use serde_json::Value;
 
 use super::kinds::{KINDS, Keep, Kind, Makers, Merged, NAME_BYTES_MAX};
+use super::object::{Object, ObjectPlace};
 use super::objects::Snapshot;
-use super::read::{ReadError, ReadReport};
+use super::read_error::{ReadError, ReadReport};
 
 /// `kubectl` never puts a list into a list; scripts do, once.
 pub(super) const LIST_DEPTH_MAX: usize = 4;
 /// Objects of one snapshot. A cluster of 5,000 nodes and 150,000 pods has fewer than 300,000; a kilobyte of gzip may hold millions.
 pub const OBJECTS_MAX: usize = 1_000_000;
-
-/// One object as its format gives it.
-pub(super) enum Object<'a> {
-    Json(&'a str),
-    Value(Value),
-}
-
-/// Where an object stands, for messages.
-pub(super) enum ObjectPlace<'a> {
-    Byte { text: &'a str, byte: usize },
-    Document { number: usize, item: Option<usize> },
-}
-
-impl fmt::Display for ObjectPlace<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Byte { text, byte } => {
-                let before = text.get(..*byte).unwrap_or_default();
-                write!(formatter, "line {}", before.bytes().filter(|byte| *byte == b'\n').count() + 1)
-            }
-            Self::Document { number, item: None } => write!(formatter, "document {number}"),
-            Self::Document { number, item: Some(item) } => write!(formatter, "document {number}, items[{item}]"),
-        }
-    }
-}
 
 /// An object that was read, on its way into a snapshot.
 pub(super) enum Read {

@@ -7,9 +7,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Deserializer, Error};
 
-use super::collect::{Collector, LIST_DEPTH_MAX, Object, ObjectPlace, Read, read_object};
+use super::collect::{Collector, LIST_DEPTH_MAX, Read, read_object};
+use super::object::{Object, ObjectPlace};
 use super::problem::problem;
-use super::read::ReadError;
+use super::read_error::ReadError;
 
 /// So many items of a list are read by all processors, then kept one after the other: what is not trimmed yet stays little.
 const ITEMS_AT_ONCE: usize = 2048;

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::collect::Object;
+use super::object::Object;
 use super::problem::problem;
 
 /// The error names the field.

@@ -9,7 +9,7 @@ use serde::de::DeserializeSeed;
 use super::collect::Collector;
 use super::json::End;
 use super::problem::problem;
-use super::read::ReadError;
+use super::read_error::ReadError;
 use super::yaml::Document;
 
 /// A snapshot of 5,000 nodes and 150,000 pods, untrimmed, takes about 1 GB. What unpacks to more than this is taken for an

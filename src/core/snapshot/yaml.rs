@@ -5,9 +5,10 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-use super::collect::{Collector, LIST_DEPTH_MAX, Object, ObjectPlace, read_object};
+use super::collect::{Collector, LIST_DEPTH_MAX, read_object};
+use super::object::{Object, ObjectPlace};
 use super::problem::without_value;
-use super::read::ReadError;
+use super::read_error::ReadError;
 
 /// Reads every document of `text` into `collector`. Items of lists are handed over one by one, so that no tree of the
 /// whole file is built.

@@ -62,7 +62,8 @@ pub fn may_be_in(text: &str) -> bool {
 
 /// Whether an apiVersion in the text, which is in lower case, is one of Karpenter. Its labels stand in files of all tools.
 fn is_of_karpenter(text: &str) -> bool {
-    let is_version = |before: &str| before.trim_end_matches([' ', '\t', '\r', '\n', ':', '"', '\'']).ends_with("apiversion");
+    let is_version =
+        |before: &str| before.trim_end_matches([' ', '\t', '\r', '\n', ':', '"', '\'']).ends_with("apiversion");
     let is_named = |word: &str| text.match_indices(word).any(|(at, _)| text.get(..at).is_some_and(is_version));
     ["karpenter.sh", "karpenter.k8s"].into_iter().any(is_named)
 }

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::Rule;
-use super::kubelet::{CLASSES, KUBELET};
+use super::kubelet_types::{CLASSES, KUBELET};
 use crate::api::ec2_node_class::{AmiFamily, EC2NodeClassSpec};
 use crate::core::catalog::user_data::{self, BYTES_MAX, FindingCode, UserDataError};
 use crate::definitions::diagnostic::Severity::{Error, Warning};

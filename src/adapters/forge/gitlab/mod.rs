@@ -11,11 +11,10 @@ use hyper::header::HeaderName;
 use serde_json::{Value, json};
 
 use super::dialect::{
-    Comment, Dialect, HookHeaders, HookProof, JobContext, PullRequest, RepositoryName, Right, State, Status, Table,
-    Team, TeamStep, Variables, moment, text,
+    Comment, Dialect, HookHeaders, HookProof, JobContext, MadeCommit, Maker, PullRequest, RepositoryName, Right, State,
+    Status, Table, Team, TeamStep, Variables, moment, text,
 };
 use super::http::{Address, Credential, HttpError, Request, Secret, segment};
-use super::makers::{MadeCommit, Maker};
 
 const TABLE: Table = Table {
     // `Note is too long (maximum is 1000000 characters)`.

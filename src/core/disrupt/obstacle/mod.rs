@@ -1,22 +1,27 @@
 //! What keeps a node from going: data, which the report says in words. What is particular to one method stands with it.
 
+pub mod budget;
+pub mod consolidation;
+pub mod rollout;
+pub mod static_capacity;
+
 use std::fmt;
 
 use jiff::Timestamp;
 
 use crate::lifecycle::health::UNHEALTHY_PERCENT_MAX;
-use crate::model::words::pods_text;
 use crate::plan::{PendingReason, ReasonCode};
 use crate::provision::obstacle::RefusedNeed;
 use crate::snapshot::doubts::Doubt;
 use cutlist_api::keys;
 
-use super::budgets::SpentBudget;
-use super::candidate::NotConsolidatable;
 use super::consolidate::obstacle::NotSaved;
-use super::rollout::RolloutObstacle;
-use super::static_capacity::StaticObstacle;
 use crate::lifecycle::pod_disruption_budgets::EvictionObstacle;
+
+use budget::SpentBudget;
+use consolidation::NotConsolidatable;
+use rollout::RolloutObstacle;
+use static_capacity::StaticObstacle;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum NodeObstacle {
@@ -221,9 +226,4 @@ impl From<NotSaved> for NodeObstacle {
     fn from(not: NotSaved) -> Self {
         Self::NotSaved(not)
     }
-}
-
-/// `5 pods` of which so many do not fit.
-pub fn part_of(pods: usize, of: usize) -> String {
-    format!("{pods} of its {}", pods_text(of))
 }

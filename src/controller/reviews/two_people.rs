@@ -1,7 +1,8 @@
 //! Of two people who are asked for, one made the change and the other approves it.
 
-use crate::adapters::forge::{ForgeError, HostedRepository, Makers, PullRequest};
-use crate::cli::arguments::ReviewManner;
+use super::ReviewRules;
+use crate::ports::PortError;
+use crate::ports::pull_requests::{Makers, PullRequest, PullRequests};
 
 /// Whether two are asked for, and who made the commits, which is asked once.
 pub struct TwoPeople {
@@ -12,10 +13,10 @@ pub struct TwoPeople {
 }
 
 impl TwoPeople {
-    pub fn new(manner: &ReviewManner) -> Self {
+    pub fn new(rules: &ReviewRules) -> Self {
         Self {
-            are_asked_for: manner.require_two_people,
-            with_unknown_pushers: manner.allow_unknown_pushers,
+            are_asked_for: rules.require_two_people,
+            with_unknown_pushers: rules.allow_unknown_pushers,
             makers: None,
         }
     }
@@ -26,12 +27,12 @@ impl TwoPeople {
     }
 
     /// Why an approval by somebody does not count, if it does not.
-    pub async fn refusal(
+    pub async fn refusal<F: PullRequests>(
         &mut self,
-        forge: &HostedRepository,
+        forge: &F,
         pull_request: &PullRequest,
         by: &str,
-    ) -> Result<Option<String>, ForgeError> {
+    ) -> Result<Option<String>, PortError> {
         if !self.are_asked_for {
             return Ok(None);
         }

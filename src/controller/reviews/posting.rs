@@ -1,14 +1,10 @@
 //! What is posted of a preview: rendered for the forge's limits.
 
-use std::fmt::Write;
-
-use super::forge::Resolved;
-use crate::adapters::forge::{
-    ANNOTATIONS_MAX, Annotation, Check, CommentPosting, Conclusion, Level, Manner, Posting, State, Status, Table,
+use crate::api::preview::{Preview, PreviewCause, PreviewSeverity, PreviewTarget, PreviewVerdict};
+use crate::ports::pull_requests::{
+    ANNOTATIONS_MAX, Annotation, Check, CommentPosting, Conclusion, Done, Level, Manner, Posting, State, Status, Table,
     TargetPosting,
 };
-use crate::api::preview::{Preview, PreviewCause, PreviewSeverity, PreviewTarget, PreviewVerdict};
-use crate::cli::arguments::{CommentArgument, PostArguments};
 use crate::render::posting::{self, OUTCOME_CHARACTERS, Room};
 use crate::render::terminal::clean;
 
@@ -22,21 +18,12 @@ pub struct Shown {
     pub name: String,
     pub is_untrusted: bool,
     pub link: Option<String>,
-    pub comment: CommentArgument,
+    /// What becomes of the comment of an earlier revision; `None`: comments are not wanted.
+    pub comment: Option<Manner>,
     pub checks: bool,
 }
 
 impl Shown {
-    pub fn of(arguments: &PostArguments, resolved: &Resolved) -> Self {
-        Self {
-            name: arguments.forge.forge_name.clone(),
-            is_untrusted: arguments.untrusted,
-            link: resolved.found.link.clone(),
-            comment: arguments.comment,
-            checks: !arguments.no_checks,
-        }
-    }
-
     pub fn manner(&self) -> posting::Manner<'_> {
         posting::Manner { name: &self.name, is_untrusted: self.is_untrusted, link: self.link.as_deref() }
     }
@@ -100,12 +87,7 @@ fn of_target(preview: &Preview, target: &PreviewTarget, shown: &Shown, table: &T
         description: format!("{claimed}{}", posting::description(target, room)),
         link: shown.link.clone(),
     });
-    let manner = match shown.comment {
-        CommentArgument::Edit => Some(Manner::Edit),
-        CommentArgument::New => Some(Manner::Anew),
-        CommentArgument::None => None,
-    };
-    let comment = manner.map(|manner| {
+    let comment = shown.comment.map(|manner| {
         let room = room_of_preview(table);
         let text = posting::comment(preview, target, shown.manner(), room);
         let is_worth_beginning = target.verdict != PreviewVerdict::Untouched;
@@ -168,31 +150,24 @@ fn annotations(causes: &[PreviewCause], bytes: usize) -> Vec<Annotation> {
     causes.iter().take(ANNOTATIONS_MAX).map(annotation).collect()
 }
 
-/// What would be posted, for people.
-pub fn described(posting: &Posting, resolved: &Resolved) -> String {
-    let of = posting.number.map_or_else(|| "no pull request".to_owned(), |number| format!("pull request {number}"));
-    let mut text = format!("{of} of {} at {}\n", resolved.repository, resolved.address);
-    for target in &posting.targets {
-        let status = &target.status;
-        // Writing to a string does not fail.
-        let _written = writeln!(
-            text,
-            "\nstatus {} of {}: {:?}\n  {}",
-            status.context, posting.head, status.state, status.description
-        );
-        match target.comment.as_ref().filter(|_| posting.number.is_some()) {
-            Some(comment) => {
-                let begun = if comment.is_worth_beginning { "" } else { ", if there is one already" };
-                let _written = writeln!(text, "\ncomment{begun}:\n\n{}", comment.body);
-            }
-            None => text.push_str("\nno comment\n"),
+/// What was done, in words.
+pub const fn what_was_done(done: Done) -> &'static str {
+    match done {
+        Done::StatusSet => "status set",
+        Done::StatusStands => "the status stands already",
+        Done::NoStatus => {
+            "no status: the forge takes none for a commit that is in none of its branches, as that of a fork, before a job ran for it"
         }
-        if let Some(check) = &target.check {
-            let _written = writeln!(text, "check {}: {:?}, {}", check.name, check.conclusion, check.title);
-            for it in &check.annotations {
-                let _written = writeln!(text, "  {}:{}: {:?}: {}", it.path, it.line, it.level, it.text);
-            }
+        Done::CommentCreated => "commented",
+        Done::CommentEdited => "comment edited",
+        Done::CommentStands => "the comment stands already",
+        Done::CommentIsOfAnother => {
+            "no comment, for the pull request is at another commit than the preview: its comment is left to that one. Where nothing was pushed meanwhile, the job checked out a merge: make the preview with --head of what was pushed"
         }
+        Done::IsClosed => "no comment, for the pull request is closed",
+        Done::NoComment => "nothing to comment on",
+        Done::CheckCreated => "check made",
+        Done::CheckStands => "the check stands already",
+        Done::NoCheck => "no check: the forge has none, or does not allow it with these credentials",
     }
-    text
 }

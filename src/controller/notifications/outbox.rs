@@ -10,13 +10,13 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::api::node_plan::Fidelity;
 use crate::api::notification::{Notification, NotificationDetail, NotificationKind, VERSION};
+use crate::controller::events::Event;
+use crate::controller::plans::records::{name_of, price_change};
 use crate::core::plan::{BudgetState, HeldBack, NoteCode, Plan};
 use crate::core::preview::digest;
 use crate::definitions::Masks;
+use crate::ports::notifications::Told;
 use crate::render::terminal::clean;
-
-use super::events::Event;
-use super::plans::records::{name_of, price_change};
 
 /// Plans that wait follow one another on a busy cluster: one message in so long, with the newest.
 const WAITS_APART: SignedDuration = SignedDuration::from_mins(10);
@@ -32,9 +32,6 @@ const TOLD_MAX: usize = 200;
 const POSTED_MAX: usize = 16;
 /// Of one text.
 const TEXT_CHARACTERS_MAX: usize = 4_000;
-
-/// What was told, by key, and when.
-pub type Told = BTreeMap<String, Timestamp>;
 
 /// What is to be told to one receiver.
 pub struct Outbox {
@@ -402,7 +399,7 @@ mod tests {
     use crate::core::plan::{BudgetKind, BudgetMoney, HoldingBudget, Note, ReasonCode};
 
     fn plan() -> Plan {
-        serde_json::from_str(include_str!("../../tests/plan/drifted-requirement/expected.json")).unwrap()
+        serde_json::from_str(include_str!("../../../tests/plan/drifted-requirement/expected.json")).unwrap()
     }
 
     fn at(minutes: i64) -> Timestamp {

@@ -1,82 +1,19 @@
 //! Who approved which plan of a pull request. The record is the command of whoever approved, and this program's answer to it: two
 //! comments, neither of them edited. A status only says what comes of it, for everybody who may write can set one.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::ReviewPorts;
 use super::commands::approved_digits;
+use super::digests::{digest_of, short};
+use super::repository::ReviewedRepository;
 use super::rights::{self, Wish};
-use super::rounds::Rounds;
 use super::two_people::TwoPeople;
-use crate::adapters::forge::{Comment, ForgeError, PullRequest, State, Status, Table, TargetPosting};
 use crate::api::preview::{Preview, PreviewTarget, PreviewVerdict};
 use crate::core::preview::DIGEST_DIGITS;
+use crate::ports::PortError;
+use crate::ports::pull_requests::{Comment, PullRequest, PullRequests, State, Status, Table, TargetPosting};
 use crate::render::posting::{ApprovedPlans, answer_marker, approved_in, fitted_line, previewed};
-
-/// What a reader sees of a digest.
-pub fn short(digest: &str) -> String {
-    digest.chars().take(DIGEST_DIGITS).collect()
-}
-
-/// What a reader sees of a commit.
-pub fn short_commit(commit: &str) -> String {
-    commit.chars().take(7).collect()
-}
-
-/// Digests of one pull request that are remembered; of more, the last.
-const SHOWN_MAX: usize = 1_000;
-
-/// The digests that were shown on a pull request, the oldest first: somebody may still look at a page that shows one of them.
-#[derive(Clone, Debug, Default)]
-pub struct ShownDigests(VecDeque<String>);
-
-impl ShownDigests {
-    pub const fn none() -> Self {
-        Self(VecDeque::new())
-    }
-
-    pub fn add(&mut self, preview: &Preview) {
-        self.extend(preview.targets.iter().filter_map(digest_of));
-    }
-
-    pub fn extend<'d>(&mut self, digests: impl IntoIterator<Item = &'d str>) {
-        for digest in digests {
-            if !self.0.iter().any(|shown| shown == digest) {
-                self.0.push_back(digest.to_owned());
-            }
-        }
-        while self.0.len() > SHOWN_MAX {
-            self.0.pop_front();
-        }
-    }
-
-    /// Whether another plan than these was shown that begins so. That does not happen by itself.
-    fn has_another(&self, digits: &str, meant: &[(&PreviewTarget, &str)]) -> bool {
-        self.0.iter().any(|shown| shown.starts_with(digits) && meant.iter().all(|(_, digest)| digest != shown))
-    }
-}
-
-fn digest_of(target: &PreviewTarget) -> Option<&str> {
-    let digest = target.plan.as_ref().map(|plan| plan.digest.as_str());
-    digest.filter(|_| target.verdict == PreviewVerdict::Changes)
-}
-
-/// The targets of a preview whose plan's digest begins so.
-pub fn meant<'p>(preview: &'p Preview, digits: &str) -> Vec<(&'p PreviewTarget, &'p str)> {
-    let with_digest = |target: &'p PreviewTarget| Some((target, digest_of(target)?));
-    preview.targets.iter().filter_map(with_digest).filter(|(_, digest)| digest.starts_with(digits)).collect()
-}
-
-/// Why it can not be told which plan somebody meant by these digits, though one begins so.
-pub fn ambiguity(shown: &ShownDigests, digits: &str, meant: &[(&PreviewTarget, &str)]) -> Option<String> {
-    let all: Vec<String> = meant.iter().map(|(target, digest)| format!("{digest} for {}", target.cluster)).collect();
-    (!all.is_empty() && shown.has_another(digits, meant)).then(|| {
-        format!(
-            "another plan of this pull request was shown that begins with {digits} as well, which somebody made so: look again, and write all \
-             digits of the one that is meant now: /cutlist approve DIGEST, where DIGEST is {}",
-            all.join(", or ")
-        )
-    })
-}
 
 /// One approval that stands on a pull request: what was approved, and the number of who did.
 pub struct Given {
@@ -125,31 +62,31 @@ pub struct Approvals {
 impl Approvals {
     /// Those of the plans of this preview, given for this very head by people who still may, and where two people are asked for by none who
     /// made it. `made`: comments that were written a moment ago, which the forge's list may lack.
-    pub async fn read(
-        rounds: &Rounds,
+    pub async fn read<P: ReviewPorts>(
+        repository: &ReviewedRepository<P>,
         pull_request: &PullRequest,
         preview: &Preview,
         made: &[Comment],
-    ) -> Result<Self, ForgeError> {
+    ) -> Result<Self, PortError> {
         let wanted: BTreeSet<&str> = preview.targets.iter().filter_map(digest_of).collect();
         let mut approvals = Self::default();
         if wanted.is_empty() {
             return Ok(approvals);
         }
-        let mut comments = rounds.forge().comments(pull_request.number).await?;
+        let mut comments = repository.forge().comments(pull_request.number).await?;
         let missing =
             made.iter().filter(|made| comments.iter().all(|it| it.id != made.id)).cloned().collect::<Vec<_>>();
         comments.extend(missing);
         let is_digest = |text: &String| text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         approvals.shown_before =
             comments.iter().filter_map(|comment| previewed(&comment.body)).filter(is_digest).collect();
-        if !may_hold_any(&comments, rounds.name()) {
+        if !may_hold_any(&comments, repository.name()) {
             return Ok(approvals);
         }
-        rounds.forge().tell_edits(&mut comments, |comment| is_of_approvals(comment, rounds.name())).await?;
-        let account = rounds.forge().account().await?;
-        let mut two_people = TwoPeople::new(rounds.manner());
-        for given in given(&comments, rounds.name(), |comment| rounds.forge().is_by(comment, account)) {
+        repository.forge().tell_edits(&mut comments, |comment| is_of_approvals(comment, repository.name())).await?;
+        let account = &repository.forge().account().await?;
+        let mut two_people = TwoPeople::new(repository.rules());
+        for given in given(&comments, repository.name(), |comment| repository.forge().is_by(comment, account)) {
             let by = given.plans.by;
             let news = given.plans.digests.into_iter().filter(|digest| wanted.contains(digest.as_str()));
             let news: Vec<String> = news.filter(|digest| !approvals.by.contains_key(digest)).collect();
@@ -157,10 +94,11 @@ impl Approvals {
             if news.is_empty() || given.plans.head != pull_request.head {
                 continue;
             }
-            if two_people.refusal(rounds.forge(), pull_request, &by).await?.is_some() {
+            if two_people.refusal(repository.forge(), pull_request, &by).await?.is_some() {
                 continue;
             }
-            let may = rights::refusal(rounds.forge(), rounds.manner(), (&by, given.author_id), Wish::Approve).await?;
+            let may =
+                rights::refusal(repository.forge(), repository.rules(), (&by, given.author_id), Wish::Approve).await?;
             if may.is_none() {
                 approvals.by.extend(news.into_iter().map(|digest| (digest, by.clone())));
             }
@@ -278,35 +216,5 @@ mod tests {
         ] {
             assert!(approvers(&[comment(1, "bob", said), answered.clone()]).is_empty(), "{said}");
         }
-    }
-
-    #[test]
-    fn of_two_plans_that_begin_alike_all_digits_are_asked_for() {
-        let preview_of = |digest: &str| {
-            let plan = serde_json::json!({ "id": "a", "digest": digest });
-            let target = PreviewTarget {
-                cluster: "blue".to_owned(),
-                verdict: PreviewVerdict::Changes,
-                plan: serde_json::from_value(plan).unwrap(),
-                ..PreviewTarget::default()
-            };
-            Preview { targets: vec![target], ..Preview::default() }
-        };
-        let digits = "ab".repeat(6);
-        let [harmless, evil] = ["0", "1"].map(|end| format!("{}{}", "ab".repeat(31), end.repeat(2)));
-        let mut shown = ShownDigests::default();
-        shown.add(&preview_of(&harmless));
-        let now = preview_of(&harmless);
-        assert_eq!(ambiguity(&shown, &digits, &meant(&now, &digits)), None);
-        let now = preview_of(&evil);
-        shown.add(&now);
-        let why = ambiguity(&shown, &digits, &meant(&now, &digits)).unwrap();
-        assert!(why.contains(&evil), "{why}");
-        assert_eq!(ambiguity(&shown, &evil, &meant(&now, &evil)), None, "nothing else begins with all of them");
-        assert_eq!(ambiguity(&shown, &harmless, &meant(&now, &harmless)), None, "there is no plan that is meant");
-        for number in 0..2 * SHOWN_MAX {
-            shown.add(&preview_of(&format!("{number:064}")));
-        }
-        assert_eq!(shown.0.len(), SHOWN_MAX);
     }
 }

@@ -1,7 +1,8 @@
 //! Who may command: those who may write to the repository, and the teams that the operator names.
 
-use crate::adapters::forge::{ForgeError, HostedRepository, Right, Team};
-use crate::cli::arguments::ReviewManner;
+use super::ReviewRules;
+use crate::ports::PortError;
+use crate::ports::pull_requests::{Membership, PullRequests, Right, Team};
 
 /// What somebody wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,38 +12,36 @@ pub enum Wish {
 }
 
 /// Why somebody may not do that; `None`: they may. Asked again each time, and teams every few minutes.
-pub async fn refusal(
-    forge: &HostedRepository,
-    manner: &ReviewManner,
+pub async fn refusal<F: PullRequests>(
+    forge: &F,
+    rules: &ReviewRules,
     (name, id): (&str, u64),
     wish: Wish,
-) -> Result<Option<String>, ForgeError> {
-    let teams_only = manner.approvers_only && wish == Wish::Approve;
+) -> Result<Option<String>, PortError> {
+    let teams_only = rules.approvers_only && wish == Wish::Approve;
     let mut not_told = None;
     if !teams_only {
-        match forge.permission(name, id).await {
-            Ok(right) if right >= Right::Write => return Ok(None),
-            Ok(_) => {}
+        match forge.permission(name, id).await? {
+            Some(right) if right >= Right::Write => return Ok(None),
+            Some(_) => {}
             // Not every forge tells it to everybody who may write.
-            Err(error) if error.is_denied() => {
+            None => {
                 not_told = Some(
                     "Who may write to this repository is not told to this account: make it an administrator of the repository, and ask again"
                         .to_owned(),
                 );
             }
-            Err(error) => return Err(error),
         }
     }
-    for team in &manner.approvers {
-        match forge.is_in_team(team, name, id).await {
-            Ok(true) => return Ok(None),
-            Ok(false) => {}
-            Err(error @ ForgeError::TeamNotTold { .. }) => not_told = Some(capitalized(&error.to_string())),
-            Err(error) => return Err(error),
+    for team in &rules.approvers {
+        match forge.membership(team, name, id).await? {
+            Membership::Member => return Ok(None),
+            Membership::NoMember => {}
+            Membership::NotTold(why) => not_told = Some(capitalized(&why)),
         }
     }
     Ok(Some(
-        not_told.unwrap_or_else(|| format!("{name}: only {} can ask for that", those(&manner.approvers, teams_only))),
+        not_told.unwrap_or_else(|| format!("{name}: only {} can ask for that", those(&rules.approvers, teams_only))),
     ))
 }
 

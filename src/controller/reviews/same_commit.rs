@@ -3,39 +3,41 @@
 
 use std::cmp::Reverse;
 
+use super::ReviewPorts;
 use super::approvals::Approvals;
-use super::rounds::{Change, Rounds};
-use crate::adapters::forge::{ForgeError, PullRequest, State, Status, Table, TargetPosting};
-use crate::cli::output;
-use crate::cli::post::assembled;
+use super::posting::posting;
+use super::repository::{Change, ReviewedRepository};
+use crate::ports::PortError;
+use crate::ports::pull_requests::{PullRequest, State, Status, Table, TargetPosting};
 use crate::render::posting::fitted_line;
 
 /// The statuses that the other pull requests at this commit have, by their numbers. One that can not be planned has none.
-pub async fn statuses(rounds: &Rounds, pull_request: &PullRequest) -> Result<Vec<(u64, Vec<Status>)>, ForgeError> {
+pub async fn statuses<P: ReviewPorts>(
+    repository: &ReviewedRepository<P>,
+    pull_request: &PullRequest,
+) -> Result<Vec<(u64, Vec<Status>)>, PortError> {
     let mut found = Vec::new();
-    for number in rounds.twins(pull_request) {
-        let Some(twin) = rounds.open().iter().find(|it| it.number == number) else { continue };
-        let preview = match rounds.seen(number).filter(|seen| seen.head == twin.head) {
+    for number in repository.at_same_commit(pull_request) {
+        let Some(other) = repository.open.iter().find(|it| it.number == number) else { continue };
+        let preview = match repository.seen.get(&number).filter(|seen| seen.head == other.head) {
             Some(seen) => seen.preview.clone(),
             None => {
-                let change =
-                    Change { number: Some(number), head: &twin.head, base: &twin.base_reference, is_new: false };
-                match rounds.planned(change).await.0 {
+                let (head, base) = (&other.head, &other.base_reference);
+                match repository.planned(Change { number: Some(number), head, base, is_new: false }).await.0 {
                     Ok(preview) => preview,
-                    Err(failure) => {
-                        output::say(&format!(
-                            "pull request {number}, at the same commit as {}, can not be planned: {:#}",
-                            pull_request.number, failure.error
-                        ));
+                    Err(error) => {
+                        let of = pull_request.number;
+                        let what = format!("pull request {number}, at the same commit as {of}, can not be planned");
+                        repository.complain(&what, &error);
                         continue;
                     }
                 }
             }
         };
-        let mut targets = assembled(&preview, Some(number), rounds.shown(), rounds.resolved().table()).targets;
-        if rounds.manner().require_approval {
-            let approvals = Approvals::read(rounds, twin, &preview, &[]).await?;
-            targets.extend(approvals.statuses(&preview, &targets, rounds.forge().table()));
+        let mut targets = posting(&preview, Some(number), repository.shown(), repository.table()).targets;
+        if repository.rules().require_approval {
+            let approvals = Approvals::read(repository, other, &preview, &[]).await?;
+            targets.extend(approvals.statuses(&preview, &targets, repository.table()));
         }
         found.push((number, targets.into_iter().map(|target| target.status).collect()));
     }

@@ -2,21 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
-use crate::adapters::forge::PullRequest;
-use crate::cli::output;
-use crate::ports::chain;
+use jiff::{SignedDuration, Timestamp};
+
+use crate::ports::pull_requests::PullRequest;
 
 /// Failures of one pull request that are followed by another try in the next round: what passes by itself passed by then.
 const AT_ONCE: u32 = 2;
 /// Before the try after those; twice as long each time.
-const FIRST_PAUSE: Duration = Duration::from_secs(30);
+const FIRST_PAUSE: SignedDuration = SignedDuration::from_secs(30);
 /// As often as one is planned again of which nothing changed: permissions are rarely given within minutes, and each try plans, and asks the
 /// forge, which limits how often.
-const LONGEST_PAUSE: Duration = Duration::from_mins(15);
+const LONGEST_PAUSE: SignedDuration = SignedDuration::from_mins(15);
 /// The same is said again after so long, so that it is in what people read of a log.
-const SAID_AGAIN_AFTER: Duration = Duration::from_mins(15);
+const SAID_AGAIN_AFTER: SignedDuration = SignedDuration::from_mins(15);
 /// Things of which it is known what was said; of more, some are said more often.
 const SAID_MAX: usize = 500;
 
@@ -28,18 +27,18 @@ struct Failed {
     head: String,
     base: String,
     times: u32,
-    last: Instant,
+    last: Timestamp,
 }
 
 impl PutOff {
     /// Whether it is too soon for another try. A push, and a base that moved, are something new.
-    pub fn waits(&self, pull_request: &PullRequest, base: &str, now: Instant) -> bool {
+    pub fn waits(&self, pull_request: &PullRequest, base: &str, now: Timestamp) -> bool {
         let failed = self.0.get(&pull_request.number);
         failed.filter(|it| it.is_of(pull_request, base)).is_some_and(|it| now.duration_since(it.last) < it.pause())
     }
 
     /// Notes how a try ended.
-    pub fn note(&mut self, pull_request: &PullRequest, base: &str, is_done: bool, now: Instant) {
+    pub fn note(&mut self, pull_request: &PullRequest, base: &str, is_done: bool, now: Timestamp) {
         if is_done {
             self.forget(pull_request.number);
             return;
@@ -60,31 +59,20 @@ impl Failed {
         self.head == pull_request.head && self.base == base
     }
 
-    fn pause(&self) -> Duration {
-        let Some(further) = self.times.checked_sub(AT_ONCE + 1) else { return Duration::ZERO };
-        let factor = 1_u32.checked_shl(further).unwrap_or(u32::MAX);
-        FIRST_PAUSE.saturating_mul(factor).min(LONGEST_PAUSE)
+    fn pause(&self) -> SignedDuration {
+        let Some(further) = self.times.checked_sub(AT_ONCE + 1) else { return SignedDuration::ZERO };
+        let factor = 1_i32.checked_shl(further).filter(|it| *it > 0).unwrap_or(i32::MAX);
+        FIRST_PAUSE.checked_mul(factor).unwrap_or(LONGEST_PAUSE).min(LONGEST_PAUSE)
     }
 }
 
 /// What was said of each thing, and when.
 #[derive(Default)]
-pub struct Said(Mutex<BTreeMap<String, (String, Instant)>>);
+pub struct Said(Mutex<BTreeMap<String, (String, Timestamp)>>);
 
 impl Said {
-    /// Says that something went wrong, which the next round may not meet.
-    pub fn complain(&self, what: &str, error: &dyn std::error::Error) {
-        self.say(what, &chain(error));
-    }
-
-    /// The same of what has no error of its own.
-    pub fn say(&self, what: &str, why: &str) {
-        if self.is_news(what, why, Instant::now()) {
-            output::say(&format!("{what}: {why}"));
-        }
-    }
-
-    fn is_news(&self, what: &str, why: &str, now: Instant) -> bool {
+    /// Whether it was not said lately that this went wrong for this reason. Then it is taken for said.
+    pub fn is_news(&self, what: &str, why: &str, now: Timestamp) -> bool {
         let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_known =
             said.get(what).is_some_and(|(before, at)| before == why && now.duration_since(*at) < SAID_AGAIN_AFTER);
@@ -110,11 +98,11 @@ mod tests {
     #[test]
     fn what_fails_again_is_tried_less_and_less_often() {
         let mut put_off = PutOff::default();
-        let begin = Instant::now();
+        let begin = Timestamp::UNIX_EPOCH;
         let pauses: Vec<u64> = (0..9)
             .map(|_| {
                 put_off.note(&at("a"), "b", false, begin);
-                let waits = |seconds: &u64| put_off.waits(&at("a"), "b", begin + Duration::from_secs(*seconds));
+                let waits = |seconds: &u64| put_off.waits(&at("a"), "b", begin + SignedDuration::from_secs(*seconds));
                 (0..2_000).find(|seconds| !waits(seconds)).unwrap()
             })
             .collect();
@@ -127,7 +115,7 @@ mod tests {
     #[test]
     fn the_same_is_said_once_in_a_while() {
         let said = Said::default();
-        let begin = Instant::now();
+        let begin = Timestamp::UNIX_EPOCH;
         assert!(said.is_news("a comment", "403", begin) && !said.is_news("a comment", "403", begin));
         assert!(said.is_news("another comment", "403", begin) && said.is_news("a comment", "502", begin));
         assert!(said.is_news("a comment", "502", begin + SAID_AGAIN_AFTER));

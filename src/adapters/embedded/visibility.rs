@@ -1,34 +1,12 @@
 //! Observations that do not show what is: a watch that broke, with or without anybody knowing, and objects that can not be read.
 
-use std::collections::BTreeSet;
-
-use jiff::Timestamp;
-
 use crate::core::snapshot::Snapshot;
 use crate::core::snapshot::doubts::{KindInDoubt, Unreadable};
 use crate::core::snapshot::kinds::{ForEachKind, Stored, for_each_kind};
 
 use crate::ports::Instance;
 
-use super::world::World;
-
-/// What is wrong with what is seen.
-#[derive(Clone, Default)]
-pub(super) struct Sight {
-    frozen: Option<Frozen>,
-    unreadable: Vec<Unreadable>,
-    instances_hidden: bool,
-}
-
-#[derive(Clone)]
-struct Frozen {
-    resources: BTreeSet<String>,
-    /// How they looked then.
-    seen: Snapshot,
-    at: Timestamp,
-    /// What the observer knows of it.
-    why: Option<String>,
-}
+use super::state::{Frozen, Visibility, World};
 
 impl World {
     /// From now on observations show these kinds (such as `pods`) as they are now, whatever becomes of them. `why`: what is known of
@@ -36,26 +14,26 @@ impl World {
     pub fn freeze(&mut self, resources: &[&str], why: Option<&str>) {
         let resources = resources.iter().map(|resource| (*resource).to_owned()).collect();
         let (seen, at, why) = (self.snapshot(), self.now, why.map(str::to_owned));
-        self.sight.frozen = Some(Frozen { resources, seen, at, why });
+        self.visibility.frozen = Some(Frozen { resources, seen, at, why });
         self.touch();
     }
 
     /// From now on observations show nothing of these kinds, and nobody knows that there is something.
     pub fn lose(&mut self, resources: &[&str]) {
         let resources = resources.iter().map(|resource| (*resource).to_owned()).collect();
-        self.sight.frozen = Some(Frozen { resources, seen: Snapshot::default(), at: self.now, why: None });
+        self.visibility.frozen = Some(Frozen { resources, seen: Snapshot::default(), at: self.now, why: None });
         self.touch();
     }
 
     /// All is seen as it is again.
     pub fn see_all(&mut self) {
-        self.sight = Sight::default();
+        self.visibility = Visibility::default();
         self.touch();
     }
 
     /// From now on there is an object that can not be read, beside those that can.
     pub fn set_aside(&mut self, object: Unreadable) {
-        self.sight.unreadable.push(object);
+        self.visibility.unreadable.push(object);
         self.touch();
     }
 }
@@ -92,17 +70,17 @@ impl World {
 
     /// The cloud says of no instance that it is there, although they run; `false`: it does again.
     pub fn hide_instances(&mut self, are_hidden: bool) {
-        self.sight.instances_hidden = are_hidden;
+        self.visibility.instances_hidden = are_hidden;
         self.touch();
     }
 
     /// Instances as the cloud tells of them.
     pub(super) fn instances_told(&self) -> Vec<Instance> {
-        if self.sight.instances_hidden { Vec::new() } else { self.instances() }
+        if self.visibility.instances_hidden { Vec::new() } else { self.instances() }
     }
 }
 
-impl Sight {
+impl Visibility {
     /// The cluster as it is, made what is seen of it.
     pub(super) fn blur(&self, snapshot: &mut Snapshot) {
         struct Restore<'a>(&'a Frozen, &'a mut Snapshot);
