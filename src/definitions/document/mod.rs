@@ -11,6 +11,7 @@ mod shared;
 pub mod spans;
 mod value;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -336,7 +337,8 @@ fn span_in(text: &str, offset: usize, (line, column): (usize, usize)) -> Option<
     Some(Span { line: lines_before + line, column: marker + column + 1, start_byte, end_byte: start_byte })
 }
 
-/// `kubectl get -o yaml` writes many objects as one `List`; each item is a document of its own.
+/// `kubectl get -o yaml` writes many objects as one `List`; each item is a document of its own, and may be a list again. They are as deep in each
+/// other as what a document may nest, at most.
 fn split_list(mut document: Document, parsed: &mut Parsed) {
     let is_list = document.value.get("kind").and_then(Value::as_str).is_some_and(|kind| kind.ends_with("List"));
     let items = if is_list { document.value.get_mut("items").and_then(Value::as_array_mut) } else { None };
@@ -345,26 +347,71 @@ fn split_list(mut document: Document, parsed: &mut Parsed) {
         return;
     };
     parsed.count = (parsed.count + items.len()).saturating_sub(1);
-    for (index, value) in items.into_iter().enumerate().take(limits::FILE_DOCUMENTS) {
-        let root = format!("/items/{index}");
-        let ambiguous = document
-            .ambiguous
-            .iter()
-            .filter_map(|(pointer, what)| {
-                let rest = pointer.strip_prefix(&root)?;
-                (rest.is_empty() || rest.starts_with('/')).then(|| (rest.to_owned(), *what))
-            })
-            .collect();
-        parsed.documents.push(Document {
+    let mut ambiguous = ambiguous_by_item(&document);
+    for (index, value) in items.into_iter().enumerate() {
+        if parsed.documents.len() >= limits::FILE_DOCUMENTS {
+            let message = format!("more than {} objects in one file: the rest is not read", limits::FILE_DOCUMENTS);
+            let is_said = parsed.findings.iter().any(|finding| finding.message == message);
+            let finding = Finding::at(&reading::LIMIT, &document, &format!("/items/{index}"), Place::Value, message);
+            parsed.findings.extend((!is_said).then_some(finding));
+            return;
+        }
+        let item = Document {
             file: document.file,
             value: value.into(),
             spans: Arc::clone(&document.spans),
             text: Arc::clone(&document.text),
-            root,
-            ambiguous,
+            root: format!("{}/items/{index}", document.root),
+            ambiguous: ambiguous.remove(&index).unwrap_or_default(),
             broken: document.broken,
             variables: Variables::default(),
             parts: Vec::new(),
-        });
+        };
+        split_list(item, parsed);
+    }
+}
+
+/// What is ambiguous in each item of a list, from the item on.
+fn ambiguous_by_item(document: &Document) -> BTreeMap<usize, Vec<(String, Disagreement)>> {
+    let mut by_item: BTreeMap<usize, Vec<(String, Disagreement)>> = BTreeMap::new();
+    for (pointer, what) in &document.ambiguous {
+        let Some(rest) = pointer.strip_prefix("/items/") else { continue };
+        let number = rest.split('/').next().unwrap_or_default();
+        if let (Ok(index), Some(rest)) = (number.parse(), rest.strip_prefix(number)) {
+            by_item.entry(index).or_default().push((rest.to_owned(), *what));
+        }
+    }
+    by_item
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Parsed {
+        parse(0, &Arc::from(text))
+    }
+
+    #[test]
+    fn lists_in_lists_are_their_items() {
+        let text = "kind: List\nitems:\n- kind: ConfigMap\n- kind: List\n  items:\n  - {kind: NodePool, a: yes}\n  - kind: NodePoolList\n    items: [{kind: Pod, b: {c: no}}]\n";
+        let documents = parsed(text).documents;
+        let kinds: Vec<&str> = documents.iter().filter_map(|it| it.str("/kind")).collect();
+        assert_eq!(kinds, ["ConfigMap", "NodePool", "Pod"]);
+        let lines: Vec<usize> = documents.iter().map(|it| it.place("/kind", Place::Value).line).collect();
+        assert_eq!(lines, [3, 6, 8]);
+        let ambiguous: Vec<&str> = documents.iter().flat_map(|it| &it.ambiguous).map(|(at, _)| at.as_str()).collect();
+        assert_eq!(ambiguous, ["/a", "/b/c"]);
+    }
+
+    #[test]
+    fn what_a_long_list_has_beyond_the_limit_is_said() {
+        let items = "- kind: ConfigMap\n".repeat(limits::FILE_DOCUMENTS + 2);
+        let read = parsed(&format!("kind: List\nitems:\n{items}"));
+        assert_eq!(read.documents.len(), limits::FILE_DOCUMENTS);
+        let [finding] = &read.findings[..] else { panic!("{:?}", read.findings) };
+        assert_eq!(finding.message, "more than 10000 objects in one file: the rest is not read");
+        assert_eq!(finding.span.line, limits::FILE_DOCUMENTS + 3);
+        assert!(read.lacks_some());
     }
 }

@@ -121,7 +121,7 @@ impl Builder<'_> {
         for found in patch::of(self, around, document, "patchesJson6902") {
             patch::apply(self, &found, items);
         }
-        if !self.is_in_part() {
+        if !self.may_hold_more() {
             self.findings.extend(transform::replicas(document, items));
         }
         replace::apply(self, kustomization, document, items);

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Item;
 use super::layout::Layout;
 use super::weight::weight;
+use super::{Item, elsewhere};
 use crate::definitions::document::{Document, Parsed};
 use crate::definitions::findings::{Finding, Place};
 use crate::definitions::limits::BUILT_BYTES;
@@ -24,6 +24,8 @@ pub(super) struct Builder<'b> {
     pub has_unread: bool,
     /// Kustomizations that are being built, outermost first.
     pub path: Vec<usize>,
+    /// Whether an outermost one takes objects from where nothing is read, of those that were asked.
+    pub open: BTreeMap<usize, bool>,
     /// What was made of those that begin with nothing: a base is taken by each overlay.
     pub built: BTreeMap<usize, Vec<Item>>,
     pub items: usize,
@@ -40,6 +42,7 @@ impl<'b> Builder<'b> {
             findings: Vec::new(),
             has_unread: false,
             path: Vec::new(),
+            open: BTreeMap::new(),
             built: BTreeMap::new(),
             items: 0,
             bytes: 0,
@@ -61,6 +64,16 @@ impl Builder<'_> {
 
     pub(super) fn is_too_much(&self) -> bool {
         self.items > ITEMS_MAX || self.bytes > BUILT_BYTES
+    }
+
+    /// Whether there may be objects beside those that are known: in files that can not be read, elsewhere, or made by what is not carried out.
+    pub(super) fn may_hold_more(&mut self) -> bool {
+        let layout = self.layout;
+        match self.path.first().copied() {
+            _ if self.has_unread => true,
+            Some(top) => *self.open.entry(top).or_insert_with(|| !elsewhere::elsewhere(layout, top).is_empty()),
+            None => self.is_in_part(),
+        }
     }
 
     /// Whether something of what was built so far is not carried out here.

@@ -219,8 +219,8 @@ pub(super) fn apply(builder: &mut Builder<'_>, found: &Found<'_>, items: &mut Ve
             None => (0..items.len()).filter(|it| items.get(*it).is_some_and(|it| is_named_by(it, patch))).collect(),
         };
         if chosen.is_empty() {
-            // What it is for may be in a file that can not be read, which is said there.
-            if !builder.has_unread {
+            // What it is for may be in what is not read, which is said there.
+            if !builder.may_hold_more() {
                 builder.findings.extend(without_object(found, patch, items));
             }
             continue;
