@@ -147,6 +147,7 @@ impl<'a> Owners<'a> {
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::api::core::v1::Service;
     use serde_json::json;
 
     use super::*;
@@ -155,7 +156,7 @@ mod tests {
     #[test]
     fn of_very_many_services_some_say_what_a_pod_belongs_to() {
         let key = |number: usize| format!("key-{number:05}");
-        let services: Vec<_> = (0..1_500)
+        let services: Vec<Service> = (0..1_500)
             .map(|number| {
                 object(json!({
                     "metadata": { "name": format!("service-{number}"), "namespace": "default" },
