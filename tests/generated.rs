@@ -24,6 +24,7 @@ use cutlist::core::plan::Plan;
 use cutlist::core::plan::calendar::Calendar;
 use cutlist::core::plan::simulation::Simulation;
 use cutlist::core::prepare::buffers::{PODS_MAX, PODS_OF_ALL_MAX};
+use cutlist::core::prepare::topology_spread::SERVICES_MAX;
 use cutlist::core::scheduler::volumes::ALTERNATIVES_MAX;
 use cutlist::core::snapshot::collect::OBJECTS_MAX;
 use cutlist::core::snapshot::kept;
@@ -136,6 +137,11 @@ fn limits() -> String {
         text,
         "\n## CapacityBuffers\n\nRoom is kept for at most {PODS_MAX} pods of one buffer, and {PODS_OF_ALL_MAX} of all together. Where they ask for more, each gets as much as the \
          others, as far as it asks for so much, and the plan says so."
+    )
+    .unwrap();
+    writeln!(
+        text,
+        "\n## Services\n\nWhere the settings give default topology spread constraints, {SERVICES_MAX} Services of a namespace that select differently say what a pod belongs to."
     )
     .unwrap();
     text.push_str("\n## Files\n\n| what | most |\n|---|---|\n");

@@ -165,6 +165,25 @@ async fn claims_are_not_given_up_because_the_cloud_says_nothing() {
     assert_eq!(stage.count(|event| matches!(event, Event::InstanceVanished { .. })), 1);
 }
 
+/// A commit that defines no pool takes none of ours away.
+#[tokio::test(start_paused = true)]
+async fn pools_of_another_installation_hold_no_revision() {
+    let mut stage = Stage::new(SETTINGS);
+    assert!(stage.settle().await);
+    let mut node_pools = stage.snapshot().node_pools.clone();
+    node_pools.iter_mut().for_each(|pool| {
+        let labels = pool.metadata.labels.get_or_insert_default();
+        labels.insert("cutlist.dev/installation".to_owned(), "another".to_owned());
+    });
+    stage.world.with(|world| world.load(Snapshot { node_pools, ..Snapshot::default() }));
+    let class = POOL.split("---").nth(1).unwrap();
+    stage.script.commit("classes", &[("class.yaml", class), ("cutlist.yaml", SETTINGS)]);
+    stage.run_for(60).await;
+    let in_force = |event: &Event| matches!(event, Event::RevisionFound { revision, .. } if revision.id == "classes");
+    let held = |event: &Event| matches!(event, Event::RemovalHeld { .. });
+    assert_eq!((stage.count(in_force), stage.count(held)), (1, 0));
+}
+
 /// The API server removes with an owner what it owns, whatever its labels say: somebody gave a node to another pool by hand.
 #[tokio::test(start_paused = true)]
 async fn a_pool_that_owns_claims_stays_until_they_are_gone() {

@@ -41,6 +41,9 @@ use super::inputs_seen::InputsSeen;
 const CLAIMS_TOGETHER: usize = 32;
 /// Pods that are told to kube-scheduler at the same time.
 const PLACES_TOGETHER: usize = 32;
+/// After so many, what is left of a plan waits for the next one, which has fewer to create and begins with other removals: each refusal may
+/// take half a minute.
+const BEGINNINGS_REFUSED_MAX: usize = 3;
 /// Of so many, what comes after them waits for the next plan: nothing depends on it, and each refusal may take half a minute.
 const PLACES_REFUSED_MAX: usize = 4;
 
@@ -440,7 +443,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             .copied()
             .filter(|number| !apply::steps_of(plan, *number).into_iter().any(apply::is_held))
             .collect();
-        let (mut begun, mut forbidden) = (Vec::new(), None);
+        let (mut begun, mut forbidden, mut refused) = (Vec::new(), None, 0);
         for together in apply::in_groups(plan, &moves) {
             // Lets a request to stop be heard between two groups.
             tokio::task::yield_now().await;
@@ -448,7 +451,10 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                 self.say_stopped(plan, &moves, &begun, now);
                 return Ok(false);
             }
-            if !self.may_begin(plan, together, now) {
+            // What else was refused in this look is no reason to buy nothing for pods that wait.
+            let removal = removal_of(plan, together);
+            let is_aside = removal.as_ref().is_some_and(|removal| self.set_aside.is_aside(removal, now));
+            if is_aside || refused >= BEGINNINGS_REFUSED_MAX {
                 forbidden.get_or_insert_with(|| not_again_yet(together));
                 continue;
             }
@@ -465,7 +471,10 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                 }
                 Err(ApplyError::Port(error)) if error.is_of_one_object() => {
                     self.say_trouble(chain(&error), now);
-                    self.set_aside.refused(&beginning_of(plan, together), now);
+                    refused += 1;
+                    if let Some(removal) = &removal {
+                        self.set_aside.refused(removal, now);
+                    }
                     forbidden.get_or_insert(error);
                 }
                 Err(ApplyError::Port(error)) => return Err(error),
@@ -488,11 +497,6 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         forbidden.map_or(Ok(true), Err)
     }
 
-    /// Not what was refused a moment ago, nor anything more where some was refused in this look.
-    fn may_begin(&mut self, plan: &Plan, moves: &[u32], now: Timestamp) -> bool {
-        self.set_aside.may_try(&beginning_of(plan, moves), now)
-    }
-
     fn begun(&mut self, plan: &Plan, moves: &[u32], now: Timestamp) {
         self.shown.carried_out();
         self.records.begun(&plan.id, moves);
@@ -513,10 +517,11 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     }
 }
 
-/// Of moves that are begun together. Their numbers are others in each plan.
-fn beginning_of(plan: &Plan, moves: &[u32]) -> String {
-    let first = moves.first().and_then(|number| apply::steps_of(plan, *number).into_iter().next());
-    format!("beginning of {}", first.map_or("", |step| &step.node_claim))
+/// What a move that removes a node is called; moves that only create are begun together, and those that are refused keep nobody waiting.
+fn removal_of(plan: &Plan, moves: &[u32]) -> Option<String> {
+    let mut steps = moves.iter().flat_map(|number| apply::steps_of(plan, *number));
+    let removal = steps.find(|step| step.kind == StepKind::Remove)?;
+    Some(format!("beginning of the removal of {}", removal.node_claim))
 }
 
 /// The plan fails for what was left of it, and is made again.
