@@ -156,7 +156,7 @@ fn a_partial_clone_and_a_pointer_say_what_is_missing() {
         assert!(ran.code == 1 && ran.stderr.contains("clone it whole"), "{}", ran.transcript());
     }
     std::fs::write(folder.path().join("lfs"), "version https://git-lfs.github.com/spec/v1\noid sha256:aa\n").unwrap();
-    let ran = cutlist(folder.path(), MERGE.into_iter().chain(["--cluster", "blue=lfs", "--now", NOW]));
+    let ran = cutlist(folder.path(), MERGE.into_iter().chain(["--cluster", "blue=lfs", "--now", NOW, "-o", "json"]));
     assert!(ran.code == 1 && ran.stdout.contains("git lfs pull"), "{}", ran.transcript());
 }
 

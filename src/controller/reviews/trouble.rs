@@ -26,12 +26,13 @@ pub struct PutOff(BTreeMap<u64, Failed>);
 struct Failed {
     head: String,
     base: String,
+    updated: String,
     times: u32,
     last: Timestamp,
 }
 
 impl PutOff {
-    /// Whether it is too soon for another try. A push, and a base that moved, are something new.
+    /// Whether it is too soon for another try. A push, a base that moved, and what people write are something new.
     pub fn waits(&self, pull_request: &PullRequest, base: &str, now: Timestamp) -> bool {
         let failed = self.0.get(&pull_request.number);
         failed.filter(|it| it.is_of(pull_request, base)).is_some_and(|it| now.duration_since(it.last) < it.pause())
@@ -45,8 +46,9 @@ impl PutOff {
         }
         let before =
             self.0.get(&pull_request.number).filter(|it| it.is_of(pull_request, base)).map_or(0, |it| it.times);
-        let (head, base, times) = (pull_request.head.clone(), base.to_owned(), before.saturating_add(1));
-        self.0.insert(pull_request.number, Failed { head, base, times, last: now });
+        let PullRequest { head, updated, .. } = pull_request.clone();
+        let failed = Failed { head, base: base.to_owned(), updated, times: before.saturating_add(1), last: now };
+        self.0.insert(pull_request.number, failed);
     }
 
     pub fn forget(&mut self, number: u64) {
@@ -56,7 +58,7 @@ impl PutOff {
 
 impl Failed {
     fn is_of(&self, pull_request: &PullRequest, base: &str) -> bool {
-        self.head == pull_request.head && self.base == base
+        self.head == pull_request.head && self.base == base && self.updated == pull_request.updated
     }
 
     fn pause(&self) -> SignedDuration {
@@ -108,6 +110,8 @@ mod tests {
             .collect();
         assert_eq!(pauses, [0, 0, 30, 60, 120, 240, 480, 900, 900]);
         assert!(!put_off.waits(&at("pushed"), "b", begin) && !put_off.waits(&at("a"), "moved", begin));
+        let commented = PullRequest { updated: "later".to_owned(), ..at("a") };
+        assert!(!put_off.waits(&commented, "b", begin));
         put_off.note(&at("a"), "b", true, begin);
         assert!(!put_off.waits(&at("a"), "b", begin));
     }
