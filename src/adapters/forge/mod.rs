@@ -35,6 +35,7 @@ pub use hooks::{HookError, HookReceiver, HookSettings};
 pub use hosted::{ForgeError, HostedRepository};
 pub use http::{Address, AddressError, HttpError, Secret, SecretError, SecretSource};
 pub use posting::post;
+pub use seal::sealed;
 pub use unused_revisions::{UnusedRevisions, Voice};
 
 use dialect::{RepositoryName, Table};

@@ -101,10 +101,10 @@ mod tests {
     fn what_fails_again_is_tried_less_and_less_often() {
         let mut put_off = PutOff::default();
         let begin = Timestamp::UNIX_EPOCH;
-        let pauses: Vec<u64> = (0..9)
+        let pauses: Vec<i64> = (0..9)
             .map(|_| {
                 put_off.note(&at("a"), "b", false, begin);
-                let waits = |seconds: &u64| put_off.waits(&at("a"), "b", begin + SignedDuration::from_secs(*seconds));
+                let waits = |seconds: &i64| put_off.waits(&at("a"), "b", begin + SignedDuration::from_secs(*seconds));
                 (0..2_000).find(|seconds| !waits(seconds)).unwrap()
             })
             .collect();

@@ -270,13 +270,13 @@ impl Settled<'_> {
         let of_price =
             self.prices.get(&place).filter(|(weight, _)| reading.price.is_some() && *weight == reading.weight);
         if let Some((_, other)) = of_price {
-            return Some(Clash { place, resource: None, other: *other });
+            return Some(Clash { place, resource: None, other });
         }
         let (pool, instance_type, _) = place;
         reading.capacity.iter().find_map(|(resource, amount)| {
             let (weight, other_amount, other) = self.capacities.get(&(pool, instance_type, resource.to_owned()))?;
             let clashes = *weight == reading.weight && *other_amount != amount;
-            clashes.then(|| Clash { place, resource: Some(resource), other: *other })
+            clashes.then_some(Clash { place, resource: Some(resource), other })
         })
     }
 }

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::Item;
+use super::elsewhere::elsewhere;
 use super::layout::Layout;
 use super::weight::weight;
-use super::{Item, elsewhere};
 use crate::definitions::document::{Document, Parsed};
 use crate::definitions::findings::{Finding, Place};
 use crate::definitions::limits::BUILT_BYTES;
@@ -71,7 +72,7 @@ impl Builder<'_> {
         let layout = self.layout;
         match self.path.first().copied() {
             _ if self.has_unread => true,
-            Some(top) => *self.open.entry(top).or_insert_with(|| !elsewhere::elsewhere(layout, top).is_empty()),
+            Some(top) => *self.open.entry(top).or_insert_with(|| !elsewhere(layout, top).is_empty()),
             None => self.is_in_part(),
         }
     }
