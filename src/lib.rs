@@ -58,8 +58,12 @@
 //! | look | one time that the controller sees everything and does what can be done |
 //! | notice | what is told about an object of the cluster as a Kubernetes Event |
 //! | open (of a definition) | it has a variable without a value; beside a cluster it is settled by what the cluster shows |
+//! | errand | requests to a forge that belong together: what one of them waited for in vain, no other waits for again |
 //! | hidden, mask | a value that nobody is shown; what puts its name in its place |
 //! | seal | the last line of a comment on a forge: a hash that tells whether somebody edited it |
+//! | firing | one time at which the schedule of a budget begins |
+//! | preview | what a change in Git would do to clusters, before it is merged |
+//! | review, round | pull requests that are planned, posted and answered; one look at all that are open |
 //! | judge | the check of a plan that shares no code with the planner |
 //!
 //! # Code map
@@ -76,7 +80,8 @@
 //!   stand, at a place of a text that is being typed; for an editor a reading keeps what did not change (`definitions/memory.rs`). Its room
 //!   `migration` rewrites what is of a version before 1: each edit is refused where the text would then say anything but what is meant.
 //! - [`render`] shows: plans and findings to text, JSON, Markdown, from the serialised form only.
-//! - [`ports`]: the traits through which the controller reaches the world, and nothing else.
+//! - [`ports`]: the traits through which the controller reaches the world, and nothing else: `ports.rs` for nodes, and a file each for
+//!   pull requests, notifications, and what operators look at.
 //! - [`adapters`] touch the world: one folder for each thing that is touched. `kubernetes` is a real cluster: watches feed one
 //!   snapshot, and a write is seen by the next look whether or not its event came. `embedded` is a cluster and a cloud in memory. `aws` is
 //!   EC2: every call is a method of one trait over plain data, so what decides is built and tested without the SDK.

@@ -1,5 +1,9 @@
 //! The traits the controller needs, what fails behind them, and nothing else. Adapters implement them; they speak in `api` types and plain data of `core`.
 
+pub mod notifications;
+pub mod operations;
+pub mod pull_requests;
+
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
@@ -255,6 +259,16 @@ pub struct LaunchRequest<'a> {
     pub images: Option<&'a [Ami]>,
     /// The offerings that will do, best first.
     pub alternatives: &'a [Alternative],
+    pub rules: LaunchRules,
+}
+
+/// What a launch goes by beside its claims and their class.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LaunchRules {
+    /// The gate ReservedCapacity: a reservation is for those who ask for it. While it is off, EC2 takes open ones as it does by itself.
+    pub reserves_capacity: bool,
+    /// The prices of the alternatives are others than EC2's, as NodeOverlays say: their order counts, and not what EC2 finds cheapest.
+    pub keeps_order: bool,
 }
 
 /// Why a claim got no instance.

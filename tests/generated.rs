@@ -23,6 +23,8 @@ use cutlist::cli::FileKind;
 use cutlist::core::plan::Plan;
 use cutlist::core::plan::calendar::Calendar;
 use cutlist::core::plan::simulation::Simulation;
+use cutlist::core::prepare::buffers::{PODS_MAX, PODS_OF_ALL_MAX};
+use cutlist::core::prepare::topology_spread::SERVICES_MAX;
 use cutlist::core::scheduler::volumes::ALTERNATIVES_MAX;
 use cutlist::core::snapshot::collect::OBJECTS_MAX;
 use cutlist::core::snapshot::kept;
@@ -129,6 +131,17 @@ fn limits() -> String {
         text,
         "\n## Volumes of one pod\n\nThere may be {ALTERNATIVES_MAX} places where a pod can reach its volumes: terms of the node affinity of a PersistentVolume, \
          `allowedTopologies` of a StorageClass, and combinations of those of several volumes. A pod whose volumes have more stays pending, and the plan says so."
+    )
+    .unwrap();
+    writeln!(
+        text,
+        "\n## CapacityBuffers\n\nRoom is kept for at most {PODS_MAX} pods of one buffer, and {PODS_OF_ALL_MAX} of all together. Where they ask for more, each gets as much as the \
+         others, as far as it asks for so much, and the plan says so."
+    )
+    .unwrap();
+    writeln!(
+        text,
+        "\n## Services\n\nWhere the settings give default topology spread constraints, {SERVICES_MAX} Services of a namespace that select differently say what a pod belongs to."
     )
     .unwrap();
     text.push_str("\n## Files\n\n| what | most |\n|---|---|\n");

@@ -9,6 +9,8 @@ pub const DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
 pub const OLD_DO_NOT_DISRUPT: [&str; 2] = [DO_NOT_EVICT, DO_NOT_CONSOLIDATE];
 pub const DO_NOT_EVICT: &str = "karpenter.sh/do-not-evict";
 pub const DO_NOT_CONSOLIDATE: &str = "karpenter.sh/do-not-consolidate";
+/// By which Cluster Autoscaler is asked, with `false`, to leave a pod where it is.
+pub const SAFE_TO_EVICT: &str = "cluster-autoscaler.kubernetes.io/safe-to-evict";
 pub const NODE_POOL_HASH: &str = "karpenter.sh/nodepool-hash";
 pub const NODE_POOL_HASH_VERSION: &str = "karpenter.sh/nodepool-hash-version";
 pub const TERMINATION_FINALIZER: &str = "karpenter.sh/termination";
@@ -115,3 +117,7 @@ pub const DEFAULT_TENANCY: &str = "default";
 pub const ON_DEMAND: &str = "on-demand";
 pub const SPOT: &str = "spot";
 pub const RESERVED: &str = "reserved";
+
+/// Source and kind of what is told in the form of EventBridge's events and is none: EC2's checks of instances are asked for.
+pub const STATUS_CHECKS: &str = "cutlist.dev";
+pub const STATUS_CHECK_FAILED: &str = "EC2 Instance Status Check Failed";

@@ -234,6 +234,22 @@ pub enum TaintEffect {
     NoExecute,
 }
 
+impl TaintEffect {
+    /// As nodes have it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NoSchedule => "NoSchedule",
+            Self::PreferNoSchedule => "PreferNoSchedule",
+            Self::NoExecute => "NoExecute",
+        }
+    }
+
+    /// `None` when the effect is not one that Kubernetes knows.
+    pub fn of_name(name: &str) -> Option<Self> {
+        [Self::NoSchedule, Self::PreferNoSchedule, Self::NoExecute].into_iter().find(|effect| effect.name() == name)
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Disruption {

@@ -8,6 +8,7 @@ mod forms;
 mod lint;
 mod lsp;
 mod migrate;
+mod named;
 mod notifications;
 mod post;
 mod preview;
@@ -31,7 +32,8 @@ pub use ami::{AmiAction, AmiArguments, AmiLockArguments};
 pub use completion::CompletionArguments;
 pub use facts::{FactsAction, FactsArguments, FactsPullArguments};
 pub use forms::FormOutput;
-pub use preview::{ClusterVariable, NamedPath, PreviewArguments};
+pub use named::{ClusterVariable, NamedPath};
+pub use preview::PreviewArguments;
 
 pub use lint::{
     ExplainArguments, ExportArguments, FailOnArgument, LintArguments, LintForm, SchemaAction, SchemaArguments,
@@ -580,7 +582,6 @@ pub struct ApproveArguments {
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct CatalogArguments {
-    #[cfg(feature = "aws")]
     #[command(subcommand)]
     pub action: Option<CatalogAction>,
     /// The region that sells it
@@ -605,11 +606,26 @@ pub struct CatalogArguments {
     pub output: CatalogOutput,
 }
 
-#[cfg(feature = "aws")]
 #[derive(Debug, Subcommand)]
 pub enum CatalogAction {
+    /// Ask EC2 what it sells in a region now, at which prices, and write it to a file for `plan --catalog`
+    ///
+    /// It only looks: credentials are those of the AWS SDK, and the permissions are those of `observe`. What may not be asked for, such as
+    /// prices on demand, is taken from this program, and said.
+    Pull(CatalogPullArguments),
     /// Write the file of the built-in catalog anew from an EC2 endpoint (for those who build Cutlist)
+    #[cfg(feature = "aws")]
     Refresh(CatalogRefreshArguments),
+}
+
+#[derive(Debug, Args)]
+pub struct CatalogPullArguments {
+    /// The region that sells it; unset: that of the AWS SDK, such as AWS_REGION
+    #[arg(long)]
+    pub region: Option<String>,
+    /// The file to write
+    #[arg(long, value_name = "FILE", default_value = "catalog.json")]
+    pub write: PathBuf,
 }
 
 #[cfg(feature = "aws")]

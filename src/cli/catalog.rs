@@ -1,13 +1,15 @@
 //! `cutlist catalog`
 
 #[cfg(feature = "aws")]
+mod pull;
+#[cfg(feature = "aws")]
 mod refresh;
 
 use std::path::Path;
 
 use anyhow::Context;
 
-use super::arguments::{CatalogArguments, CatalogOrder, CatalogOutput};
+use super::arguments::{CatalogAction, CatalogArguments, CatalogOrder, CatalogOutput};
 use super::exit::{Failure, Outcome};
 use super::inputs::{FileKind, read_file};
 use super::output;
@@ -21,10 +23,24 @@ const SHORT_NAMES: &str =
     "`cutlist catalog -o json` shows every label; `karpenter.k8s.aws/` and `instance-` may be left out";
 
 pub fn run(arguments: &CatalogArguments) -> Result<Outcome, Failure> {
-    #[cfg(feature = "aws")]
-    if let Some(super::arguments::CatalogAction::Refresh(arguments)) = &arguments.action {
-        return refresh::run(arguments);
+    match &arguments.action {
+        None => show(arguments),
+        #[cfg(feature = "aws")]
+        Some(CatalogAction::Pull(arguments)) => pull::run(arguments),
+        #[cfg(feature = "aws")]
+        Some(CatalogAction::Refresh(arguments)) => refresh::run(arguments),
+        #[cfg(not(feature = "aws"))]
+        Some(CatalogAction::Pull(arguments)) => {
+            let file = arguments.write.display();
+            let error = anyhow::anyhow!(
+                "this build can not ask EC2 for what {file} is to hold: it is without the feature `aws`"
+            );
+            Err(Failure::failed(error).with_hint("take a build with it: `cargo build --release --features aws`"))
+        }
     }
+}
+
+fn show(arguments: &CatalogArguments) -> Result<Outcome, Failure> {
     let filters =
         arguments.filter.iter().map(|text| text.parse()).collect::<Result<Vec<Filter>, _>>().map_err(usage)?;
     let (catalog, notes) = match &arguments.catalog {

@@ -1,13 +1,7 @@
-//! `cutlist facts`: what EC2 says of the classes, in a file; and the reading of such files.
-
-use std::path::Path;
-
-use anyhow::Context;
+//! `cutlist facts`: what EC2 says of the classes, in a file.
 
 use super::arguments::{FactsAction, FactsArguments};
 use super::exit::{Failure, Outcome};
-use super::inputs::{FileKind, read_file};
-use crate::api::cloud_facts::{CloudFacts, FORMAT_VERSION, KIND};
 
 #[cfg(feature = "aws")]
 mod pull;
@@ -24,27 +18,4 @@ pub fn run(arguments: &FactsArguments) -> Result<Outcome, Failure> {
         );
         Err(Failure::failed(error).with_hint("take a build with it: `cargo build --release --features aws`"))
     }
-}
-
-/// Reads a file of facts; the error names it.
-pub fn read(path: &Path) -> Result<CloudFacts, Failure> {
-    let place = || format!("facts {}", path.display());
-    let bytes = read_file(path, FileKind::Facts).map_err(|error| Failure::of_file(place(), error))?;
-    let hint = |failure: Failure| failure.with_hint("`cutlist facts pull` writes it");
-    let facts: CloudFacts =
-        serde_json::from_slice(&bytes).with_context(place).map_err(|error| hint(Failure::failed(error)))?;
-    if facts.kind != KIND || facts.version != FORMAT_VERSION {
-        let error = anyhow::anyhow!(
-            "{}: it is {} of version {}, and this reads {KIND} of version {FORMAT_VERSION}",
-            place(),
-            facts.kind,
-            facts.version
-        );
-        return Err(hint(Failure::failed(error)));
-    }
-    if let Err(error) = facts.taken_at.parse::<jiff::Timestamp>() {
-        let error = anyhow::Error::new(error).context(format!("{}: takenAt", place()));
-        return Err(hint(Failure::failed(error)));
-    }
-    Ok(facts)
 }

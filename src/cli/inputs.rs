@@ -1,6 +1,5 @@
 //! From what was typed to the inputs of a plan: definitions, snapshots, catalog.
 
-use std::io::Read;
 use std::path::Path;
 
 use anyhow::Context;
@@ -8,7 +7,7 @@ use jiff::Timestamp;
 
 use super::arguments::{DefinitionArguments, InputArguments, PackingArgument};
 use super::exit::Failure;
-use super::{output, settings};
+use super::{facts_file, output, settings};
 use crate::adapters::git;
 use crate::api::cloud_facts::CloudFacts;
 use crate::api::settings::Packing;
@@ -18,12 +17,14 @@ use crate::core::catalog::regions::{self, Region, SaidBy};
 use crate::core::catalog::{self, Catalog};
 use crate::core::inputs::Inputs;
 use crate::core::plan::{Note, NoteCode};
-use crate::core::snapshot::{Snapshot, read, unpack};
+use crate::core::snapshot::{Snapshot, read};
 use crate::definitions::rules::{self, Rule};
 use crate::definitions::{Definitions, Diagnostic};
 use crate::ports::RevisionContent;
 use crate::render::diagnostics::{self, LintReport};
 use crate::render::plan::count;
+
+pub use super::files::{FileKind, is_stdin, read_file, read_text};
 
 /// Everything that was read for one revision.
 pub struct ReadInputs {
@@ -57,7 +58,7 @@ pub fn with_cluster(
     snapshot: Snapshot,
     mut notes: Vec<Note>,
 ) -> Result<ReadInputs, Failure> {
-    let facts = arguments.planning.facts.as_deref().map(super::facts::read).transpose()?;
+    let facts = arguments.planning.facts.as_deref().map(facts_file::read).transpose()?;
     let snapshot = match &facts {
         Some(facts) => {
             let (overlaid, others) = controller_facts::overlaid(&snapshot, facts);
@@ -66,7 +67,14 @@ pub fn with_cluster(
         }
         None => snapshot,
     };
-    let (catalog, region_said_by, assumptions) = catalog(arguments, &head.definitions, &snapshot)?;
+    let of_facts = facts.as_ref().map(|facts| facts.region.as_str());
+    let (catalog, region_said_by, assumptions) = catalog(arguments, &head.definitions, &snapshot, of_facts)?;
+    if let Some(region) = of_facts.filter(|region| *region != catalog.region) {
+        let error = anyhow::anyhow!("the facts are of {region}, and the plan is for {}", catalog.region);
+        return Err(Failure::failed(error).with_hint(
+            "pull them in the region of the plan: that of spec.region of cutlist.yaml, of the nodes, or of the file of --catalog",
+        ));
+    }
     notes.extend(assumptions);
     output::show_words_of(&catalog);
     let now = arguments.planning.now.unwrap_or_else(Timestamp::now);
@@ -177,10 +185,6 @@ fn shown(file: &str) -> &str {
     if file == STDIN_FILE { STDIN_SHOWN } else { file }
 }
 
-pub fn is_stdin(path: &Path) -> bool {
-    path.as_os_str() == "-"
-}
-
 /// A stream of definitions from standard input.
 pub fn definitions_of_stdin() -> Result<RevisionContent, Failure> {
     let bytes = read_file(Path::new("-"), FileKind::Definitions).context("standard input").map_err(Failure::failed)?;
@@ -235,98 +239,12 @@ pub fn read_snapshots(arguments: &InputArguments) -> Result<(Snapshot, Vec<Note>
     Ok((snapshot, notes))
 }
 
-/// What a file is read as, and so how large it may be: each is far beyond what is known of real ones.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileKind {
-    /// Objects of a cluster.
-    Snapshot,
-    Catalog,
-    Facts,
-    /// Findings that are known.
-    Baseline,
-    /// One stream of definitions, as large as all files of a revision may be.
-    Definitions,
-    /// The settings, as large as a file of a revision may be.
-    Settings,
-    /// What `preview` wrote: that of a thousand clusters has less.
-    Preview,
-    /// Instances that a process kept.
-    Instances,
-    /// What notifications are made from; how long it may be is in `render`.
-    Template,
-}
-
-impl FileKind {
-    pub const ALL: [Self; 9] = [
-        Self::Snapshot,
-        Self::Catalog,
-        Self::Facts,
-        Self::Baseline,
-        Self::Definitions,
-        Self::Settings,
-        Self::Preview,
-        Self::Instances,
-        Self::Template,
-    ];
-
-    pub const fn bytes_max(self) -> u64 {
-        match self {
-            Self::Snapshot => unpack::UNPACKED_BYTES_MAX,
-            Self::Definitions | Self::Catalog | Self::Instances => 256 << 20,
-            Self::Facts | Self::Baseline | Self::Preview => 64 << 20,
-            Self::Settings => 8 << 20,
-            Self::Template => 1 << 20,
-        }
-    }
-
-    /// For the page of limits.
-    pub const fn what(self) -> &'static str {
-        match self {
-            Self::Snapshot => "a snapshot",
-            Self::Catalog => "a catalog",
-            Self::Facts => "facts of EC2",
-            Self::Baseline => "a baseline of findings",
-            Self::Definitions => "definitions on standard input",
-            Self::Settings => "cutlist.yaml",
-            Self::Preview => "a preview",
-            Self::Instances => "instances that a process kept",
-            Self::Template => "a template of notifications",
-        }
-    }
-}
-
-/// The content of a file, or of standard input for `-`. A file that never ends, such as a pipe, is an error that names the limit.
-pub fn read_file(path: &Path, kind: FileKind) -> std::io::Result<Vec<u8>> {
-    let bytes_max = kind.bytes_max();
-    let mut bytes = Vec::new();
-    let length = if is_stdin(path) {
-        std::io::stdin().lock().take(bytes_max + 1).read_to_end(&mut bytes)?
-    } else {
-        let file = std::fs::File::open(path)?;
-        // Known at once, a large file is not copied as the room for it grows.
-        bytes.try_reserve(usize::try_from(file.metadata()?.len().min(bytes_max)).unwrap_or_default())?;
-        file.take(bytes_max + 1).read_to_end(&mut bytes)?
-    };
-    match length as u64 > bytes_max {
-        true => Err(std::io::Error::other(format!(
-            "it has more than {bytes_max} bytes, which is the most that is read of {}",
-            kind.what()
-        ))),
-        false => Ok(bytes),
-    }
-}
-
-/// The same of text.
-pub fn read_text(path: &Path, kind: FileKind) -> std::io::Result<String> {
-    String::from_utf8(read_file(path, kind)?)
-        .map_err(|error| std::io::Error::new(std::io::ErrorKind::InvalidData, error))
-}
-
 /// The catalog of the file, else the built-in one of the region that settings, nodes or pools name; and who named it.
 fn catalog(
     arguments: &InputArguments,
     definitions: &Definitions,
     snapshot: &Snapshot,
+    of_facts: Option<&str>,
 ) -> Result<(Catalog, SaidBy, Vec<Note>), Failure> {
     if let Some(path) = &arguments.planning.catalog {
         let place = || format!("catalog {}", path.display());
@@ -334,7 +252,13 @@ fn catalog(
         let catalog = Catalog::parse(bytes).with_context(place).map_err(Failure::failed)?;
         return Ok((catalog, SaidBy::Settings, Vec::new()));
     }
-    let (region, note) = region(definitions, snapshot);
+    let (region, note) = match (region(definitions, snapshot), of_facts) {
+        // EC2 was asked there.
+        ((Region { said_by: SaidBy::Nobody, .. }, _), Some(name)) => {
+            (Region { name: name.to_owned(), said_by: SaidBy::Settings }, None)
+        }
+        (found, _) => found,
+    };
     let catalog = Catalog::built_in(&region.name).map_err(|error| {
         Failure::failed(error).with_hint("set spec.region in cutlist.yaml, or give a catalog with --catalog")
     })?;
@@ -409,18 +333,5 @@ pub fn surroundings<'a>(arguments: &InputArguments, read: &'a ReadInputs) -> Sur
         facts: read.facts.as_ref(),
         notes: &read.notes,
         hidden: output::hidden(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_file_that_never_ends_is_refused_by_its_limit() {
-        for kind in FileKind::ALL.into_iter().filter(|kind| kind.bytes_max() <= 64 << 20) {
-            let error = read_file(Path::new("/dev/zero"), kind).unwrap_err().to_string();
-            assert!(error.contains(&kind.bytes_max().to_string()) && error.contains(kind.what()), "{error}");
-        }
     }
 }

@@ -11,6 +11,9 @@ mod crds;
 pub mod exit;
 mod explain;
 mod facts;
+mod facts_file;
+mod failure;
+mod files;
 mod inputs;
 mod lint;
 pub mod lsp;
@@ -30,7 +33,7 @@ mod simulate;
 mod snapshot;
 mod why;
 
-pub use inputs::FileKind;
+pub use files::FileKind;
 
 use std::ffi::OsStr;
 use std::process::ExitCode;

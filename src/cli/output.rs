@@ -14,7 +14,7 @@ use anyhow::{Context, anyhow};
 use serde_json::Value;
 
 use super::arguments::FormOutput;
-use super::exit::Failure;
+use super::failure::Failure;
 use crate::core::catalog::Catalog;
 use crate::definitions::Masks;
 use crate::render::terminal;

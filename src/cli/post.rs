@@ -1,6 +1,6 @@
 //! `cutlist post`
 
-mod assemble;
+mod described;
 mod forge;
 
 use std::io::Write;
@@ -12,12 +12,13 @@ use super::arguments::PostArguments;
 use super::exit::{Failure, Outcome};
 use super::inputs::{FileKind, is_stdin, read_text};
 use super::output;
-use crate::adapters::forge::{Done, Posted, post};
+use crate::adapters::forge::{ForgeError, JobContext, post};
 use crate::api::preview::{self, Preview};
+use crate::controller::reviews::{self, Shown, what_was_done};
 use crate::ports::chain;
+use crate::ports::pull_requests::Posted;
 use crate::render::posting;
 
-pub(super) use assemble::{Shown, pending, posting as assembled, room};
 pub(super) use forge::{Resolved, resolve};
 
 /// Of a job's summary on GitHub, less than the 1 MiB that it takes, since other steps write there as well.
@@ -31,18 +32,22 @@ pub fn run(arguments: &PostArguments) -> Result<Outcome, Failure> {
     refuse_another_head(arguments, &preview)?;
     let resolved = resolve(&arguments.forge, arguments.details_url.as_deref())?;
     let number = number_of(arguments, &resolved)?;
-    let shown = Shown::of(arguments, &resolved);
-    let posting = assembled(&preview, number, &shown, resolved.table());
+    let shown = shown(arguments, &resolved);
+    let posting = reviews::posting(&preview, number, &shown, resolved.table());
     if let Some(file) = &arguments.summary_file
         && !arguments.dry_run
     {
         append(file, &posting::page(&preview, shown.manner(), SUMMARY_ROOM)).map_err(Failure::failed)?;
     }
+    let posts = !arguments.allow_no_token || resolved.has_token();
+    if posts {
+        refuse_tried_merge(&preview, &resolved.found)?;
+    }
     if arguments.dry_run {
-        output::document(&assemble::described(&posting, &resolved))?;
+        output::document(&described::described(&posting, &resolved))?;
         return Ok(Outcome::Clean);
     }
-    if arguments.allow_no_token && !resolved.has_token() {
+    if !posts {
         output::say("there is no token: nothing is posted");
         return Ok(Outcome::Clean);
     }
@@ -105,6 +110,19 @@ fn refuse_another_head(arguments: &PostArguments, preview: &Preview) -> Result<(
     }
 }
 
+/// Nobody looks at the merge that a forge makes to try a change, and that many jobs check out: what is posted for it is shown nowhere.
+fn refuse_tried_merge(preview: &Preview, job: &JobContext) -> Result<(), Failure> {
+    let made_for = &preview.head.id;
+    if job.tried_merge.as_ref() != Some(made_for) || job.head.as_ref() == Some(made_for) {
+        return Ok(());
+    }
+    let error = anyhow!(
+        "the preview is for {made_for}, the merge that the forge made to try the change: no status of it is shown"
+    );
+    let head = job.head.as_deref().unwrap_or("HEAD^2");
+    Err(Failure::failed(error).with_hint(format!("make the preview with --head {head}, which is what was pushed")))
+}
+
 fn append(path: &Path, text: &str) -> anyhow::Result<()> {
     let written = std::fs::OpenOptions::new()
         .create(true)
@@ -114,37 +132,53 @@ fn append(path: &Path, text: &str) -> anyhow::Result<()> {
     written.with_context(|| format!("{} can not be written", path.display()))
 }
 
-/// What was done, on standard error.
-pub(super) fn tell(posted: &Posted) {
-    for (context, done) in &posted.done {
-        let what = match done {
-            Done::StatusSet => "status set",
-            Done::StatusStands => "the status stands already",
-            Done::NoStatus => {
-                "no status: the forge takes none for a commit that is in none of its branches, as that of a fork, before a job ran for it"
-            }
-            Done::CommentCreated => "commented",
-            Done::CommentEdited => "comment edited",
-            Done::CommentStands => "the comment stands already",
-            Done::CommentIsOfAnother => {
-                "no comment, for the pull request is at another commit than the preview: its comment is left to that one"
-            }
-            Done::IsClosed => "no comment, for the pull request is closed",
-            Done::NoComment => "nothing to comment on",
-            Done::CheckCreated => "check made",
-            Done::CheckStands => "the check stands already",
-            Done::NoCheck => "no check: the forge has none, or does not allow it with these credentials",
-        };
-        output::say(&format!("{context}: {what}"));
+/// How the preview is shown.
+fn shown(arguments: &PostArguments, resolved: &Resolved) -> Shown {
+    Shown {
+        name: arguments.forge.forge_name.clone(),
+        is_untrusted: arguments.untrusted,
+        link: resolved.found.link.clone(),
+        comment: arguments.comment.manner(),
+        checks: !arguments.no_checks,
     }
 }
 
-fn outcome(posted: &Posted, resolved: &Resolved) -> Result<Outcome, Failure> {
-    let Some((context, what, error)) = posted.failed.first() else { return Ok(Outcome::Clean) };
-    for (context, what, error) in posted.failed.iter().skip(1) {
-        output::say(&format!("error: {context}: can not {what}: {}", chain(error)));
+/// What was done, on standard error.
+fn tell(posted: &Posted<ForgeError>) {
+    for (context, done) in &posted.done {
+        output::say(&format!("{context}: {}", what_was_done(*done)));
     }
-    let failure = Failure::failed(anyhow!("{context}: can not {what}: {}", chain(error)));
+}
+
+/// What failed alike is said once: with many clusters it would be all that there is to see.
+fn failures(posted: &Posted<ForgeError>) -> Vec<String> {
+    let mut alike: Vec<(&str, String, Vec<&str>)> = Vec::new();
+    for (context, what, error) in &posted.failed {
+        let why = chain(error);
+        match alike.iter_mut().find(|it| it.0 == *what && it.1 == why) {
+            Some((_, _, contexts)) => contexts.push(context),
+            None => alike.push((what, why, vec![context])),
+        }
+    }
+    let sentence = |(what, why, contexts): (&str, String, Vec<&str>)| {
+        let first = contexts.first().copied().unwrap_or_default();
+        let more = match contexts.len() {
+            0 | 1 => String::new(),
+            several => format!(" and {} more", several - 1),
+        };
+        format!("{first}{more}: can not {what}: {why}")
+    };
+    alike.into_iter().map(sentence).collect()
+}
+
+fn outcome(posted: &Posted<ForgeError>, resolved: &Resolved) -> Result<Outcome, Failure> {
+    let Some((_, _, error)) = posted.failed.first() else { return Ok(Outcome::Clean) };
+    let mut sentences = failures(posted).into_iter();
+    let first = sentences.next().unwrap_or_default();
+    for sentence in sentences {
+        output::say(&format!("error: {sentence}"));
+    }
+    let failure = Failure::failed(anyhow!(first));
     Err(match resolved.hint(error) {
         Some(hint) => failure.with_hint(hint),
         None => failure,

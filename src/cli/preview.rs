@@ -15,16 +15,16 @@ use super::exit::{Failure, Outcome};
 use super::inputs::{self, ReadRevision};
 use super::output::Form;
 use super::signing::{Base, NAMED_MAX, Signing};
-use super::why::{self, Question};
-use super::{output, simulate};
+use super::{output, simulate, why};
 use crate::adapters::git::{self, Merge, SignedHistory};
 use crate::api::node_plan::NodePlan;
 use crate::api::preview::{FORMAT_VERSION, KIND, Preview, PreviewRevision, PreviewSignatures, PreviewVerdict};
 use crate::controller::preview::{Previewed, Proposal, Reading, Subject, conflicting, failed, planned, without_plan};
-use crate::core::plan::{Plan, Revision};
+use crate::core::plan::{NoteCode, Plan, Revision};
 use crate::core::snapshot::Snapshot;
 use crate::definitions;
 use crate::ports::chain;
+use crate::ports::pull_requests::Question;
 use crate::render::preview as render;
 use crate::render::terminal::Style;
 
@@ -36,6 +36,7 @@ const SIMULATED_PODS_MAX: usize = 10_000;
 pub fn run(arguments: &PreviewArguments) -> Result<Outcome, Failure> {
     output::refuse_one_place(&arguments.output, "-o json=preview.json -o text")?;
     let (preview, plans) = made(arguments, &|_, _| {})?;
+    tell_uncommitted(arguments);
     for FormOutput { form, file } in &arguments.output {
         let style = if file.is_some() { Style::Plain } else { Style::Coloured };
         let (text, kind) = match form {
@@ -49,6 +50,18 @@ pub fn run(arguments: &PreviewArguments) -> Result<Outcome, Failure> {
         }
     }
     outcome(arguments, &preview, &plans)
+}
+
+/// What is in no commit is in no preview, which whoever tries a change at a desk may not think of.
+fn tell_uncommitted(arguments: &PreviewArguments) {
+    if arguments.head != "HEAD" {
+        return;
+    }
+    // What can not be read is not part of a commit either, and was no reason to make no preview.
+    let notes = git::read_folder(&arguments.path).map(|content| content.notes).unwrap_or_default();
+    for note in notes.iter().filter(|note| note.code == NoteCode::UncommittedChanges) {
+        output::say(&format!("note: {}; what is not committed is not in this preview", note.text));
+    }
 }
 
 /// Is told that a cluster and its environment are going to be planned for, which may take a while.

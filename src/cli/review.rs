@@ -1,31 +1,25 @@
-//! `cutlist review`: looks at open pull requests, from where only connections to the outside are allowed.
-//!
-//! Nothing is kept but on the forge: what a process before this one posted is found again, and nothing is posted twice.
+//! `cutlist review`: looks at open pull requests, from where only connections to the outside are allowed. What is done with them stands
+//! in `controller/reviews`.
 
-mod approvals;
-mod commands;
-mod merged;
-mod queue;
-mod rights;
-mod rounds;
-mod twins;
-mod two_people;
+mod previews;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::anyhow;
 
-use super::arguments::{CommentArgument, PlanningArguments, PreviewArguments, ReviewArguments, ReviewManner};
+use super::arguments::{PlanningArguments, PreviewArguments, ReviewArguments, ReviewManner};
 use super::exit::{Failure, Outcome};
 use super::output;
-use super::post::{Resolved, Shown, resolve};
+use super::post::{Resolved, resolve};
+use super::run::told_to_stop;
 use super::signing::Signing;
-use crate::adapters::forge::{HookReceiver, HookSettings, SecretSource};
+use crate::adapters::forge::{HookReceiver, HookSettings, HostedRepository, SecretSource};
 use crate::adapters::git::{FetchLimits, Histories, RemoteSettings};
-use crate::ports::chain;
+use crate::adapters::system_clock::SystemClock;
+use crate::controller::reviews::{ReviewPorts, Rounds, Shown};
 
-pub(super) use rounds::Rounds;
+use previews::ClusterPreviews;
 
 pub fn run(arguments: &ReviewArguments) -> Result<Outcome, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
@@ -63,15 +57,16 @@ pub fn run(arguments: &ReviewArguments) -> Result<Outcome, Failure> {
     Signing::of(&arguments.signing, &arguments.definitions)?;
     let resolved = resolve(&arguments.forge, None)?;
     let ended = runtime.block_on(async {
-        let mut rounds = rounds(remote, preview, resolved, &arguments.forge.forge_name, &arguments.manner)?;
+        let mut rounds = rounds(remote, preview, &resolved, &arguments.forge.forge_name, &arguments.manner)?;
         if arguments.once {
             let is_complete = rounds.look().await;
             return Ok(if is_complete { Outcome::Clean } else { Outcome::Findings });
         }
-        let hooks = receiver(&rounds, &arguments.manner).await?;
+        let hooks = receiver(&resolved, &arguments.manner).await?;
         tokio::select! {
             () = look_on(&mut rounds, interval, hooks) => Ok(Outcome::Clean),
-            _ = tokio::signal::ctrl_c() => Ok(Outcome::Interrupted),
+            // Ended by a signal it would leave its clone behind.
+            _ = told_to_stop() => Ok(Outcome::Interrupted),
         }
     });
     runtime.shutdown_background();
@@ -88,14 +83,48 @@ pub(super) struct Remote {
     pub credentials_file: Option<PathBuf>,
 }
 
+/// The forge, the clone, and the clusters that pull requests are planned for.
+pub(super) struct Adapters {
+    forge: HostedRepository,
+    history: Histories,
+    previews: ClusterPreviews,
+}
+
+impl ReviewPorts for Adapters {
+    type Forge = HostedRepository;
+    type History = Histories;
+    type Previews = ClusterPreviews;
+    type Clock = SystemClock;
+
+    fn forge(&self) -> &HostedRepository {
+        &self.forge
+    }
+
+    fn history(&self) -> &Histories {
+        &self.history
+    }
+
+    fn previews(&self) -> &ClusterPreviews {
+        &self.previews
+    }
+
+    fn clock(&self) -> &SystemClock {
+        &SystemClock
+    }
+
+    fn say(&self, text: &str) {
+        output::say(text);
+    }
+}
+
 /// Asks nothing yet.
 pub(super) fn rounds(
     remote: Remote,
     preview: PreviewArguments,
-    resolved: Resolved,
+    resolved: &Resolved,
     name: &str,
     manner: &ReviewManner,
-) -> Result<Rounds, Failure> {
+) -> Result<Rounds<Adapters>, Failure> {
     let settings = RemoteSettings {
         url: remote.url,
         reference: None,
@@ -108,28 +137,28 @@ pub(super) fn rounds(
         earlier: None,
         with_history: true,
     };
-    let histories = Histories::open(&settings).map_err(Failure::failed)?;
-    let path = histories.folder().join(remote.sub_path);
+    let history = Histories::open(&settings).map_err(Failure::failed)?;
+    let path = history.folder().join(remote.sub_path);
     let shown = Shown {
         name: name.to_owned(),
         is_untrusted: false,
         link: None,
-        comment: manner.comment,
+        comment: manner.comment.manner(),
         checks: !manner.no_checks,
     };
     let forge = resolved.connect()?;
     for team in &manner.approvers {
         forge.check_team(team).map_err(Failure::usage)?;
     }
-    let preview = PreviewArguments { path, ..preview };
-    Ok(Rounds::new(forge, resolved, histories, preview, shown, manner.clone()))
+    let previews = ClusterPreviews::new(PreviewArguments { path, ..preview }, history.folder());
+    Ok(Rounds::new(Adapters { forge, history, previews }, manner.rules(), shown))
 }
 
 /// Listens for webhooks, where that was asked for.
-pub(super) async fn receiver(rounds: &Rounds, manner: &ReviewManner) -> Result<Option<HookReceiver>, Failure> {
+pub(super) async fn receiver(resolved: &Resolved, manner: &ReviewManner) -> Result<Option<HookReceiver>, Failure> {
     let (Some(address), Some(file)) = (manner.listen_hooks, manner.hook_secret_file.clone()) else { return Ok(None) };
     let settings = HookSettings { address, secret: SecretSource::File(file) };
-    let Resolved { kind, address, repository, .. } = rounds.resolved();
+    let Resolved { kind, address, repository, .. } = resolved;
     let receiver = HookReceiver::start(&settings, *kind, repository, address, Resolved::clock()).await;
     let receiver = receiver.map_err(Failure::failed)?;
     output::say(&format!("webhooks at http://{}/hooks", receiver.address));
@@ -137,7 +166,7 @@ pub(super) async fn receiver(rounds: &Rounds, manner: &ReviewManner) -> Result<O
 }
 
 /// Looks again and again, and sooner when a webhook says so.
-pub(super) async fn look_on(rounds: &mut Rounds, interval: Duration, hooks: Option<HookReceiver>) {
+pub(super) async fn look_on(rounds: &mut Rounds<Adapters>, interval: Duration, hooks: Option<HookReceiver>) {
     let interval = interval.max(INTERVAL_MIN);
     loop {
         rounds.look().await;
@@ -153,14 +182,4 @@ pub(super) async fn look_on(rounds: &mut Rounds, interval: Duration, hooks: Opti
             () = news => {}
         }
     }
-}
-
-/// What is said of something that went wrong in a round, which the next one may not meet.
-fn complain(what: &str, error: &dyn std::error::Error) {
-    output::say(&format!("{what}: {}", chain(error)));
-}
-
-/// Whether there is to be a comment.
-fn comments(manner: &ReviewManner) -> bool {
-    manner.comment != CommentArgument::None
 }

@@ -4,7 +4,6 @@
 mod aws;
 mod boot;
 mod clouds;
-mod event_metrics;
 mod flux;
 mod guard;
 mod lines;
@@ -163,7 +162,7 @@ fn listen(signals: impl Future<Output = ()> + Send + 'static) {
 }
 
 /// Ctrl-C, or what Kubernetes sends to a container that should end.
-async fn told_to_stop() -> std::io::Result<()> {
+pub(super) async fn told_to_stop() -> std::io::Result<()> {
     #[cfg(unix)]
     {
         let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;

@@ -14,6 +14,7 @@ use crate::core::snapshot::{Pod, Snapshot};
 use crate::core::why::node::{Searched, WhyNode, searched, why_node};
 use crate::core::why::pod::{WhyPod, why_pod};
 use crate::definitions::suggest::nearest;
+use crate::ports::pull_requests::Question;
 use crate::render::terminal::Style;
 use crate::render::why as render;
 
@@ -39,15 +40,7 @@ fn node(arguments: &WhyNodeArguments) -> Result<Outcome, Failure> {
     say(arguments.output, &answer, |answer| render::node(answer, Style::Coloured))
 }
 
-/// What is asked where there is no command line, such as on a pull request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Question {
-    /// `NAMESPACE/NAME`, or `NAME`.
-    Pod(String),
-    Node(String),
-}
-
-/// The answer as plain text.
+/// The answer as plain text, where there is no command line, such as on a pull request.
 pub fn answered(question: &Question, arguments: &InputArguments, read: &ReadInputs) -> Result<String, Failure> {
     match question {
         Question::Pod(name) => of_pod(arguments, read, None, name).map(|answer| render::pod(&answer, Style::Plain)),

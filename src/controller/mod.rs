@@ -9,11 +9,12 @@
 //! | what | where |
 //! |---|---|
 //! | who must have signed what | `signing/` |
-//! | what is said, and to whom | `events/`: `mod.rs`, `levels.rs`, `nodes.rs`, `revisions.rs`, `journal.rs`, `refusal.rs` |
+//! | what is said, and to whom | `events/`: `mod.rs`, `levels.rs`, `nodes.rs`, `revisions.rs`, `journal.rs`, `refusal.rs`; for the cluster and operators `kubernetes_events.rs`, `metrics.rs` |
 //! | what is written on objects and read again | `annotations/`: `of_claims.rs`, `of_definitions.rs` |
 //! | looking things up in what is seen | `observed/view.rs` |
 //! | what another installation made | `observed/others.rs` |
 //! | one more look before something ends | `observed/afresh.rs` |
+//! | the one door through which the cluster is seen | `observed/look.rs` |
 //! | what is not seen as it is, or contradicts itself | `observed/doubted.rs`, `doubled.rs` |
 //! | what somebody else has not let go | `observed/kept_by_others.rs` |
 //! | a revision comes: lint, use or refuse it | `revisions/mod.rs`, `unsigned.rs` |
@@ -38,7 +39,8 @@
 //! | plans that wait for an approval, and whose counts | `plans/approvals.rs`, `waiting.rs` |
 //! | what a plan came to, on its `NodePlan` object; what is left of it later | `plans/records.rs`, `fidelity.rs`, `history.rs` |
 //! | what a change would do that nobody made yet | `preview/` |
-//! | what people elsewhere are told, each once | `notifications.rs` |
+//! | pull requests: previews, commands, approvals, what came of them | `reviews/` |
+//! | what people elsewhere are told, each once | `notifications/`: `outbox.rs`, `telling.rs` |
 //! | what is refused of one object, while the others go on | `set_aside.rs` |
 //! | how many looks may follow each other, and when to stop | `pace.rs`, `shutdown.rs` |
 
@@ -51,6 +53,7 @@ mod observed;
 mod pace;
 mod plans;
 pub mod preview;
+pub mod reviews;
 mod revisions;
 mod set_aside;
 mod shutdown;
@@ -74,17 +77,19 @@ use crate::core::offer::AddedCapacity;
 use crate::core::plan::{Note, Plan, Revision};
 use crate::core::snapshot::Snapshot;
 use crate::definitions::Definitions;
-use crate::ports::{ClassFacts, Clock, Cloud, Cluster, Forge, PortError, PortErrorKind, Repository, chain};
+use crate::ports::{
+    ClassFacts, Clock, Cloud, Cluster, Forge, LaunchRules, PortError, PortErrorKind, Repository, chain,
+};
 
 use claims::garbage::{self, Garbage, GarbageContext};
 use claims::rollouts::Noted;
 use claims::{Claims, Surroundings, early_ends, interruptions};
 use events::{Event, Fleet};
-use observed::doubled;
 use observed::doubted::Doubted;
 use observed::kept_by_others;
-use observed::others::{Others, without_others};
-use observed::view::{Prices, View, without_those_of_others};
+use observed::look::Eyes;
+use observed::others::Others;
+use observed::view::{Prices, View};
 use pace::{CATALOG_AGE, PAUSE_MIN, POLL, Pace, RETRY, RETRY_REFUSED_MAX, TROUBLE_SAID_AGAIN, TROUBLES_MAX};
 use plans::approvals::{Approved, Waiting};
 use plans::batch::BatchWindow;
@@ -93,6 +98,7 @@ use plans::inputs_seen::InputsSeen;
 use plans::records::Records;
 use plans::shown::Shown;
 use revisions::{Revisions, inputs, statuses};
+use set_aside::SetAside;
 
 pub use events::journal::Journal;
 pub use events::refusal::MoveRefusal;
@@ -176,6 +182,7 @@ pub struct Controller<R, K, E, F, C> {
     /// Whether it was looked what people approved of the plans of the process before.
     heard_earlier_leader: bool,
     prunes_said: Vec<(&'static str, String)>,
+    set_aside: SetAside,
     fleet: Fleet,
     /// What failed lately, and when it was said.
     troubles: BTreeMap<String, Timestamp>,
@@ -228,11 +235,13 @@ impl CloudAnswers {
 
 impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E, F, C> {
     pub fn new(ports: Ports<R, K, E, F, C>, options: Options, journal: Journal, shutdown: Shutdown) -> Self {
+        let records = Records::of_installation(&options.installation);
         Self {
             ports,
             options,
             journal,
             shutdown,
+            records,
             revisions: Revisions::default(),
             claims: Claims::default(),
             failures: Noted::default(),
@@ -240,7 +249,6 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             shown: Shown::default(),
             doubted: Doubted::default(),
             inputs_seen: InputsSeen::default(),
-            records: Records::default(),
             expectations: Expectations::default(),
             catalog: None,
             waiting: None,
@@ -251,6 +259,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             looser_rules: None,
             heard_earlier_leader: false,
             prunes_said: Vec::new(),
+            set_aside: SetAside::default(),
             fleet: Fleet::default(),
             troubles: BTreeMap::new(),
             repository_due: true,
@@ -282,6 +291,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         self.some_failed = false;
         let now = self.ports.clock.now();
         self.pace.look(now);
+        self.set_aside.look(now);
         self.wake_at = None;
         if let Err(error) = self.look(now).await {
             self.say_trouble(chain(&error), now);
@@ -290,7 +300,9 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         } else if !self.some_failed {
             self.look_again_in = RETRY;
         }
-        self.settled &= !self.some_failed;
+        let left = self.set_aside.again_at(now);
+        self.wake(left);
+        self.settled &= !self.some_failed && left.is_none();
     }
 
     /// The same trouble is said once in a while, not at every attempt.
@@ -358,11 +370,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         if std::mem::take(&mut self.repository_due) {
             self.poll_repository(now).await?;
         }
-        let observed = without_those_of_others(self.ports.cluster.observe().await?);
-        let (mut snapshot, others) = without_others(observed, &self.options.installation);
+        let (snapshot, others) = self.eyes().look(&self.ports.cluster).await?;
         self.others = others;
-        self.revisions.doubt(&mut snapshot);
-        doubled::doubt(&mut snapshot);
         self.doubted.tell(&snapshot.doubts, now, &mut self.journal);
         kept_by_others::sentences(&snapshot, now).into_iter().for_each(|sentence| self.say_trouble(sentence, now));
         let view = View::new(&snapshot);
@@ -392,6 +401,10 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             return Ok(());
         }
         self.plan(snapshot, now).await
+    }
+
+    fn eyes(&self) -> Eyes<'_> {
+        Eyes { installation: &self.options.installation, definitions: self.revisions.definitions() }
     }
 
     /// Who acts sees the instances that run when it looks for garbage. Who only observes looks for this alone.
@@ -459,6 +472,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             node_classes: &node_classes,
             images: &images,
             added_capacity: &added_capacity,
+            launch_rules: self.launch_rules(snapshot),
             installation: &self.options.installation,
             now,
         };
@@ -481,7 +495,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let interrupted = heard.wrote;
         let mut wrote = noted || progress.wrote || interrupted;
         troubles.extend(heard.troubles);
-        wrote |= moves::go_on(&self.ports.cluster, view, now, &mut self.journal, &mut troubles).await?;
+        let (when, aside) = ((now, &mut self.journal), &mut self.set_aside);
+        wrote |= moves::go_on(&self.ports.cluster, view, when, aside, &mut troubles).await?;
         self.try_again(&troubles, now);
         wrote |= self.see_early_ends(view, now).await?;
         wrote |= self.collect_garbage(view, now).await?;
@@ -513,7 +528,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             return Ok(false);
         }
         let (cluster, journal) = (&self.ports.cluster, &mut self.journal);
-        match self.failures.note(cluster, view, in_force, now, journal).await {
+        match self.failures.note(cluster, view, in_force, &mut self.set_aside, (now, journal)).await {
             Err(error) if error.is_of_one_object() => {
                 self.say_trouble(chain(&error), now);
                 Ok(false)
@@ -548,6 +563,16 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         self.with_inputs(snapshot, false, now, AddedCapacity::new).unwrap_or_default()
     }
 
+    /// What gates and NodeOverlays mean for launches.
+    fn launch_rules(&self, snapshot: &Snapshot) -> LaunchRules {
+        let definitions = self.revisions.in_force.as_ref().map(|in_force| &in_force.definitions);
+        let gates = definitions.map(|definitions| definitions.settings.feature_gates.clone()).unwrap_or_default();
+        let defined = definitions.into_iter().flat_map(|definitions| &definitions.node_overlays).map(|it| &it.value);
+        let mut overlays = defined.chain(snapshot.node_overlays.iter());
+        let prices = overlays.any(|it| it.spec.price.is_some() || it.spec.price_adjustment.is_some());
+        LaunchRules { reserves_capacity: gates.reserved_capacity, keeps_order: gates.node_overlay && prices }
+    }
+
     /// Instances that end before their nodes join.
     async fn see_early_ends(&mut self, view: &View<'_>, now: Timestamp) -> Result<bool, PortError> {
         // A node may have joined unseen.
@@ -556,7 +581,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         };
         let (cluster, cloud) = (&self.ports.cluster, &self.ports.cloud);
         let around = early_ends::Around { cluster, cloud, view, in_force, now };
-        match self.early_ends.look(&around, &mut self.claims, &mut self.journal).await {
+        match self.early_ends.look(&around, &mut self.claims, &mut self.set_aside, &mut self.journal).await {
             Ok(seen) => {
                 self.wake(seen.look_again_at);
                 Ok(seen.wrote)
@@ -575,7 +600,12 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         if !view.snapshot.doubts.is_empty() {
             return Ok(false);
         }
-        let due = self.garbage_due_at.is_none_or(|due| now >= due) || garbage::is_urgent(view);
+        let is_due = |before: SignedDuration| {
+            let due = self.garbage_due_at.and_then(|due| due.checked_sub(before).ok());
+            due.is_none_or(|due| now >= due)
+        };
+        let urgent = garbage::INTERVAL.saturating_sub(garbage::URGENT_APART);
+        let due = is_due(SignedDuration::ZERO) || (is_due(urgent) && garbage::is_urgent(view));
         if due {
             let node_pools = self.revisions.node_pools();
             let found = GarbageContext {
@@ -589,7 +619,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             // Where a call fails, it is not tried again at once.
             self.garbage_due_at = now.saturating_add(garbage::INTERVAL).ok();
             let known = self.garbage.live.known(now);
-            wrote = match self.garbage.collect(&found, &mut self.journal).await {
+            wrote = match self.garbage.collect(&found, &mut self.set_aside, &mut self.journal).await {
                 Ok(wrote) => wrote,
                 // What is planned does not wait for it.
                 Err(error) => {

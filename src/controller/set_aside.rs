@@ -1,30 +1,136 @@
-//! Calls that fail for one object each: it is set aside, and what is done for the others goes on.
+//! Calls that fail for one object each: it is set aside for a while, and what is done for the others goes on.
+//!
+//! A webhook of which no answer comes takes half a minute to refuse one write, and it may be asked about every object. So what was refused is
+//! not asked again at each look, and after a few refusals no further object is tried before the next look: that one begins with others.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
 
 use crate::ports::PortError;
 
-/// The first of them, to be said and tried again.
-#[derive(Debug, Default)]
-pub struct SetAside(Option<PortError>);
+use super::pace::RETRY;
+
+/// So many refusals are waited for in one look, where calls follow each other: the time of each is the time of the look.
+const ONE_BY_ONE: usize = 2;
+/// How long an object is left alone at most. It doubles until then: who mends a policy does not want to wait for long.
+const LONGEST: SignedDuration = SignedDuration::from_mins(1);
+
+/// Objects that somebody refuses, from look to look. It may be lost: then each is tried once more.
+#[derive(Debug)]
+pub struct SetAside {
+    most: usize,
+    aside: BTreeMap<String, Aside>,
+    /// Of this look.
+    refused: usize,
+    was_full: bool,
+}
+
+/// Calls that serve one purpose.
+#[derive(Debug)]
+pub struct Purpose<'a> {
+    aside: &'a mut SetAside,
+    /// The first refusal.
+    first: Option<PortError>,
+}
+
+#[derive(Debug)]
+struct Aside {
+    until: Timestamp,
+    wait: SignedDuration,
+}
+
+impl Default for SetAside {
+    fn default() -> Self {
+        Self::after(ONE_BY_ONE)
+    }
+}
 
 impl SetAside {
-    /// What came of the call; `None`: its object is set aside. `Err`: it is the server that fails.
-    pub fn unless<T>(&mut self, outcome: Result<T, PortError>) -> Result<Option<T>, PortError> {
-        match outcome {
+    fn after(most: usize) -> Self {
+        Self { most, aside: BTreeMap::new(), refused: 0, was_full: false }
+    }
+
+    /// Another look begins.
+    pub fn look(&mut self, now: Timestamp) {
+        (self.refused, self.was_full) = (0, false);
+        // One whose clock was set back counts anew.
+        self.aside.retain(|_, aside| now.duration_since(aside.until).abs() < LONGEST + LONGEST);
+    }
+
+    /// Whether something may be tried for the object now.
+    pub fn may_try(&mut self, object: &str, now: Timestamp) -> bool {
+        if self.is_aside(object, now) {
+            return false;
+        }
+        let is_full = self.refused >= self.most;
+        self.was_full |= is_full;
+        !is_full
+    }
+
+    /// Whether the object is left alone now, however many refusals there were.
+    pub fn is_aside(&self, object: &str, now: Timestamp) -> bool {
+        self.aside.get(object).is_some_and(|aside| now < aside.until)
+    }
+
+    /// Something was refused for the object.
+    pub fn refused(&mut self, object: &str, now: Timestamp) {
+        self.refused += 1;
+        let before = self.aside.get(object).map(|aside| aside.wait);
+        let wait = before.map_or(RETRY, |before| before.saturating_mul(2).min(LONGEST));
+        let until = now.saturating_add(wait).unwrap_or(now);
+        self.aside.insert(object.to_owned(), Aside { until, wait });
+    }
+
+    /// Something was done for the object.
+    pub fn done(&mut self, object: &str) {
+        self.aside.remove(object);
+    }
+
+    /// Calls for objects of these names, which stand for what is to be done with them.
+    pub fn purpose(&mut self) -> Purpose<'_> {
+        Purpose { aside: self, first: None }
+    }
+
+    /// When something that was left in this look may be tried again; `None` where nothing was.
+    pub fn again_at(&self, now: Timestamp) -> Option<Timestamp> {
+        let spared = self.was_full.then(|| now.saturating_add(RETRY).unwrap_or(now));
+        self.aside.values().map(|aside| aside.until).filter(|until| *until > now).chain(spared).min()
+    }
+}
+
+impl Purpose<'_> {
+    /// Makes the call, where something may be tried for its object. `None`: it may not, or was refused. `Err`: it is the server that fails.
+    pub async fn attempt<T>(
+        &mut self,
+        object: &str,
+        now: Timestamp,
+        call: impl Future<Output = Result<T, PortError>>,
+    ) -> Result<Option<T>, PortError> {
+        if !self.aside.may_try(object, now) {
+            return Ok(None);
+        }
+        match call.await {
             Err(error) if error.is_of_one_object() => {
-                self.0.get_or_insert(error);
+                self.aside.refused(object, now);
+                self.first.get_or_insert(error);
                 Ok(None)
             }
-            outcome => outcome.map(Some),
+            Err(error) => Err(error),
+            Ok(value) => {
+                self.aside.done(object);
+                Ok(Some(value))
+            }
         }
     }
 
     /// When all was tried.
     pub fn told<T>(self, value: T) -> Result<T, PortError> {
-        self.0.map_or(Ok(value), Err)
+        self.first.map_or(Ok(value), Err)
     }
 
     pub fn into_first(self) -> Option<PortError> {
-        self.0
+        self.first
     }
 }
 
@@ -33,15 +139,54 @@ mod tests {
     use super::*;
     use crate::ports::PortErrorKind;
 
-    #[test]
-    fn one_object_is_set_aside_and_a_server_that_fails_is_not() {
-        let failed = |kind| Err::<(), _>(PortError { operation: format!("{kind:?}"), kind, source: None });
-        let mut aside = SetAside::default();
-        assert!(matches!(aside.unless(Ok(7)), Ok(Some(7))));
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_795_165_200 + second).unwrap()
+    }
+
+    fn refusal(kind: PortErrorKind) -> Result<u8, PortError> {
+        Err(PortError { operation: format!("{kind:?}"), kind, source: None })
+    }
+
+    #[tokio::test]
+    async fn one_object_is_set_aside_and_a_server_that_fails_is_not() {
+        let mut aside = SetAside::after(4);
+        let mut purpose = aside.purpose();
+        assert!(matches!(purpose.attempt("a", at(0), async { Ok(7) }).await, Ok(Some(7))));
         for kind in [PortErrorKind::Refused, PortErrorKind::Denied, PortErrorKind::Internal, PortErrorKind::Permanent] {
-            assert!(matches!(aside.unless(failed(kind)), Ok(None)), "{kind:?}");
+            let refused = purpose.attempt(&format!("{kind:?}"), at(0), async { refusal(kind) }).await;
+            assert!(matches!(refused, Ok(None)), "{kind:?}");
         }
-        assert!(aside.unless(failed(PortErrorKind::Temporary)).is_err());
-        assert_eq!(aside.told(()).unwrap_err().operation, "Refused");
+        assert_eq!(purpose.told(()).unwrap_err().operation, "Refused");
+        aside.look(at(0));
+        let mut purpose = aside.purpose();
+        assert!(purpose.attempt("a", at(0), async { refusal(PortErrorKind::Temporary) }).await.is_err());
+        assert!(purpose.told(()).is_ok(), "what was refused for another purpose is not told");
+    }
+
+    #[tokio::test]
+    async fn what_is_refused_is_left_alone_ever_longer_and_keeps_nobody_waiting() {
+        let mut aside = SetAside::default();
+        let objects = ["a", "b", "c", "d", "e"];
+        let (mut calls, mut most, mut done) = (0, 0, 0);
+        for second in 0..600 {
+            aside.look(at(second));
+            let before = calls;
+            for object in objects {
+                let is_refused = object != "e";
+                if !aside.may_try(object, at(second)) {
+                    continue;
+                }
+                calls += usize::from(is_refused);
+                let outcome = async move { if is_refused { refusal(PortErrorKind::Refused) } else { Ok(1) } };
+                let outcome = aside.purpose().attempt(object, at(second), outcome).await.unwrap();
+                done += usize::from(outcome.unwrap_or_default());
+            }
+            most = most.max(calls - before);
+        }
+        assert!(calls < 80 && most == 2, "{calls} calls, at most {most} in one look");
+        assert!(done > 500, "the last of them had {done} turns");
+        assert!(aside.again_at(at(599)).is_some_and(|again| again > at(599)));
+        aside.look(at(2000));
+        assert_eq!(aside.again_at(at(2000)), None, "long ago");
     }
 }

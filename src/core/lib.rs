@@ -13,7 +13,7 @@
 //! | `plan` | the plan as it is published: data alone |
 //! | `preview` | two plans side by side: what a change causes, and what would be so anyway |
 //! | `inputs` | all that a plan is made of |
-//! | `prepare` | defaults that count for pods although they do not say them; pods of CapacityBuffers |
+//! | `prepare` | defaults that count for pods although they do not say them; pods of CapacityBuffers; prices of preview types |
 //! | `lifecycle` | the life of one NodeClaim, and what ends it |
 //! | `devices` | which devices a pod gets of those a node has |
 //! | `kube_scheduler` | kube-scheduler's filters, one pod and one node at a time: for the judge and for the embedded cluster |

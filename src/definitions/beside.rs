@@ -8,8 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::context::scalar;
-use super::document::spans;
+use super::document::{scalar, spans};
 use super::kinds::Kind;
 use super::open::OpenDefinition;
 use super::substitution::{self, is_within};

@@ -3,19 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use serde_json::Value;
-
-use super::document::{self, Document};
+use super::document::{self, Document, scalar};
 use super::files;
 use super::findings::{Finding, Place};
 use super::flux::{self, FluxKustomizations};
-use super::own_baseline;
 use super::rules::kinds as rules;
 use super::substitution::Values;
 use super::versions::{Installed, SaidBy};
 use crate::api::source::{SourceFile, Standing};
 use crate::api::{scenario, settings};
 use crate::core::plan::DefinitionPlace;
+
+/// Where `cutlist.yaml` names the findings that are known.
+pub const BASELINE: &str = "/spec/lint/baseline";
 
 /// What Flux puts in the place of variables, by the folder that it builds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl Context {
         if let Some(settings) = &context.settings {
             let variables = settings.members("/spec/variables");
             context.variables.extend(variables.filter_map(|(_, name, value)| Some((name.to_owned(), scalar(value)?))));
-            let baseline = settings.str(own_baseline::POINTER);
+            let baseline = settings.str(BASELINE);
             context.baseline = baseline.map(|path| path.strip_prefix("./").unwrap_or(path).to_owned());
             // What is no version that is known the schema of the settings says.
             let version = settings.str("/spec/lint/karpenterVersion").and_then(|version| version.parse().ok());
@@ -153,15 +153,5 @@ impl Context {
                 .hint("paths are files and folders of the repository, from its root")
         };
         entries.map(finding).collect()
-    }
-}
-
-/// The text of a value that stands for a variable.
-pub fn scalar(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        Value::Bool(value) => Some(value.to_string()),
-        _ => None,
     }
 }

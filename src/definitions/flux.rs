@@ -11,8 +11,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::context::scalar;
-use super::document::{self, Document, Parsed};
+use super::document::{self, Document, Parsed, scalar};
 use super::files;
 use super::limits::FILE_BYTES;
 use crate::api::kustomization::{folder, join};

@@ -122,6 +122,23 @@ impl Masks {
         plan
     }
 
+    /// The plan with names in the place of what is hidden, by the numbers that it has. `None`: it can not be read any more with these names in
+    /// it.
+    pub fn shown(&self, plan: Plan) -> Option<Plan> {
+        if self.is_empty() {
+            return Some(plan);
+        }
+        let mut json = serde_json::to_value(&plan).ok()?;
+        self.value(&mut json);
+        let mut shown: Plan = serde_json::from_value(json).ok()?;
+        // What is hidden may stand in a number by chance.
+        shown.id = plan.id;
+        if let Some((shown, against)) = shown.against.as_mut().zip(plan.against) {
+            shown.plan_id = against.plan_id;
+        }
+        Some(shown)
+    }
+
     /// These, and the hashes in a plan that cover them: those of NodePools in which there are hidden values.
     #[must_use]
     pub fn with_hashes_of(&self, plan: &Plan, hidden_pools: &BTreeMap<&str, &BTreeSet<String>>) -> Self {
@@ -135,14 +152,15 @@ impl Masks {
                 _ => None,
             })
             .collect();
-        let hashes = hashes.into_iter().map(|(hash, pool)| Hidden {
-            value: hash.to_owned(),
-            name: format!("hash of NodePool {pool}"),
-            only_quoted: false,
-        });
+        let hashes = hashes.into_iter().map(|(hash, pool)| self.of_hash(hash, pool));
         // Before all others: one of them may stand in a hash by chance, and what is left of it would be shown.
         masks.values.splice(0..0, hashes);
         masks
+    }
+
+    /// What stands in the place of a hash is shown, and the name of the pool may be hidden itself.
+    fn of_hash(&self, hash: &str, pool: &str) -> Hidden {
+        Hidden { value: hash.to_owned(), name: format!("hash of NodePool {}", self.text(pool)), only_quoted: false }
     }
 
     /// The text with `${NAME}` where a hidden value was.
@@ -251,6 +269,13 @@ mod tests {
             assert_eq!(masks.text(text), shown);
         }
         assert!(!format!("{masks:?}").contains("ghp"));
+    }
+
+    #[test]
+    fn what_stands_for_a_hash_hides_the_name_of_the_pool() {
+        let masks = masks(&[("TEAM", "ghp_abc")]);
+        assert_eq!(masks.of_hash("1234", "ghp_abc-spot").name, "hash of NodePool ${TEAM}-spot");
+        assert_eq!(masks.of_hash("1234", "spot").name, "hash of NodePool spot");
     }
 
     #[test]

@@ -10,9 +10,17 @@ use super::files;
 use super::findings::Finding;
 use super::flux::FluxKustomizations;
 use super::kustomize::{self, Build, Layout, Role};
-use super::reader::Purpose;
 use super::rules::kustomize as rules;
 use crate::api::source::{SourceFile, Standing};
+
+/// What the files are read for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// To plan and to apply what they define together.
+    Use,
+    /// To say what is wrong with any of them.
+    Judge,
+}
 
 /// What was made.
 pub struct Made {

@@ -2,14 +2,11 @@
 //! and lint of an earlier commit. Its findings are known by their paths from the root.
 
 use super::baseline::Baseline;
-use super::context::Context;
+use super::context::{BASELINE, Context};
 use super::findings::{Finding, Place};
 use super::rules::suppression::UNUSABLE_BASELINE;
 use super::{Definitions, fingerprint};
 use crate::api::source::SourceFile;
-
-/// In the settings.
-pub const POINTER: &str = "/spec/lint/baseline";
 
 #[derive(Debug, Default)]
 pub struct OwnBaseline {
@@ -25,7 +22,7 @@ impl OwnBaseline {
             return Self::default();
         };
         let unusable = |message: String| {
-            let finding = Finding::at(&UNUSABLE_BASELINE, settings, POINTER, Place::Value, message);
+            let finding = Finding::at(&UNUSABLE_BASELINE, settings, BASELINE, Place::Value, message);
             let hint =
                 format!("write it in the folder of cutlist.yaml: cutlist lint . --baseline {path} --write-baseline");
             Self { known: None, finding: Some(finding.hint(hint)) }

@@ -35,14 +35,7 @@ use super::{Definitions, LintOptions, files, limits, schema, substitution, typed
 use crate::api::kustomization;
 use crate::api::source::{SourceFile, Standing};
 
-/// What the files are read for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
-    /// To plan and to apply what they define together.
-    Use,
-    /// To say what is wrong with any of them.
-    Judge,
-}
+pub use super::made::Purpose;
 
 /// What a reading knows and leaves beside the files.
 #[derive(Debug, Default)]

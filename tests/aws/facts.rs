@@ -36,9 +36,15 @@ pub fn facts_are_pulled(moto: &Moto) {
         assert!(!asked.contains_key(action), "it only looks: {asked:?}");
     }
 
+    let catalog = folder.path().join("catalog.json");
+    cutlist(&scene.proxy.address, &["catalog", "pull", "--write", text(&catalog)]);
+    let sold: Value = serde_json::from_slice(&std::fs::read(&catalog).unwrap()).unwrap();
+    assert_eq!(sold["region"], REGION);
+    assert!(count(&sold["instanceTypes"]) > 500, "{}", count(&sold["instanceTypes"]));
+
     // From here on nothing is asked any more.
     let nowhere = "http://127.0.0.1:1";
-    let plan = cutlist(nowhere, &["plan", text(&definitions), "--facts", text(&facts)]);
+    let plan = cutlist(nowhere, &["plan", text(&definitions), "--facts", text(&facts), "--catalog", text(&catalog)]);
     let plan = String::from_utf8(plan.stdout).unwrap();
     assert!(plan.contains("permission servicequotas:GetServiceQuota"), "{plan}");
     cutlist(nowhere, &["ami", "lock", text(&definitions), "--facts", text(&facts)]);

@@ -249,7 +249,9 @@ fn the_gitlab_component_previews_and_posts() {
                 ("CI_COMMIT_SHA", "0000000000000000000000000000000000000000"),
                 ("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA", &job.head),
                 ("CI_SERVER_URL", "https://gitlab.example.com"),
-                ("CI_PROJECT_PATH", "shop/clusters"),
+                // The pipeline of a fork runs there, and the merge request is not.
+                ("CI_PROJECT_PATH", "author/clusters"),
+                ("CI_MERGE_REQUEST_PROJECT_PATH", "shop/clusters"),
             ],
         );
         is_preview(&job.file("clone/cutlist-preview.json").unwrap());
@@ -260,6 +262,7 @@ fn the_gitlab_component_previews_and_posts() {
         assert_eq!(posted.is_some(), !token.is_empty(), "without a token nothing is posted, and the job does not fail");
         if let Some(posted) = posted {
             assert_eq!((option(&posted, "--forge"), option(&posted, "--pull-request")), ("gitlab", "7"));
+            assert_eq!(option(&posted, "--repository"), "shop/clusters");
             assert!(!posted.concat().contains(token) && job.file("posted.token").unwrap() == token);
         }
     }

@@ -44,6 +44,7 @@ pub fn approvals_are_in_ones_own_name(plane: &mut ControlPlane) {
         (&["patch", "nodeplan", name, "--type=merge", "-p", other_price], "never changes"),
         (&["patch", "nodeplan", name, "--type=merge", "--subresource=status", "-p", other_text], "only Cutlist"),
         (&["delete", "nodeplan", name], "only Cutlist"),
+        (&["label", "nodeplan", name, "--overwrite", "cutlist.dev/installation=another"], "whose a plan is"),
         (&["annotate", "nodeplan", name, &by_itself, CUTLIST, MASTERS], "does not approve its own"),
         (&["annotate", "nodeplan", name, &by_author, &as_author, MASTERS], "is an author of the revision"),
     ] {

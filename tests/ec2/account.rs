@@ -14,6 +14,7 @@ use cutlist::adapters::aws::api::launch::{
     FleetAnswer, FleetRequest, LaunchTemplateRequest, ListedTemplate, RunRequest,
 };
 use cutlist::adapters::aws::api::network::{Image, ImageQuery, SecurityGroup, SpotPrice, Subnet, TypeOffering, Zone};
+use cutlist::adapters::aws::api::template::LaunchTemplate;
 use cutlist::adapters::aws::api::{Action, ApiError, Ec2Api, Filter, Page, Tags, Tally};
 use cutlist::core::catalog::facts::InstanceFacts;
 use cutlist::core::model::HourlyPrice;
@@ -63,12 +64,16 @@ pub struct Account {
     pub things: RefCell<Things>,
     pub profiles: RefCell<BTreeMap<String, InstanceProfile>>,
     pub templates: RefCell<BTreeSet<String>>,
-    /// Codes by action, or by action and what is asked for, `ssm:GetParameters /own`: each such call fails.
+    /// Of every template that was ever made.
+    pub contents: RefCell<BTreeMap<String, LaunchTemplate>>,
+    /// Codes by action, or by action and what is asked for, `ssm:GetParameters /own`: each such call fails. Behind the code a message may stand.
     pub failures: RefCell<BTreeMap<String, String>>,
     /// GetInstanceProfile shows nothing of what was made.
     pub iam_is_stale: Cell<bool>,
     /// Items of a page, and whether every other page is empty.
     pub page: Cell<(usize, bool)>,
+    /// What checks of instances say.
+    pub statuses: RefCell<Vec<InstanceStatus>>,
     pub calls: RefCell<Vec<String>>,
     pub tally: Tally,
     pub fleets: Fleets,
@@ -95,7 +100,10 @@ impl Account {
             of_action == action.name() && with.contains(of_what)
         };
         let said = match failures.iter().find(fails) {
-            Some((_, code)) => Err(ApiError::of(action, code, "as the test says")),
+            Some((_, said)) => {
+                let (code, message) = said.split_once(' ').unwrap_or((said.as_str(), "as the test says"));
+                Err(ApiError::of(action, code, message))
+            }
             None => Ok(()),
         };
         self.tally.count(action, &said);
@@ -265,8 +273,14 @@ impl Ec2Api for Account {
         Ok(self.page(found, page))
     }
 
-    async fn describe_instance_status(&self, _: &[Filter], _: Option<&str>) -> Result<Page<InstanceStatus>, ApiError> {
-        nothing(Action::DescribeInstanceStatus)
+    /// All of them, whatever the filters are, as moto does.
+    async fn describe_instance_status(
+        &self,
+        filters: &[Filter],
+        page: Option<&str>,
+    ) -> Result<Page<InstanceStatus>, ApiError> {
+        self.called(Action::DescribeInstanceStatus, &text(filters))?;
+        Ok(self.page(self.statuses.borrow().clone(), page))
     }
 
     async fn terminate_instances(&self, ids: &[String]) -> Result<Vec<StateChange>, ApiError> {
@@ -300,7 +314,11 @@ impl Ec2Api for Account {
     async fn create_launch_template(&self, request: &LaunchTemplateRequest, dry_run: bool) -> Result<(), ApiError> {
         self.fleets.begin().await;
         self.called(Action::CreateLaunchTemplate, if dry_run { "dry run" } else { &request.name })?;
-        if dry_run || self.templates.borrow_mut().insert(request.name.clone()) {
+        if dry_run {
+            return Ok(());
+        }
+        self.contents.borrow_mut().insert(request.name.clone(), request.template.clone());
+        if self.templates.borrow_mut().insert(request.name.clone()) {
             return Ok(());
         }
         Err(ApiError::of(Action::CreateLaunchTemplate, "InvalidLaunchTemplateName.AlreadyExistsException", "in use"))
@@ -364,8 +382,16 @@ impl Ec2Api for Account {
         found.ok_or_else(|| ApiError::of(Action::GetInstanceProfile, "NoSuchEntity", "no such profile"))
     }
 
-    async fn list_instance_profiles(&self, _: &str, _: Option<&str>) -> Result<Page<InstanceProfile>, ApiError> {
-        nothing(Action::ListInstanceProfiles)
+    async fn list_instance_profiles(
+        &self,
+        path_prefix: &str,
+        page: Option<&str>,
+    ) -> Result<Page<InstanceProfile>, ApiError> {
+        self.called(Action::ListInstanceProfiles, path_prefix)?;
+        let profiles = self.profiles.borrow();
+        let listed = profiles.values().filter(|one| one.path.starts_with(path_prefix));
+        // Lists leave tags out.
+        Ok(self.page(listed.map(|one| InstanceProfile { tags: Tags::new(), ..one.clone() }).collect(), page))
     }
 
     async fn create_instance_profile(&self, profile: &NewInstanceProfile) -> Result<InstanceProfile, ApiError> {
@@ -405,8 +431,18 @@ impl Ec2Api for Account {
         Ok(())
     }
 
-    async fn delete_instance_profile(&self, _: &str) -> Result<(), ApiError> {
-        nothing(Action::DeleteInstanceProfile)
+    async fn delete_instance_profile(&self, name: &str) -> Result<(), ApiError> {
+        self.called(Action::DeleteInstanceProfile, name)?;
+        let fails = |code: &str| Err(ApiError::of(Action::DeleteInstanceProfile, code, "as IAM says it"));
+        let mut profiles = self.profiles.borrow_mut();
+        match profiles.get(name) {
+            None => fails("NoSuchEntity"),
+            Some(found) if !found.roles.is_empty() => fails("DeleteConflict"),
+            Some(_) => {
+                profiles.remove(name);
+                Ok(())
+            }
+        }
     }
 
     async fn get_queue_url(&self, _: &str) -> Result<String, ApiError> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cutlist::adapters::aws::catalog::{About, LiveCatalog};
+use cutlist::adapters::aws::catalog::{About, LiveCatalog, pull};
 use cutlist::core::catalog::{Catalog, Offering};
 use serde_json::json;
 
@@ -103,4 +103,22 @@ fn a_failure_or_an_empty_answer_takes_nothing_off_the_market() {
     block_on(live.refresh(&account, at(24 * 3_600)));
     assert_eq!(doubts(&live), ALL.map(|about| (about, true)));
     assert!(Arc::ptr_eq(&before, &live.catalog().unwrap()));
+}
+
+/// What is pulled into a file is what EC2 sells; where it does not say that, there is no file, and a price that is taken from the program is
+/// named.
+#[test]
+fn a_pulled_catalog_is_what_ec2_sells() {
+    let account = account();
+    let (catalog, doubts) = block_on(pull(&account, "us-east-1", at(0))).unwrap();
+    assert_eq!((catalog.instance_types.len(), doubts.len()), (3, 0));
+    let text = serde_json::to_vec(catalog.as_ref()).unwrap();
+    let read = Catalog::parse(text).unwrap();
+    assert_eq!(offerings(&read, "m99.large"), offerings(&catalog, "m99.large"), "a plan reads it as it was written");
+    account.failures.borrow_mut().insert("pricing:GetProducts".to_owned(), "AccessDenied".to_owned());
+    let (_, doubts) = block_on(pull(&account, "us-east-1", at(0))).unwrap();
+    assert!(doubts.len() == 1 && doubts[0].contains("pricing:GetProducts is denied"), "{doubts:?}");
+    account.failures.borrow_mut().insert("ec2:DescribeInstanceTypes".to_owned(), "UnauthorizedOperation".to_owned());
+    let error = block_on(pull(&account, "us-east-1", at(0))).unwrap_err().to_string();
+    assert!(error.starts_with("ec2:DescribeInstanceTypes is denied"), "{error}");
 }

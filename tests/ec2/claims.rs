@@ -4,7 +4,7 @@ use cutlist::api::ec2_node_class::EC2NodeClass;
 use cutlist::api::node_claim::NodeClaim;
 use cutlist::core::model::HourlyPrice;
 use cutlist::core::plan::Alternative;
-use cutlist::ports::{Cloud, Instance, LaunchFailure, LaunchRequest};
+use cutlist::ports::{Cloud, Instance, LaunchFailure, LaunchRequest, LaunchRules};
 use serde_json::json;
 
 pub fn claims(launch: &str, count: usize) -> Vec<NodeClaim> {
@@ -50,6 +50,7 @@ pub async fn pass(
         class: Some(class),
         images: None,
         alternatives: offerings,
+        rules: LaunchRules::default(),
     };
     let mut failures = Vec::new();
     for (index, answer) in lacking.into_iter().zip(cloud.launch(&request).await).take(writes) {

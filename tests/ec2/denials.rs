@@ -3,7 +3,7 @@
 use cutlist::adapters::aws::cloud::{AwsCloud, Settings};
 use cutlist::adapters::embedded::EmbeddedClock;
 use cutlist::api::cloud_facts::DeniedPermission;
-use cutlist::ports::{Cloud, LaunchRequest};
+use cutlist::ports::{Cloud, LaunchRequest, LaunchRules};
 
 use super::account::Account;
 use super::claims::{alternatives, claims};
@@ -68,6 +68,7 @@ fn a_launch_has_the_images_that_it_was_given() {
             class: Some(&class),
             images: Some(&reviewed),
             alternatives: &offerings,
+            rules: LaunchRules::default(),
         };
         let launched = cloud.launch(&request).await;
         assert!(launched.iter().all(|it| it.as_ref().is_ok_and(|instance| instance.image_id == "ami-reviewed")));

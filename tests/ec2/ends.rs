@@ -33,7 +33,7 @@ fn a_key_that_may_not_be_used_stops_the_pool_and_is_named() {
     run(async {
         let account = account();
         account.fleets.ends.set(Some(("Client.InvalidKMSKey.InvalidState", "The key arn:aws:kms:k is disabled")));
-        let events = events(&account, 30).await;
+        let events = Box::pin(events(&account, 30)).await;
         let ended: Vec<&String> = events
             .iter()
             .filter_map(|event| match event {

@@ -21,11 +21,14 @@ mod figures;
 mod fleets;
 mod launches;
 mod observe;
+mod profiles;
 mod quotas;
 #[path = "../bench/random.rs"]
 #[expect(dead_code, reason = "benchmarks ask for more")]
 mod random;
 mod scene;
+mod statuses;
+mod templates;
 mod validation;
 
 use std::future::Future;

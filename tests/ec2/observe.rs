@@ -78,7 +78,7 @@ fn plans_of_who_observes_say_what_ec2_says() {
             .borrow_mut()
             .insert("ec2:DescribePlacementGroups".to_owned(), "UnauthorizedOperation".to_owned());
         account.failures.borrow_mut().insert("servicequotas:GetServiceQuota".to_owned(), "AccessDenied".to_owned());
-        let (plan, cluster) = plan(&account).await;
+        let (plan, cluster) = Box::pin(plan(&account)).await;
         let fact = |code: CloudFactCode| plan.cloud_facts.iter().find(|fact| fact.code == code);
         let image = fact(CloudFactCode::ImageReplacesNodes).unwrap_or_else(|| panic!("{:#?}", plan.cloud_facts));
         assert_eq!(

@@ -150,3 +150,26 @@ fn a_dry_run_is_made_once_for_what_stays_the_same() {
     assert_eq!(scene.verdict(&changed, 1_799), Verdict::Passed);
     assert_eq!(scene.account.take_calls().len(), 4, "the template is there already, which is fine");
 }
+
+/// What was made a moment ago is not known everywhere: it is tried again soon, and not ten minutes later.
+#[test]
+fn a_new_instance_profile_is_tried_again_soon() {
+    let mut scene = Scene::new();
+    scene.fail("ec2:CreateFleet", "InvalidParameterValue Invalid IAM Instance Profile name");
+    assert_eq!(scene.reason(0), Some(Reason::InstanceProfileNotFound));
+    scene.account.failures.borrow_mut().clear();
+    assert_eq!(scene.reason(14), Some(Reason::InstanceProfileNotFound));
+    assert_eq!(scene.verdict(&runs(), 15), Verdict::Passed);
+}
+
+/// Credentials that have expired say nothing of a class.
+#[test]
+fn credentials_are_nothing_of_the_class() {
+    let mut scene = Scene::new();
+    scene.fail("ec2:CreateFleet", "ExpiredToken");
+    assert!(matches!(scene.verdict(&runs(), 0), Verdict::Unknown { .. }));
+    scene.account.failures.borrow_mut().clear();
+    assert_eq!(scene.verdict(&runs(), 15), Verdict::Passed);
+    scene.fail("ec2:CreateFleet", "RequestExpired");
+    assert_eq!(scene.verdict(&runs(), 15 + 1_800), Verdict::Passed, "and take nothing back");
+}

@@ -7,7 +7,7 @@ use cutlist::api::duration::NillableDuration;
 use cutlist::api::node_pool::{NodeSelectorRequirement, Operator};
 use cutlist::api::source::SourceFile;
 use cutlist::cli::lsp::converse;
-use cutlist::core::disrupt::windows::{Strike, strike};
+use cutlist::core::disrupt::windows::{Firing, firing};
 use cutlist::core::model::quantity::Quantity;
 use cutlist::core::model::requirements::Requirements;
 use cutlist::core::snapshot::{Snapshot, read, write};
@@ -90,9 +90,9 @@ pub fn schedule(bytes: &[u8]) {
     let duration = lines.next().and_then(|line| NillableDuration::from_str(line).ok());
     let now = Timestamp::from_second(1_790_000_000).unwrap();
     let written = (schedule, duration.as_ref(), lines.next());
-    let first = strike(written, now);
-    assert_eq!(first, strike(written, now), "the same question, another answer");
-    if first == Strike::Within {
+    let first = firing(written, now);
+    assert_eq!(first, firing(written, now), "the same question, another answer");
+    if first == Firing::Within {
         assert!(duration.is_some(), "a window without a duration is open");
     }
 }

@@ -11,6 +11,7 @@ use cutlist::cli::arguments::Arguments;
 use cutlist::cli::exit::EXIT_CODES;
 use cutlist::core::lifecycle::conditions::{WRITTEN, WrittenCondition};
 use cutlist::core::plan::{CloudFactCode, NoteCode, ReasonCode, RiskCode};
+use cutlist::ports::operations::Meter;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::Value;
 

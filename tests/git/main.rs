@@ -10,4 +10,5 @@ mod remote;
 mod scripted;
 mod servers;
 mod signed;
+mod snapshots;
 mod watch;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::forges::{FORGES, GITHUB};
-use super::previews::{commit, preview};
+use super::previews::{commit, preview, target};
 use super::server::{Answer, Harm, Server};
 use super::{assert_once, assert_posted, stage};
 
@@ -18,6 +18,7 @@ fn harms() -> Vec<(&'static str, Harm)> {
         ("503", Harm::Answer(message(503, "busy").with("retry-after", "1"))),
         ("429", Harm::Answer(message(429, "slow down").with("retry-after", "1"))),
         ("403", Harm::Answer(message(403, "You have exceeded a secondary rate limit").with("retry-after", "1"))),
+        ("422", Harm::Answer(message(422, "was submitted too quickly").with("retry-after", "1"))),
         ("404", Harm::Answer(message(404, "Not Found"))),
         ("cut before", Harm::CutBefore),
         ("cut after", Harm::CutAfter),
@@ -87,6 +88,10 @@ fn what_is_not_allowed_is_said_and_the_rest_is_posted() {
             ran.stderr
         );
         assert_eq!(server.world().comments_by(forge.bot).len(), 1);
+        let checks = server.world().checks.len();
+        let again = desk.post(&preview(1, 1));
+        assert_eq!(again.code, 1);
+        assert_eq!(server.world().checks.len(), checks, "{}: {}", forge.name, again.stderr);
     }
 }
 
@@ -113,6 +118,61 @@ fn redirects_are_not_followed() {
         assert!(ran.stderr.contains(&named) && !ran.stderr.contains("sekret"), "{}", ran.stderr);
         assert!(elsewhere.world().requests.is_empty());
     }
+}
+
+/// The same machine has it under another name: nothing is sent there, and it is said what to change.
+#[test]
+fn a_repository_that_was_renamed_is_said_to_be() {
+    for forge in FORGES {
+        let (server, desk) = stage(forge);
+        for place in ["/api/repositories/77", &format!("{}/api/repositories/77", server.url)] {
+            let moved = message(301, "Moved Permanently").with("location", &format!("{place}?token=sekret"));
+            server.world().faults.clear();
+            server.harm("GET", "", 9, Harm::Answer(moved));
+            let ran = desk.post_with(&preview(1, 1), &["--comment", "none", "--no-checks"]);
+            assert_eq!(ran.code, 1);
+            assert!(ran.stderr.contains("was renamed or moved") && !ran.stderr.contains("sekret"), "{}", ran.stderr);
+            assert!(ran.stderr.contains("the one of today with --repository"), "{}", ran.stderr);
+        }
+        let is_followed = server.world().requests.iter().any(|it| it.path.contains("repositories/77"));
+        assert!(!is_followed, "{}", forge.name);
+    }
+}
+
+/// What one cluster waited for in vain, the next ones do not wait for again.
+#[test]
+fn a_forge_that_is_away_is_waited_for_once() {
+    std::thread::scope(|scope| {
+        for forge in FORGES {
+            scope.spawn(move || {
+                let (server, desk) = stage(forge);
+                let mut preview = preview(1, 1);
+                preview["targets"] = (1..=12).map(|number| target(&format!("c{number}"), number)).collect();
+                server.harm("GET", "", 9_999, Harm::CutBefore);
+                let begin = std::time::Instant::now();
+                let ran = desk.post_with(&preview, &["--max-wait", "4s"]);
+                assert_eq!(ran.code, 1);
+                assert!(ran.stderr.contains("error: cutlist/c1/eu"), "{}", ran.stderr);
+                assert!(ran.stderr.contains("more: can not set the status"), "{}", ran.stderr);
+                assert!(begin.elapsed().as_secs() < 15, "{}: {:?}", forge.name, begin.elapsed());
+            });
+        }
+    });
+}
+
+/// A commit that the forge has never heard of is believed to come for some seconds, and not for some seconds for each cluster.
+#[test]
+fn a_commit_that_is_not_there_is_waited_for_once() {
+    let (server, desk) = stage(GITHUB);
+    let mut preview = preview(1, 1);
+    preview["targets"] = (1..=6).map(|number| target(&format!("c{number}"), number)).collect();
+    server.harm("GET", "", 9_999, Harm::Answer(message(404, "Not Found")));
+    let begin = std::time::Instant::now();
+    let ran = desk.post(&preview);
+    assert_eq!(ran.code, 1);
+    assert!(ran.stderr.contains("404") && ran.stderr.contains("was the commit pushed?"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("cutlist/c1/eu and 5 more: can not set the status"), "{}", ran.stderr);
+    assert!((10..30).contains(&begin.elapsed().as_secs()), "{:?}", begin.elapsed());
 }
 
 #[test]

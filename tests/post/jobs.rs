@@ -2,14 +2,17 @@
 
 use std::process::{Command, Stdio};
 
-use super::previews::{Ran, ended, preview};
+use serde_json::json;
+
+use super::previews::{Ran, commit, ended, preview};
 
 /// A dry run in a job with these variables.
 fn job(variables: &[(&str, &str)], more: &[&str]) -> Ran {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("preview.json"), preview(1, 1).to_string()).unwrap();
     std::fs::write(folder.path().join("pushed.json"), r#"{ "ref": "refs/heads/main" }"#).unwrap();
-    std::fs::write(folder.path().join("target.json"), r#"{ "number": 9, "pull_request": { "number": 9 } }"#).unwrap();
+    let of_target = json!({ "number": 9, "pull_request": { "number": 9, "head": { "sha": commit(2) } } });
+    std::fs::write(folder.path().join("target.json"), of_target.to_string()).unwrap();
     std::fs::write(folder.path().join("comment.json"), r#"{ "issue": { "number": 8, "pull_request": {} } }"#).unwrap();
     std::fs::write(folder.path().join("issue.json"), r#"{ "issue": { "number": 8 } }"#).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_cutlist"));
@@ -62,6 +65,52 @@ fn the_number_of_the_pull_request_is_found() {
             "{variables:?}: {}",
             ran.stderr
         );
+    }
+}
+
+fn with<'v>(variables: &[(&'v str, &'v str)], more: (&'v str, &'v str)) -> Vec<(&'v str, &'v str)> {
+    [variables, &[more]].concat()
+}
+
+/// A job checks out the merge that the forge made to try the change, and a preview of `HEAD` is one of that.
+#[test]
+fn a_preview_of_what_the_job_checked_out_is_refused() {
+    let (made_for, pushed) = (commit(1), commit(2));
+    let (made_for, pushed) = (made_for.as_str(), pushed.as_str());
+    let on_github = [&GITHUB[..], &[("GITHUB_REF", "refs/pull/7/merge"), ("GITHUB_SHA", made_for)]].concat();
+    let on_gitlab = [
+        ("GITLAB_CI", "true"),
+        ("CI_SERVER_URL", "https://gitlab.com"),
+        ("CI_MERGE_REQUEST_PROJECT_PATH", "acme/nodes"),
+        ("CI_MERGE_REQUEST_IID", "7"),
+        ("CI_COMMIT_SHA", made_for),
+    ];
+    let forge =
+        [("CUTLIST_FORGE", "github"), ("CUTLIST_FORGE_REPOSITORY", "acme/nodes"), ("CUTLIST_PULL_REQUEST", "7")];
+    let on_azure = [("SYSTEM_PULLREQUEST_SOURCECOMMITID", pushed), ("BUILD_SOURCEVERSION", made_for)];
+    let on_travis = [("TRAVIS_PULL_REQUEST_SHA", pushed), ("TRAVIS_COMMIT", made_for)];
+    for (variables, head) in [
+        (on_github.clone(), "HEAD^2"),
+        ([&forge[..], &on_azure].concat(), pushed),
+        ([&forge[..], &on_travis].concat(), pushed),
+        (with(&on_github, ("GITHUB_EVENT_PATH", "target.json")), pushed),
+        (with(&on_gitlab, ("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA", pushed)), pushed),
+    ] {
+        let ran = job(&variables, &[]);
+        assert_eq!(ran.code, 1, "{variables:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(&format!("with --head {head},")), "{variables:?}: {}", ran.stderr);
+        // Nothing is posted, and the summary is as good as any.
+        let without_token = job(&variables, &["--allow-no-token"]);
+        assert_eq!(without_token.code, 0, "{variables:?}: {}", without_token.stderr);
+    }
+    // What was pushed is what the job has.
+    for variables in [
+        with(&on_gitlab, ("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA", "")),
+        [&GITHUB[..], &[("GITHUB_REF", "refs/pull/7/head"), ("GITHUB_SHA", made_for)]].concat(),
+        [&GITHUB[..], &[("GITHUB_REF", "refs/pull/7/merge"), ("GITHUB_SHA", pushed)]].concat(),
+    ] {
+        let ran = job(&variables, &[]);
+        assert_eq!(ran.code, 0, "{variables:?}: {}", ran.stderr);
     }
 }
 

@@ -195,6 +195,19 @@ fn the_comment_is_that_of_the_newest_commit() {
     });
 }
 
+/// Many jobs check that merge out, and nobody sees what is posted for it.
+#[test]
+fn a_preview_of_the_merge_that_was_tried_is_told() {
+    let (server, desk) = stage(GITHUB);
+    server.pushed(&commit(2));
+    server.world().is_head_held = true;
+    server.world().tried_as = Some(commit(1));
+    let ran = desk.post(&preview(1, 1));
+    assert_eq!(ran.code, 1);
+    assert!(ran.stderr.contains(&format!("with --head {}", commit(2))), "{}", ran.stderr);
+    assert!(server.world().comments.is_empty());
+}
+
 /// The API of a forge hears of a push later than the job.
 #[test]
 fn a_head_that_the_forge_does_not_know_yet_is_waited_for() {

@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use aws_lc_rs::hmac;
+use cutlist::adapters::forge::sealed;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -109,7 +110,8 @@ impl Desk {
         command.current_dir(self.folder.path()).arg("review").arg(self.remote());
         command.args(["--cluster", "blue=clusters/blue.yaml", "--forge", self.forge.name, "--url", &self.server.url]);
         command.args(["--repository", "acme/nodes", "--token-file", "token", "--without-simulation"]).args(more);
-        command.env_clear().stdout(Stdio::piped()).stderr(Stdio::piped());
+        // One that is killed leaves its clone where it is removed with the rest.
+        command.env_clear().env("TMPDIR", self.folder.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
 
@@ -492,6 +494,45 @@ fn deliver(address: &str, headers: &[(&str, &str)], body: &str) -> u16 {
     let mut answer = Vec::new();
     let _cut = stream.read_to_end(&mut answer);
     String::from_utf8_lossy(&answer).split(' ').nth(1).and_then(|it| it.parse().ok()).unwrap_or(0)
+}
+
+/// As of two clusters with the same settings. What the other one wrote is read as its own: only that it changed tells.
+#[test]
+fn another_process_of_the_same_name_is_told_of_once() {
+    let desk = stage(GITHUB, "a-change");
+    let child = desk.command(&["--interval", "5s"]).spawn().unwrap();
+    until("the first look", || desk.bodies().len() == 1);
+    let written = desk.server.world().comments[0].body.clone();
+    let other =
+        written.lines().enumerate().map(|(number, line)| if number == 1 { "<!-- cutlist:data {} -->" } else { line });
+    desk.server.world().comments[0].body = sealed(&other.collect::<Vec<_>>().join("\n"));
+    for _ in 0..2 {
+        let lists = || desk.server.world().requests.iter().filter(|it| it.path.ends_with("/comments")).count();
+        let before = lists();
+        desk.says("reviewer", "hm");
+        until("another look", || lists() > before);
+        std::thread::sleep(Duration::from_secs(1));
+    }
+    assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
+    let ran = ended(child);
+    assert_eq!(ran.stderr.matches("another process posts as cutlist to pull request 7").count(), 1, "{}", ran.stderr);
+    assert!(ran.stderr.contains("--name"), "{}", ran.stderr);
+}
+
+/// As Kubernetes and systemd end a process.
+#[test]
+fn who_is_told_to_end_leaves_no_clone_behind() {
+    let desk = stage(GITHUB, "a-change");
+    let temporary = desk.folder.path().join("temporary");
+    std::fs::create_dir(&temporary).unwrap();
+    let child = desk.command(&["--interval", "1h"]).env("TMPDIR", &temporary).spawn().unwrap();
+    until("the first look", || desk.bodies().len() == 1);
+    assert!(!everything_below(&temporary).is_empty());
+    let told = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+    assert!(told.success());
+    let ran = ended(child);
+    assert_eq!(ran.code, 130, "{}", ran.stderr);
+    assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0);
 }
 
 #[test]

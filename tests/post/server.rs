@@ -96,6 +96,8 @@ pub struct World {
     /// The commit that pull request 7 is at, where none is in the list above; a test may hold it.
     pub head: String,
     pub is_head_held: bool,
+    /// The merge that the forge made to try it.
+    pub tried_as: Option<String>,
     /// And whether it was closed.
     pub is_closed: bool,
     /// Who is in the team acme/platform, which may be one that this account does not see.
@@ -300,7 +302,7 @@ pub fn pull_request(world: &World) -> Option<Answer> {
         "number": 7, "iid": 7, "state": if world.is_closed { "closed" } else { "open" }, "user": { "login": "author" }, "author": { "username": "author" },
         "updated_at": "t1", "head": { "sha": world.head, "ref": "change", "repo": { "id": 2, "full_name": "author/fork" }, "repo_id": 2 },
         "base": { "ref": "main", "sha": "x", "repo": { "id": 1 }, "repo_id": 1 }, "merged_at": null,
-        "merge_commit_sha": null, "sha": world.head, "source_branch": "change", "target_branch": "main",
+        "merge_commit_sha": world.tried_as, "sha": world.head, "source_branch": "change", "target_branch": "main",
         "source_project_id": 2, "target_project_id": 1,
     });
     let mut shown = world.pull_requests.first().cloned().unwrap_or(of_both);

@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::MERGE;
+use crate::drift::found;
 use crate::fleet::{Nodes, class, pool, snapshot};
 use crate::laid_out::in_folder;
 use crate::program::{NOW, cutlist};
@@ -30,6 +31,11 @@ fn with_class(pools: &[(&'static str, String)]) -> Files {
 
 /// The exit code and the only target, for a cluster with nodes of both pools.
 fn previewed(base: &Files, head: &Files) -> (i32, Value) {
+    previewed_beside(base, head, Vec::new())
+}
+
+/// The same, with further objects in the cluster.
+fn previewed_beside(base: &Files, head: &Files, others: Vec<Value>) -> (i32, Value) {
     let folder = tempfile::tempdir().unwrap();
     for (side, files) in [("base", base), ("head", head)] {
         for (path, text) in files {
@@ -40,7 +46,7 @@ fn previewed(base: &Files, head: &Files) -> (i32, Value) {
     }
     let nodes =
         |pool| Nodes { pool, instance_type: "m5.large", memory: "6903Mi", count: 2, pod_millicores: 300, pods: 1 };
-    std::fs::write(folder.path().join("cluster.json"), snapshot(&[nodes("a"), nodes("b")], vec![])).unwrap();
+    std::fs::write(folder.path().join("cluster.json"), snapshot(&[nodes("a"), nodes("b")], others)).unwrap();
     ran_in(folder.path())
 }
 
@@ -163,6 +169,66 @@ fn a_pool_that_is_left_out_is_named_first() {
     let (code, target) = previewed(&pools(&["m5"]), &pools(&["m6i"]));
     assert_eq!(code, 0, "{target:#}");
     let expected = "NodePool a is left out: there is no value for cpu_limit in spec.limits.cpu; ";
+    assert!(headline(&target).starts_with(expected), "{target:#}");
+}
+
+/// The class goes, and nobody waits: its pools make no nodes any more, which no step shows.
+#[test]
+fn a_pool_whose_class_goes_is_named_first() {
+    let pools = vec![("a.yaml", good("a")), ("b.yaml", good("b"))];
+    let (code, target) = previewed(&with_class(&pools), &pools);
+    assert_eq!((code, &target["verdict"]), (0, &json!("changes")), "{target:#}");
+    let expected = "NodePool a is not used: its EC2NodeClass default is neither in the definitions nor in the cluster, and 1 more; ";
+    assert!(headline(&target).starts_with(expected), "{target:#}");
+    // It was so before, and is no news.
+    let further = [pools.clone(), vec![("c.yaml", good("c").replace("\"default\"", "\"other\""))]].concat();
+    let (_, target) = previewed(&pools, &further);
+    assert!(headline(&target).starts_with("NodePool c is not used"), "{target:#}");
+    assert!(!headline(&target).contains("more"), "{target:#}");
+}
+
+/// That no node changes by a plan says nothing where nobody knows what its nodes were launched with.
+#[test]
+fn nodes_of_which_it_is_not_known_whether_they_drift_are_named_first() {
+    let pools = [("a.yaml", good("a")), ("b.yaml", good("b"))];
+    let with = |field: &str, value: Value| {
+        let mut class = class();
+        class["spec"][field] = value;
+        [vec![("class.yaml", text(&class))], pools.to_vec()].concat()
+    };
+    let by_tags = with("subnetSelectorTerms", json!([{ "tags": { "team": "shop" } }]));
+    let unknown = "the snapshot has no EC2NodeClass default, so whether any of its 4 nodes drifts is not known; ";
+    for (head, others, expected) in [
+        (with("amiSelectorTerms", json!([{ "alias": "al2023@v20251112" }])), vec![], unknown),
+        (by_tags.clone(), vec![], unknown),
+        (
+            by_tags,
+            vec![found(class())],
+            "nodes of EC2NodeClass default may drift once this is applied, which is not in this plan; ",
+        ),
+    ] {
+        let (code, target) = previewed_beside(&with_class(&pools), &head, others);
+        assert_eq!((code, &target["verdict"]), (0, &json!("changes")), "{target:#}");
+        assert!(headline(&target).starts_with(expected), "{target:#}");
+    }
+}
+
+/// What never goes matters as much as what goes.
+#[test]
+fn nodes_whose_pods_find_no_place_are_in_the_headline() {
+    let folder = tempfile::tempdir().unwrap();
+    let nodes =
+        |pool| Nodes { pool, instance_type: "m5.large", memory: "6903Mi", count: 1, pod_millicores: 1_500, pods: 1 };
+    let mut cluster: Value = serde_json::from_str(&snapshot(&[nodes("a"), nodes("b")], vec![])).unwrap();
+    for object in cluster["items"].as_array_mut().unwrap() {
+        if object["metadata"]["name"] == "web-a-0-0" {
+            object["spec"]["nodeSelector"] = json!({ "karpenter.k8s.aws/instance-family": "m5" });
+        }
+    }
+    let of = |families: &[&str]| [class(), pool("a", families, "WhenEmpty"), pool("b", families, "WhenEmpty")];
+    let (base, head) = (of(&["m5"]), of(&["m6i"]));
+    let target = crate::sums::previewed(folder.path(), &base, &head, &cluster.to_string(), &["--without-simulation"]);
+    let expected = "1 node replaced, 1 pod moves, 1 node held back (PodsWouldNotFit), ";
     assert!(headline(&target).starts_with(expected), "{target:#}");
 }
 

@@ -8,7 +8,7 @@ use crate::sums::previewed;
 const NODES: u64 = 4;
 
 /// The class as the cluster has it, with what was found for it.
-fn found(mut class: Value) -> Value {
+pub fn found(mut class: Value) -> Value {
     let when = "2026-11-01T00:00:00Z";
     class["metadata"]["uid"] = json!("class");
     class["metadata"]["creationTimestamp"] = json!(when);

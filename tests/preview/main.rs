@@ -104,6 +104,62 @@ fn clusters_are_named() {
     assert!(outside.code == 2 && outside.stderr.contains("is not in revision"), "{}", outside.transcript());
 }
 
+/// As some CI systems check out: a commit, and neither branch nor tag.
+#[test]
+fn a_checkout_without_a_branch_is_no_empty_repository() {
+    let folder = laid_out(&root().join("a-change"));
+    let checkout = folder.path().join("checkout");
+    std::fs::create_dir(&checkout).unwrap();
+    let from = folder.path().join("repository");
+    let main = git2::Repository::open(&from).unwrap().revparse_single("main").unwrap().id().to_string();
+    let from = format!("file://{}", from.display());
+    for arguments in
+        [&["init", "--quiet"][..], &["fetch", "--quiet", &from, "change"], &["checkout", "--quiet", "FETCH_HEAD"]]
+    {
+        let ran = std::process::Command::new("git").args(arguments).current_dir(&checkout).output().unwrap();
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    }
+    let cluster = ["--cluster", "blue=clusters/blue.yaml", "--now", NOW, "--without-simulation"];
+    let ran = cutlist(folder.path(), ["preview", "checkout", "--base", &main].into_iter().chain(cluster));
+    assert_eq!(ran.code, 0, "{}", ran.transcript());
+}
+
+#[test]
+fn what_is_not_committed_is_said_to_be_left_out() {
+    let folder = laid_out(&root().join("a-change"));
+    let arguments = ["preview", "repository", "--base", "main", "--cluster", "blue=clusters/blue.yaml", "--now", NOW];
+    let said = |folder: &Path| cutlist(folder, arguments.into_iter().chain(["--without-simulation"])).stderr;
+    assert_eq!(said(folder.path()), "");
+    let file = folder.path().join("repository/nodepools.yaml");
+    let changed = std::fs::read_to_string(&file).unwrap().replace("m6i", "m7i");
+    std::fs::write(&file, changed).unwrap();
+    let expected = "nodepools.yaml; what is not committed is not in this preview";
+    assert!(said(folder.path()).contains(expected), "{}", said(folder.path()));
+}
+
+/// What is fetched when it is needed is not there, and nothing is fetched here.
+#[test]
+fn a_partial_clone_and_a_pointer_say_what_is_missing() {
+    let folder = laid_out(&root().join("a-change"));
+    let from = folder.path().join("repository");
+    let git = |arguments: &[&str], at: &Path| {
+        let ran = std::process::Command::new("git").args(arguments).current_dir(at).output().unwrap();
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    };
+    git(&["config", "uploadpack.allowFilter", "true"], &from);
+    let address = format!("file://{}", from.display());
+    let cluster = ["--cluster", "blue=clusters/blue.yaml", "--now", NOW, "--without-simulation"];
+    for filter in ["--filter=blob:none", "--filter=tree:0"] {
+        git(&["clone", "--quiet", filter, "--branch=change", &address, filter.trim_start_matches('-')], folder.path());
+        let at = filter.trim_start_matches('-');
+        let ran = cutlist(folder.path(), ["preview", at, "--base", "origin/main"].into_iter().chain(cluster));
+        assert!(ran.code == 1 && ran.stderr.contains("clone it whole"), "{}", ran.transcript());
+    }
+    std::fs::write(folder.path().join("lfs"), "version https://git-lfs.github.com/spec/v1\noid sha256:aa\n").unwrap();
+    let ran = cutlist(folder.path(), MERGE.into_iter().chain(["--cluster", "blue=lfs", "--now", NOW, "-o", "json"]));
+    assert!(ran.code == 1 && ran.stdout.contains("git lfs pull"), "{}", ran.transcript());
+}
+
 /// A clone without its history can not say what both sides changed.
 #[test]
 fn a_shallow_clone_says_what_it_lacks() {

@@ -16,6 +16,8 @@ struct Registry {
     blobs: BTreeMap<String, Vec<u8>>,
     manifests: BTreeMap<String, Vec<u8>>,
     requests: Vec<String>,
+    /// So many requests are answered with 503.
+    busy: usize,
     /// Whether what it hands out is not what was asked for.
     lies: bool,
 }
@@ -59,6 +61,12 @@ fn digest(bytes: &[u8]) -> String {
 }
 
 impl Registry {
+    fn is_busy(&mut self) -> bool {
+        let is_busy = self.busy > 0;
+        self.busy = self.busy.saturating_sub(1);
+        is_busy
+    }
+
     /// Status, headers and body.
     fn answer(&mut self, request: Request, port: u16) -> (&'static str, String, Vec<u8>) {
         let (path, query) = request.path.split_once('?').unwrap_or((&request.path, ""));
@@ -121,6 +129,11 @@ fn serve() -> (u16, Arc<Mutex<Registry>>) {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
             let Some(request) = read(&mut stream) else { continue };
+            if state.lock().unwrap().is_busy() {
+                let busy = "HTTP/1.1 503 x\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+                let _gone = stream.write_all(busy.as_bytes());
+                continue;
+            }
             let (status, headers, body) = state.lock().unwrap().answer(request, port);
             let head =
                 format!("HTTP/1.1 {status}\r\n{headers}Content-Length: {}\r\nConnection: close\r\n\r\n", body.len());
@@ -172,6 +185,7 @@ fn a_registry_keeps_and_gives_a_snapshot() {
         let document: serde_json::Value = serde_json::from_str(text).unwrap();
         document["targets"][0]["plan"]["digest"].clone()
     };
+    registry.lock().unwrap().busy = 2;
     let of_registry = preview(&format!("blue={place}"));
     assert_eq!(of_registry.code, 0, "{}", of_registry.transcript());
     assert_eq!(decided(&of_registry.stdout), decided(&preview("blue=clusters/blue.yaml").stdout));

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use cutlist::adapters::embedded::{Webhook, World};
 use cutlist::api::keys;
 use cutlist::controller::events::Event;
-use cutlist::ports::Cluster;
+use cutlist::ports::{Cluster, PortErrorKind};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
@@ -238,7 +238,8 @@ async fn a_repository_that_is_away_for_days() {
 /// Whatever the object is, and whatever is to be done with it: the rest goes on, and it goes when it may.
 #[tokio::test(start_paused = true)]
 async fn a_policy_that_refuses_what_is_written_to_one_object() {
-    for what in ["nodeclaim", "node", "pod"] {
+    let kinds = [PortErrorKind::Refused, PortErrorKind::Denied];
+    for (what, kind) in ["nodeclaim", "node", "pod"].into_iter().flat_map(|what| kinds.map(|kind| (what, kind))) {
         let (mut stage, node, claim) = with_a_node().await;
         let pod = stage.snapshot().pods.iter().find(|pod| pod.spec.node_name.as_deref() == Some(&node)).cloned();
         let name = match what {
@@ -246,7 +247,7 @@ async fn a_policy_that_refuses_what_is_written_to_one_object() {
             "node" => node.clone(),
             _ => pod.unwrap().metadata.name,
         };
-        stage.fuse.forbid(&name);
+        stage.fuse.forbid_as(&name, kind);
         Cluster::delete_node_claim(&stage.world.cluster(), &claim, "").await.unwrap();
         stage.run_for(120).await;
         assert!(stage.snapshot().node_claims.iter().any(|it| it.metadata.name.as_ref() == Some(&claim)), "{what}");
@@ -256,6 +257,27 @@ async fn a_policy_that_refuses_what_is_written_to_one_object() {
         others_get_nodes(&mut stage, what).await;
         stage.fuse.allow_all();
         stage.run_for(900).await;
+        assert!(stage.snapshot().node_claims.iter().all(|it| it.metadata.name.as_ref() != Some(&claim)), "{what}");
+        stage.assert_consistent(what);
+    }
+}
+
+/// A webhook of which no answer comes takes half a minute for each refusal, and a cluster in which something always changes is looked at
+/// all the time.
+#[tokio::test(start_paused = true)]
+async fn what_is_refused_is_not_asked_for_at_every_look() {
+    for what in ["nodeclaim", "node"] {
+        let (mut stage, node, claim) = with_a_node().await;
+        stage.fuse.forbid(if what == "node" { &node } else { &claim });
+        Cluster::delete_node_claim(&stage.world.cluster(), &claim, "").await.unwrap();
+        stage.fuse.always_changed(true);
+        let before = stage.fuse.refused();
+        stage.run_for(60).await;
+        stage.fuse.always_changed(false);
+        let asked = stage.fuse.refused() - before;
+        assert!((2..=40).contains(&asked), "{what}: {asked} times in a minute");
+        stage.fuse.allow_all();
+        stage.run_for(300).await;
         assert!(stage.snapshot().node_claims.iter().all(|it| it.metadata.name.as_ref() != Some(&claim)), "{what}");
         stage.assert_consistent(what);
     }

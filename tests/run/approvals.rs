@@ -2,6 +2,7 @@
 
 use cutlist::adapters::embedded::Post;
 use cutlist::api::approval_rules::ApprovalRules;
+use cutlist::api::keys;
 use cutlist::api::node_plan::{APPROVED_BY, NodePlan, NodePlanPhase};
 use cutlist::api::settings::ApprovalMode;
 use cutlist::controller::MoveRefusal;
@@ -194,6 +195,28 @@ async fn a_commit_that_asks_for_less_approval_is_approved_by_the_rules_before_it
     stage.scale(80);
     stage.run_for(60).await;
     assert_eq!(stage.world.with(|world| world.pod_counts()), (80, 0));
+}
+
+/// Nor are they what an older one of ours is: given up, forgotten, or where rules are read.
+#[tokio::test(start_paused = true)]
+async fn plans_of_another_installation_are_nobodys_business() {
+    let mut stage = that_waits("provision: manual").await;
+    let plan = last_waiting(&stage);
+    let mut theirs = object(&stage, &plan);
+    theirs.metadata.name = Some("of-another".to_owned());
+    let noted =
+        theirs.metadata.labels.get_or_insert_default().insert(keys::INSTALLATION.to_owned(), "another".to_owned());
+    assert_eq!(noted.as_deref(), Some("test"), "a plan says whose it is");
+    theirs.spec.plan_id = "of-another".to_owned();
+    theirs.spec.approval = Some(ApprovalRules::default());
+    stage.run_for(5).await;
+    stage.world.cluster().record_plan(&theirs).await.unwrap();
+    stage.script.commit("loose", &[("pool.yaml", POOL), ("cutlist.yaml", SETTINGS)]);
+    stage.restart_at_what_comes();
+    stage.run_for(60).await;
+    assert_eq!(claims(&stage), 0, "the rules of another are not those that were in force");
+    assert_ne!(object(&stage, &plan).status.unwrap().phase, NodePlanPhase::WaitsForApproval);
+    assert_eq!(object(&stage, "of-another").status, theirs.status);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,6 +1,8 @@
 //! What is seen is not what is: a watch that breaks, one that is silent, objects that can not be read. Nothing ends on their word.
 
 use cutlist::adapters::embedded::World;
+use cutlist::api::keys;
+use cutlist::api::node_claim::NodeClaim;
 use cutlist::controller::events::Event;
 use cutlist::core::plan::{Note, NoteCode};
 use cutlist::core::snapshot::Snapshot;
@@ -8,7 +10,7 @@ use cutlist::core::snapshot::doubts::Unreadable;
 use cutlist::ports::{Cluster, PortErrorKind};
 use serde_json::json;
 
-use crate::stage::{POOL, SETTINGS, Stage};
+use crate::stage::{POOL, SETTINGS, Stage, apart};
 
 const KINDS: [&str; 8] = [
     "pods",
@@ -119,6 +121,25 @@ async fn a_claim_whose_node_joined_unseen_is_not_given_up() {
     }
 }
 
+/// Each claim is to be given up by what is seen, at each look, and each time the API server says otherwise.
+#[tokio::test(start_paused = true)]
+async fn a_silent_watch_is_not_held_against_lists_at_every_look() {
+    let mut stage = Stage::new(SETTINGS);
+    stage.world.with(|world| world.load(apart(4)));
+    assert!(stage.settle().await);
+    stage.world.with(|world| world.lose(&["nodes"]));
+    stage.fuse.always_changed(true);
+    let before = (stage.fuse.lists(), stage.launches.borrow().lists);
+    stage.run_for(60).await;
+    stage.fuse.always_changed(false);
+    let lists = (stage.fuse.lists() - before.0, stage.launches.borrow().lists - before.1);
+    assert!(lists.0 < 100 && lists.1 < 12, "lists of nodes and of instances in a minute: {lists:?}");
+    assert_eq!((running(&stage), began_or_ended(&stage)), (4, 0));
+    stage.world.with(World::see_all);
+    stage.run_for(120).await;
+    stage.assert_consistent("when all is seen again");
+}
+
 /// A watch breaks while a node starts: pods wait for it.
 #[tokio::test(start_paused = true)]
 async fn a_node_that_joins_while_a_kind_is_not_seen_opens() {
@@ -173,6 +194,39 @@ async fn what_took_the_name_of_a_node_that_goes_stays() {
     assert!(other.is_some_and(|node| node.metadata.deletion_timestamp.is_none()), "{nodes:?}");
     let refused = Cluster::delete_node_claim(&cluster, &claim, "another").await;
     assert!(refused.is_err_and(|error| error.kind == PortErrorKind::Conflict));
+}
+
+/// What came into doubt while a plan waited for its approval is in doubt.
+#[tokio::test(start_paused = true)]
+async fn an_approved_plan_begins_nothing_of_what_came_into_doubt_meanwhile() {
+    let mut stage = Stage::new(&format!("{SETTINGS}  approval: {{ disrupt: manual }}\n"));
+    assert!(stage.settle().await);
+    stage.scale(5);
+    assert!(stage.settle().await);
+    stage.scale(0);
+    stage.run_for(120).await;
+    assert_eq!((running(&stage), began_or_ended(&stage)), (1, 0));
+    let mut twin = stage.snapshot().nodes[0].clone();
+    twin.metadata.name = Some("twin".to_owned());
+    (twin.metadata.uid, twin.metadata.finalizers) = (None, None);
+    stage.world.with(|world| world.load(Snapshot { nodes: vec![twin].into(), ..Snapshot::default() }));
+    let plan = stage.waiting().pop().unwrap();
+    assert!(stage.controller.approve(&plan));
+    stage.run_for(300).await;
+    assert_eq!((running(&stage), began_or_ended(&stage)), (1, 0));
+    let is_marked = |claim: &NodeClaim| {
+        claim.metadata.annotations.as_ref().is_some_and(|annotations| annotations.contains_key(keys::REPLACED_BY))
+    };
+    assert!(!stage.snapshot().node_claims.iter().any(is_marked), "no pod is kept from its node");
+    // When only one is left, it is asked for once more.
+    let before = stage.waiting().len();
+    Cluster::delete_node(&stage.world.cluster(), "twin", "").await.unwrap();
+    stage.run_for(300).await;
+    assert!(stage.waiting().len() > before && running(&stage) == 1);
+    let plan = stage.waiting().pop().unwrap();
+    assert!(stage.controller.approve(&plan));
+    stage.run_for(300).await;
+    assert_eq!(running(&stage), 0);
 }
 
 /// Anybody who may register a Node may say that it is of an instance that is another one's.

@@ -5,8 +5,9 @@ use cutlist::api::node_claim::NodeClaim;
 use cutlist::controller::events::Event;
 use cutlist::core::plan::NoteCode;
 use cutlist::core::snapshot::Snapshot;
-use cutlist::ports::{Cloud, LaunchRequest};
+use cutlist::ports::{Cloud, LaunchRequest, LaunchRules};
 use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
 use crate::stage::{POOL, SETTINGS, Stage, apart};
 
@@ -50,6 +51,7 @@ async fn launch_unknown(stage: &Stage, uid: &str, node_pool: &str, installation:
             capacity_type: known.capacity_type,
             price_per_hour: cutlist::core::model::HourlyPrice::default(),
         }],
+        rules: LaunchRules::default(),
     };
     stage.world.cloud().launch(&request).await.remove(0).unwrap();
 }
@@ -161,6 +163,49 @@ async fn claims_are_not_given_up_because_the_cloud_says_nothing() {
     }
     stage.run_for(25 * 60).await;
     assert_eq!(stage.count(|event| matches!(event, Event::InstanceVanished { .. })), 1);
+}
+
+/// A commit that defines no pool takes none of ours away.
+#[tokio::test(start_paused = true)]
+async fn pools_of_another_installation_hold_no_revision() {
+    let mut stage = Stage::new(SETTINGS);
+    assert!(stage.settle().await);
+    let mut node_pools = stage.snapshot().node_pools.clone();
+    node_pools.iter_mut().for_each(|pool| {
+        let labels = pool.metadata.labels.get_or_insert_default();
+        labels.insert("cutlist.dev/installation".to_owned(), "another".to_owned());
+    });
+    stage.world.with(|world| world.load(Snapshot { node_pools, ..Snapshot::default() }));
+    let class = POOL.split("---").nth(1).unwrap();
+    stage.script.commit("classes", &[("class.yaml", class), ("cutlist.yaml", SETTINGS)]);
+    stage.run_for(60).await;
+    let in_force = |event: &Event| matches!(event, Event::RevisionFound { revision, .. } if revision.id == "classes");
+    let held = |event: &Event| matches!(event, Event::RemovalHeld { .. });
+    assert_eq!((stage.count(in_force), stage.count(held)), (1, 0));
+}
+
+/// The API server removes with an owner what it owns, whatever its labels say: somebody gave a node to another pool by hand.
+#[tokio::test(start_paused = true)]
+async fn a_pool_that_owns_claims_stays_until_they_are_gone() {
+    let mut stage = with_four_nodes().await;
+    let extra = POOL.split("---").next().unwrap().replacen("name: default\n", "name: extra\n", 1);
+    stage.script.commit("two", &[("pool.yaml", POOL), ("extra.yaml", &extra), ("cutlist.yaml", SETTINGS)]);
+    assert!(stage.settle().await);
+    let mut owned = stage.snapshot().node_claims[0].clone();
+    owned.metadata.owner_references = Some(vec![OwnerReference {
+        api_version: "karpenter.sh/v1".to_owned(),
+        kind: "NodePool".to_owned(),
+        name: "extra".to_owned(),
+        uid: "extra".to_owned(),
+        ..OwnerReference::default()
+    }]);
+    stage.world.with(|world| world.load(Snapshot { node_claims: vec![owned].into(), ..Snapshot::default() }));
+    stage.script.commit("one", &[("pool.yaml", POOL), ("cutlist.yaml", SETTINGS)]);
+    stage.run_for(300).await;
+    assert_eq!(stage.snapshot().node_pools.len(), 2);
+    let waits = |event: &Event| matches!(event, Event::PruneWaits { name, nodes: 1, .. } if name == "extra");
+    assert_eq!(stage.count(waits), 1, "it is said");
+    assert_eq!(running(&stage), 4);
 }
 
 /// Two installations in one cluster: a definition of the other is neither written over nor pruned, its claims are not looked after, and

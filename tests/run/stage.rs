@@ -1,7 +1,7 @@
 //! A world, a repository and a controller, with ports that can fail at a chosen call.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
@@ -162,8 +162,9 @@ pub struct Fuse {
     frozen: Rc<Cell<bool>>,
     refused: Rc<Cell<usize>>,
     always_changed: Rc<Cell<bool>>,
-    /// Names of objects to which a policy of somebody lets nothing be written.
-    forbidden: Rc<RefCell<BTreeSet<String>>>,
+    lists: Rc<Cell<usize>>,
+    /// Names of objects to which nothing is written, and why: a webhook of somebody refuses it, or it is not among the rights.
+    forbidden: Rc<RefCell<BTreeMap<String, PortErrorKind>>>,
     between: Rc<RefCell<Option<(usize, Happening)>>>,
 }
 
@@ -218,9 +219,14 @@ impl Fuse {
         Err(PortError { operation: operation.to_owned(), kind: PortErrorKind::Permanent, source: None })
     }
 
-    /// From now on a policy refuses what is written to objects of this name.
+    /// From now on a webhook refuses what is written to objects of this name.
     pub fn forbid(&self, name: &str) {
-        self.forbidden.borrow_mut().insert(name.to_owned());
+        self.forbid_as(name, PortErrorKind::Refused);
+    }
+
+    /// The same, where it is for another reason.
+    pub fn forbid_as(&self, name: &str, kind: PortErrorKind) {
+        self.forbidden.borrow_mut().insert(name.to_owned(), kind);
     }
 
     pub fn allow_all(&self) {
@@ -238,11 +244,10 @@ impl Fuse {
     }
 
     fn is_allowed(&self, name: &str) -> Result<(), PortError> {
-        if !self.forbidden.borrow().contains(name) {
-            return Ok(());
-        }
+        let Some(kind) = self.forbidden.borrow().get(name).copied() else { return Ok(()) };
+        self.refused.set(self.refused.get() + 1);
         let source = Some("admission webhook \"policy.example.com\" denied the request".into());
-        Err(PortError { operation: format!("write {name}"), kind: PortErrorKind::Denied, source })
+        Err(PortError { operation: format!("write {name}"), kind, source })
     }
 
     /// Whether that patch is still to come.
@@ -254,6 +259,11 @@ impl Fuse {
         let mut overtaken = self.overtaken.borrow_mut();
         let place = overtaken.iter().position(|name| name == node);
         place.is_some_and(|place| overtaken.remove(place) == node)
+    }
+
+    /// How often all nodes were asked for.
+    pub fn lists(&self) -> usize {
+        self.lists.get()
     }
 
     pub fn calls(&self) -> usize {
@@ -311,6 +321,7 @@ impl Cluster for FusedCluster {
         self.1.call(self.0.prune(definition)).await
     }
     async fn patch_node_pool(&self, name: &str, patch: &Value) -> Result<(), PortError> {
+        self.1.is_allowed(name)?;
         self.1.call(self.0.patch_node_pool(name, patch)).await
     }
     async fn create_node_claim(&self, claim: &NodeClaim) -> Result<NodeClaim, PortError> {
@@ -321,6 +332,7 @@ impl Cluster for FusedCluster {
         self.1.call(self.0.update_node_claim(claim)).await
     }
     async fn delete_node_claim(&self, name: &str, uid: &str) -> Result<(), PortError> {
+        self.1.is_allowed(name)?;
         self.1.call(self.0.delete_node_claim(name, uid)).await
     }
     async fn patch_node(&self, node: &Node, patch: &Value) -> Result<(), PortError> {
@@ -336,12 +348,14 @@ impl Cluster for FusedCluster {
         self.1.call(self.0.patch_node(node, patch)).await
     }
     async fn delete_node(&self, name: &str, uid: &str) -> Result<(), PortError> {
+        self.1.is_allowed(name)?;
         self.1.call(self.0.delete_node(name, uid)).await
     }
     async fn pods_on_now(&self, node: &str) -> Result<Vec<Pod>, PortError> {
         self.0.pods_on_now(node).await
     }
     async fn nodes_now(&self) -> Result<Vec<Node>, PortError> {
+        self.1.lists.set(self.1.lists.get() + 1);
         self.0.nodes_now().await
     }
     async fn node_claims_now(&self) -> Result<Vec<NodeClaim>, PortError> {
@@ -352,15 +366,18 @@ impl Cluster for FusedCluster {
         self.1.call(self.0.evict(namespace, name, uid)).await
     }
     async fn delete_pod(&self, namespace: &str, name: &str, uid: &str, grace_seconds: u64) -> Result<(), PortError> {
+        self.1.is_allowed(name)?;
         self.1.call(self.0.delete_pod(namespace, name, uid, grace_seconds)).await
     }
     async fn nominate(&self, namespace: &str, pod: &str, node: &str) -> Result<(), PortError> {
+        self.1.is_allowed(pod)?;
         self.1.call(self.0.nominate(namespace, pod, node)).await
     }
     async fn rehearse(&self, object: &Value) -> Result<(), PortError> {
         self.0.rehearse(object).await
     }
     async fn write_status(&self, object: &Value) -> Result<(), PortError> {
+        self.1.is_allowed(object["metadata"]["name"].as_str().unwrap_or_default())?;
         self.1.call(self.0.write_status(object)).await
     }
     async fn forget_plan(&self, name: &str, uid: &str) -> Result<(), PortError> {
@@ -380,6 +397,8 @@ pub struct FusedCloud(pub EmbeddedCloud, pub Fuse, pub Rc<RefCell<Launches>>);
 #[derive(Default)]
 pub struct Launches {
     pub calls: usize,
+    /// How often it was asked which instances there are.
+    pub lists: usize,
     /// Provider IDs by UID of the claim.
     pub by_claim: BTreeMap<String, Vec<String>>,
 }
@@ -419,6 +438,7 @@ impl Cloud for FusedCloud {
         self.1.call(self.0.terminate(provider_id)).await
     }
     async fn instances(&self) -> Result<Vec<Instance>, PortError> {
+        self.2.borrow_mut().lists += 1;
         self.0.instances().await
     }
 

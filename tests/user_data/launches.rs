@@ -10,7 +10,7 @@ use cutlist::api::node_claim::NodeClaim;
 use cutlist::core::catalog::Catalog;
 use cutlist::core::catalog::user_data::Cluster;
 use cutlist::core::plan::Alternative;
-use cutlist::ports::{LaunchRequest, Offering};
+use cutlist::ports::{LaunchRequest, LaunchRules, Offering};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -69,6 +69,7 @@ fn launched(folder: &Path, turned: bool) -> Value {
         class: Some(&class),
         images: None,
         alternatives: &input.alternatives,
+        rules: LaunchRules::default(),
     };
     for part in parts(&request) {
         let grouped = group(&resolved, &part.wish, &types).unwrap();

@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use cutlist::api::ec2_node_class::AmiFamily;
 use cutlist::core::catalog::user_data::{Bootstrap, registers_itself_with};
 use toml_edit::DocumentMut;
@@ -79,9 +81,16 @@ pub fn parts(text: &str) -> Vec<(String, String)> {
         .map(|part| {
             let (headers, body) = part.split_once("\n\n").unwrap();
             let content_type = headers.lines().find_map(|line| line.strip_prefix("Content-Type: "));
-            (content_type.unwrap_or("text/plain").to_owned(), body.to_owned())
+            let is_encoded = headers.lines().any(|line| line == "Content-Transfer-Encoding: base64");
+            let body = if is_encoded { decoded(body) } else { body.to_owned() };
+            (content_type.unwrap_or("text/plain").to_owned(), body)
         })
         .collect()
+}
+
+fn decoded(body: &str) -> String {
+    let bytes = BASE64_STANDARD.decode(body.split_whitespace().collect::<String>()).unwrap();
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// Words of a shell: single quotes keep together, and nothing else is there.

@@ -5,7 +5,7 @@ use cutlist::api::node_claim::NodeClaim;
 use cutlist::core::catalog::Catalog;
 use cutlist::core::plan::Alternative;
 use cutlist::core::snapshot::Snapshot;
-use cutlist::ports::{Clock, Cloud, Instance, LaunchRequest, PortError};
+use cutlist::ports::{Clock, Cloud, Instance, LaunchRequest, LaunchRules, PortError};
 use serde_json::{Value, json};
 
 /// Two instance types in two zones.
@@ -88,6 +88,7 @@ pub async fn launch(
         class: None,
         images: None,
         alternatives: &alternatives.collect::<Vec<_>>(),
+        rules: LaunchRules::default(),
     };
     cloud.launch(&request).await.remove(0).map_err(|failure| failure.error)
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 
 use super::api::network::Subnet;
+use crate::api::ec2_node_class::EC2NodeClassSpec;
 
 /// An instance that EC2 has not shown after so long was not launched.
 const LAUNCH_MAX: SignedDuration = SignedDuration::from_mins(10);
@@ -16,16 +17,31 @@ const EXHAUSTED: SignedDuration = SignedDuration::from_mins(1);
 /// Launches under way at once, far beyond what is done.
 const LAUNCHES_MAX: usize = 20_000;
 
-/// The addresses that a new node takes in its subnet.
+/// Addresses of a prefix, which an interface is given as a whole. Source: the EC2 user guide, "Assign prefixes to network interfaces".
+const OF_A_PREFIX: u32 = 16;
+
+/// The IPv4 addresses that a new node takes in its subnet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Needed {
-    /// Of the instance itself: one for each interface.
+    /// Of the instance itself: one for each interface, with the prefixes of it.
     pub instance: u32,
     /// Of the pods that are planned for it; those on the host's network have none.
     pub pods: u32,
 }
 
 impl Needed {
+    /// Of a node with so many pods. Those of a cluster with IPv6 take none, and neither do those that the node has prefixes for.
+    pub fn of(class: Option<&EC2NodeClassSpec>, pods: u32, is_ipv6: bool) -> Self {
+        let listed = class.map(|class| class.network_interfaces.as_slice()).unwrap_or_default();
+        let have_addresses = listed.iter().filter(|it| it.interface_type.as_deref() != Some("efa-only")).count();
+        let interfaces = u32::try_from(have_addresses).unwrap_or(u32::MAX).max(1);
+        let prefixes = class.and_then(|class| class.ip_prefix_count).filter(|_| !is_ipv6);
+        let prefixes = prefixes.and_then(|count| u32::try_from(count).ok()).unwrap_or_default();
+        let of_prefixes = interfaces.saturating_mul(prefixes).saturating_mul(OF_A_PREFIX);
+        let pods = if is_ipv6 { 0 } else { pods.saturating_sub(of_prefixes) };
+        Self { instance: interfaces.saturating_add(of_prefixes), pods }
+    }
+
     fn all(self) -> u32 {
         self.instance.saturating_add(self.pods)
     }
@@ -73,6 +89,11 @@ impl SubnetRoom {
     /// What is left in the end.
     pub fn left(&self) -> u32 {
         self.free.saturating_sub(self.expected)
+    }
+
+    /// How many nodes like this it takes.
+    pub fn nodes(&self, needed: Needed) -> u32 {
+        self.left() / needed.all().max(1)
     }
 }
 
@@ -196,6 +217,26 @@ mod tests {
 
     fn left(addresses: &Addresses, subnet: &str) -> u32 {
         addresses.room(subnet).unwrap().left()
+    }
+
+    #[test]
+    fn a_node_takes_what_its_interfaces_and_its_pods_do() {
+        let of = |spec: serde_json::Value, is_ipv6: bool| {
+            let mut class = serde_json::json!({ "amiSelectorTerms": [], "subnetSelectorTerms": [], "securityGroupSelectorTerms": [] });
+            class.as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
+            let Needed { instance, pods } = Needed::of(Some(&serde_json::from_value(class).unwrap()), 20, is_ipv6);
+            (instance, pods)
+        };
+        assert_eq!((Needed::of(None, 20, false).instance, Needed::of(None, 20, false).pods), (1, 20));
+        assert_eq!(of(serde_json::json!({}), true), (1, 0));
+        assert_eq!(of(serde_json::json!({ "ipPrefixCount": 1 }), false), (17, 4));
+        assert_eq!(of(serde_json::json!({ "ipPrefixCount": 2 }), false), (33, 0));
+        assert_eq!(of(serde_json::json!({ "ipPrefixCount": 2 }), true), (1, 0));
+        let interfaces = serde_json::json!({ "networkInterfaces": [{ "networkCardIndex": 0, "deviceIndex": 0 },
+            { "networkCardIndex": 0, "deviceIndex": 1 }, { "networkCardIndex": 1, "deviceIndex": 1, "interfaceType": "efa-only" }] });
+        assert_eq!(of(interfaces, false), (2, 20));
+        let room = SubnetRoom { subnet: String::new(), zone: String::new(), free: 65, expected: 2 };
+        assert_eq!(room.nodes(Needed { instance: 1, pods: 20 }), 3);
     }
 
     #[test]

@@ -32,6 +32,27 @@ struct Sold {
     zones: Vec<Zone>,
 }
 
+/// Why there is no catalog of what EC2 sells.
+#[derive(Debug, thiserror::Error)]
+pub enum PullError {
+    /// What stands in for it would be taken for what is sold now.
+    #[error("{}", .0.text())]
+    NotSaid(ApiError),
+    #[error(transparent)]
+    BuiltIn(#[from] BuiltInError),
+}
+
+/// What EC2 sells in a region at this moment, and what of it is not live, for people.
+pub async fn pull(api: &impl Ec2Api, region: &str, now: Timestamp) -> Result<(Arc<Catalog>, Vec<String>), PullError> {
+    let mut live = LiveCatalog::new(region, "");
+    live.refresh(api, now).await;
+    if let Some(trouble) = live.sold.trouble.take() {
+        return Err(PullError::NotSaid(trouble.error));
+    }
+    let doubts = live.doubts().into_iter().map(|doubt| doubt.text).collect();
+    Ok((live.catalog()?, doubts))
+}
+
 /// The catalog of one region, kept up to date.
 #[derive(Debug)]
 pub struct LiveCatalog {

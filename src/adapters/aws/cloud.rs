@@ -1,8 +1,9 @@
 //! EC2 as the controller asks it: the port over any [`Ec2Api`], so that everything that decides is built and tested without the SDK.
 //!
 //! Rooms: `classes` is what is known of EC2NodeClasses, `launches` makes instances of claims, `templates` keeps launch templates, `ends`
-//! ends instances, `names` writes names on them, `queue` hears what EC2 announces, `quotas` is how much the account may have, `denials`
-//! what it does not allow, `opening` is the first look, `pace` makes calls as fast as EC2 takes them.
+//! ends instances, `names` writes names on them, `profiles` sweeps instance profiles, `queue` hears what EC2 announces, `statuses`
+//! asks which instances fail, `quotas` is how much the account may have, `denials` what it does not allow, `opening` is the first look, `pace`
+//! makes calls as fast as EC2 takes them.
 
 mod classes;
 mod denials;
@@ -11,8 +12,10 @@ mod launches;
 mod names;
 mod opening;
 mod pace;
+mod profiles;
 mod queue;
 mod quotas;
+mod statuses;
 mod templates;
 
 use std::collections::BTreeMap;
@@ -46,8 +49,10 @@ use launches::Remembrances;
 use names::Names;
 pub use opening::Opening;
 use pace::Pace;
+use profiles::Profiles;
 use queue::Queue;
 use quotas::Quotas;
+use statuses::Statuses;
 use templates::Templates;
 
 /// Whose nodes are launched, and how.
@@ -80,6 +85,8 @@ pub struct AwsCloud<P, C> {
     queue: Queue,
     quotas: Quotas,
     denials: Denials,
+    profiles: Profiles,
+    statuses: Statuses,
 }
 
 /// What there is none of at present.
@@ -104,9 +111,10 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
         let catalog = LiveCatalog::new(region, installation);
         let classes = Classes::new(settings.identity.clone(), settings.may_write);
         let queue = Queue::new(settings.queue.clone());
+        let started_at = clock.now();
         Self {
             api,
-            started_at: clock.now(),
+            started_at,
             pace: Pace::new(clock),
             catalog: tokio::sync::Mutex::new(catalog),
             market: Mutex::default(),
@@ -120,6 +128,8 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
             queue,
             quotas: Quotas::default(),
             denials: Denials::default(),
+            profiles: Profiles::new(started_at),
+            statuses: Statuses::default(),
             settings,
         }
     }
@@ -137,6 +147,9 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
         troubles.extend(self.quotas.troubles().await);
         if let Some(trouble) = self.queue.trouble().await {
             troubles.push(format!("what EC2 announces is not heard: {trouble}"));
+        }
+        if let Some(trouble) = self.statuses.trouble().await {
+            troubles.push(format!("which instances fail is not known: {trouble}"));
         }
         troubles
     }
@@ -258,14 +271,17 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> Cloud for AwsCloud<P, C> {
         Ok(())
     }
 
-    /// Those that run, or may run again. They are named, and launch templates that nothing uses are swept, on the way.
+    /// Those that run, or may run again. They are named, and launch templates and instance profiles that nothing uses are swept, on the way.
     async fn instances(&self) -> Result<Vec<Instance>, PortError> {
         let asked_at = self.pace.now();
         let listed = instances::list(self.api(), &self.settings.identity).await;
         let listed = listed.map_err(|error| error.into_port("list the instances of the cluster"))?;
         self.are_shown(&listed, asked_at);
         if self.settings.may_write {
-            self.templates.sweep(self.api(), &self.pace, &self.settings.identity).await;
+            let identity = &self.settings.identity;
+            self.templates.sweep(self.api(), &self.pace, identity).await;
+            let wanted = self.classes.wanted_profiles(asked_at).await;
+            self.profiles.sweep(self.api(), identity, &wanted, &listed, asked_at).await;
         }
         Ok(listed.iter().filter(|instance| !instance.state.is_ended()).map(instances::to_port).collect())
     }
@@ -284,15 +300,23 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> Cloud for AwsCloud<P, C> {
     }
 
     async fn messages(&self) -> Result<Vec<Message>, PortError> {
+        let mut messages = self.queue.messages(self.api(), &self.pace).await;
+        // Who only observes ends nothing, whatever is the matter with it.
         if self.settings.may_write {
             self.names.write(self.api(), &self.pace).await;
+            messages.extend(self.statuses.messages(self.api(), self.pace.now()).await);
         }
-        Ok(self.queue.messages(self.api(), &self.pace).await)
+        Ok(messages)
     }
 
     async fn notes(&self) -> Vec<Note> {
-        let note = |text| Note::new(NoteCode::CloudNotKnown, text);
-        self.troubles().await.into_iter().map(note).collect()
+        let note = |code: NoteCode| move |text: String| Note::new(code, text);
+        let short = {
+            let market = self.market.lock().unwrap_or_else(PoisonError::into_inner);
+            market.shortages.texts(self.pace.now())
+        };
+        let troubles = self.troubles().await.into_iter().map(note(NoteCode::CloudNotKnown));
+        troubles.chain(short.into_iter().map(note(NoteCode::InsufficientCapacity))).collect()
     }
 
     async fn vcpu_quotas(&self) -> Vec<VcpuQuotaUse> {
@@ -306,6 +330,9 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> Cloud for AwsCloud<P, C> {
     }
 
     async fn forget_message(&self, receipt: &str) -> Result<(), PortError> {
+        if statuses::is_of_status(receipt) {
+            return Ok(());
+        }
         let forgotten = self.queue.forget(self.api(), receipt).await;
         forgotten.map_err(|error| error.into_port("take a message off the queue"))
     }

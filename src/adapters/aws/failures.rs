@@ -133,6 +133,8 @@ const CODES: &[(&str, FailureClass, Remembered, &str)] = &[
     ("TooManyRequestsException", Throttled, Remembered::Nothing, "RequestLimitExceeded"),
     ("BandwidthLimitExceeded", Throttled, Remembered::Nothing, "RequestLimitExceeded"),
     ("PriorRequestNotComplete", Throttled, Remembered::Nothing, "RequestLimitExceeded"),
+    ("TransactionInProgressException", Throttled, Remembered::Nothing, "RequestLimitExceeded"),
+    ("ProvisionedThroughputExceededException", Throttled, Remembered::Nothing, "RequestLimitExceeded"),
     ("SlowDown", Throttled, Remembered::Nothing, "RequestLimitExceeded"),
     // The Systems Manager's.
     ("TooManyUpdates", Throttled, Remembered::Nothing, "RequestLimitExceeded"),
@@ -186,9 +188,13 @@ const CODES: &[(&str, FailureClass, Remembered, &str)] = &[
     // Also when the clock here is off by more than five minutes.
     ("RequestExpired", Denied, Remembered::Nothing, "CredentialsExpired"),
     ("SignatureDoesNotMatch", Denied, Remembered::Nothing, "CredentialsRefused"),
+    ("InvalidSignatureException", Denied, Remembered::Nothing, "CredentialsRefused"),
+    ("IncompleteSignature", Denied, Remembered::Nothing, "CredentialsRefused"),
+    ("IncompleteSignatureException", Denied, Remembered::Nothing, "CredentialsRefused"),
     ("InvalidClientTokenId", Denied, Remembered::Nothing, "CredentialsRefused"),
     ("UnrecognizedClientException", Denied, Remembered::Nothing, "CredentialsRefused"),
     ("MissingAuthenticationToken", Denied, Remembered::Nothing, "CredentialsRefused"),
+    ("MissingAuthenticationTokenException", Denied, Remembered::Nothing, "CredentialsRefused"),
     // What the class names and EC2 does not have.
     ("InvalidAMIID.NotFound", Invalid, Remembered::Nothing, "AMINotFound"),
     ("InvalidAMIID.Unavailable", Invalid, Remembered::Nothing, "AMINotFound"),
@@ -219,6 +225,7 @@ const MESSAGES: &[(&str, &str, FailureClass, Remembered, &str)] = &[
     ("", "belong to different networks", Invalid, Remembered::Nothing, "SecurityGroupSubnetVPCMismatch"),
     ("", "User data is limited to", Invalid, Remembered::Nothing, "UserDataSizeLimitExceeded"),
     ("", "not eligible for Free Tier", Invalid, Remembered::Nothing, "FreeTierIneligible"),
+    ("AuthFailure", "validate the provided access credentials", Denied, Remembered::Nothing, "CredentialsRefused"),
     ("", "Not authorized for images", Denied, Remembered::Nothing, "AMIAuthorizationFailure"),
     (
         "InvalidFleetConfiguration",
@@ -274,6 +281,9 @@ mod tests {
             ("InsufficientFreeAddressesInSubnet", PortErrorKind::InsufficientCapacity, Remembered::Subnet),
             ("ReservationCapacityExceeded", PortErrorKind::InsufficientCapacity, Remembered::Reservation),
             ("RequestLimitExceeded", PortErrorKind::Temporary, Remembered::Nothing),
+            ("ProvisionedThroughputExceededException", PortErrorKind::Temporary, Remembered::Nothing),
+            ("TransactionInProgressException", PortErrorKind::Temporary, Remembered::Nothing),
+            ("InvalidSignatureException", PortErrorKind::Denied, Remembered::Nothing),
             ("InternalError", PortErrorKind::Temporary, Remembered::Nothing),
             ("InvalidLaunchTemplateName.NotFoundException", PortErrorKind::Temporary, Remembered::Nothing),
             ("IdempotentParameterMismatch", PortErrorKind::Conflict, Remembered::Nothing),
@@ -306,6 +316,9 @@ mod tests {
             of("InvalidUserData.Malformed", "User data is limited to 16384 bytes").2,
             "UserDataSizeLimitExceeded"
         );
+        let refused = "AWS was not able to validate the provided access credentials";
+        assert_eq!(of("AuthFailure", refused).2, "CredentialsRefused");
+        assert_eq!(of("AuthFailure", "Not authorized for images: [ami-1]").2, "AMIAuthorizationFailure");
         assert_eq!(of("UnauthorizedOperation", "Not authorized for images: [ami-1]").2, "AMIAuthorizationFailure");
     }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::resolution::known::whole_seconds;
 use crate::core::catalog::{self, Catalog};
 use crate::ports::Offering;
 
@@ -15,6 +16,11 @@ const WAIT_MAX: SignedDuration = SignedDuration::from_hours(1);
 const FORGOTTEN_AFTER: SignedDuration = SignedDuration::from_hours(2);
 /// All offerings of a region are some 8,000. What is dropped is the one that is over soonest.
 const REMEMBERED_MAX: usize = 10_000;
+
+/// Who asked remembers a refusal itself for so long, and says it.
+const SAID_BY_OTHERS: SignedDuration = SignedDuration::from_mins(3);
+/// Of more it is only said how many there are.
+const SAID_MAX: usize = 20;
 
 /// What there was none of.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -152,6 +158,24 @@ impl Shortages {
         self.met.iter().filter(move |(_, shortage)| now < shortage.retry_at)
     }
 
+    /// The same in words, for a plan: what was short a while ago, and when it is tried again. They stay as long as it is so.
+    pub fn texts(&self, now: Timestamp) -> Vec<String> {
+        let text = |(what, shortage): (&Scarce, &Shortage)| {
+            let Shortage { code, at, retry_at, failures } = shortage;
+            let times = if *failures > 1 { format!(", {failures} times in a row") } else { String::new() };
+            let (at, retry_at) = (whole_seconds(*at), whole_seconds(*retry_at));
+            format!("EC2 had none of {what} at {at} ({code}{times}); it is tried again at {retry_at}")
+        };
+        let is_old = |(_, shortage): &(&Scarce, &Shortage)| now.duration_since(shortage.at) >= SAID_BY_OTHERS;
+        let mut texts: Vec<String> = self.lately(now).filter(is_old).map(text).collect();
+        let more = texts.len().saturating_sub(SAID_MAX);
+        if more > 0 {
+            texts.truncate(SAID_MAX);
+            texts.push(format!("EC2 had none of {more} more, which are tried again within an hour"));
+        }
+        texts
+    }
+
     /// When the next of them may be tried again: until then [`Shortages::apply`] says the same.
     pub fn next_retry(&self, now: Timestamp) -> Option<Timestamp> {
         self.lately(now).map(|(_, shortage)| shortage.retry_at).min()
@@ -200,6 +224,28 @@ mod tests {
             now = shortage.retry_at;
         }
         assert_eq!(waits, [3, 6, 12, 24, 48, 60, 60]);
+    }
+
+    #[test]
+    fn a_plan_says_what_is_not_tried() {
+        let mut shortages = Shortages::default();
+        shortages.met(offering("m5.large"), CODE, at(0));
+        assert_eq!(shortages.texts(at(1)), [""; 0], "who asked says it");
+        shortages.met(offering("m5.large"), CODE, at(3));
+        assert_eq!(
+            shortages.texts(at(6)),
+            [
+                "EC2 had none of m5.large/us-east-1a spot at 2026-09-21T14:16:20Z (InsufficientInstanceCapacity, 2 times in a row); it is \
+              tried again at 2026-09-21T14:22:20Z"
+            ]
+        );
+        assert_eq!(shortages.texts(at(6)), shortages.texts(at(8)), "in the same words");
+        assert_eq!(shortages.texts(at(9)), [""; 0]);
+        for turn in [0, 3] {
+            (0..30).for_each(|number| shortages.met(offering(&format!("type-{number}")), CODE, at(20 + turn)));
+        }
+        let texts = shortages.texts(at(26));
+        assert!(texts.len() == 21 && texts[20].contains("10 more"), "{texts:?}");
     }
 
     #[test]

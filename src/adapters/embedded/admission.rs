@@ -5,7 +5,7 @@
 use crate::core::check::daemons::limit_ranges;
 use crate::core::snapshot::Pod;
 
-use super::world::World;
+use super::state::World;
 
 impl World {
     pub(super) fn admit(&self, pod: &mut Pod) {

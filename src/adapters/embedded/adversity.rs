@@ -2,20 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
-
 use crate::api::keys;
 use crate::core::snapshot::Pod;
 use crate::ports::Offering;
 
 use super::machines::taint;
-use super::world::World;
+use super::state::{Webhook, World};
 
 /// What the node controller puts on a node that it does not hear from.
 const UNREACHABLE_TAINT: &str = "node.kubernetes.io/unreachable";
-
-/// What an admission webhook makes of a definition, which is JSON with kind and name.
-pub type Webhook = fn(&mut Value);
 
 impl World {
     /// Pods of this namespace and name do not end when they are told to: somebody's finalizer stays, or their kubelet is gone.

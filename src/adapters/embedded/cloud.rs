@@ -16,8 +16,8 @@ use crate::ports::{
 
 use super::EmbeddedWorld;
 use super::machines::{LaunchRefusal, security_groups};
-use super::objects::name_of;
-use super::world::World;
+use super::names::name_of;
+use super::state::World;
 
 /// As SQS gives them.
 const MESSAGES_AT_ONCE: usize = 10;

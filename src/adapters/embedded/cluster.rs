@@ -22,8 +22,8 @@ use crate::ports::{Cluster, PortError, PortErrorKind, SeenDefinition};
 use super::EmbeddedWorld;
 use super::budgets::Eviction;
 use super::merge::merge;
-use super::objects::name_of;
-use super::world::World;
+use super::names::name_of;
+use super::state::World;
 
 /// One client of the API: it remembers what it observed last. Clones remember on their own.
 #[derive(Clone)]
@@ -43,7 +43,7 @@ impl Cluster for EmbeddedCluster {
         Ok(Arc::new(self.world.with(|world| {
             self.observed_generation.set(world.generation);
             let mut snapshot = world.snapshot();
-            world.sight.blur(&mut snapshot);
+            world.visibility.blur(&mut snapshot);
             snapshot
         })))
     }

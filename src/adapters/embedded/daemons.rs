@@ -9,10 +9,10 @@ use crate::core::snapshot::Pod;
 use crate::core::snapshot::pod::PodSpec;
 use crate::core::snapshot::requests::effective_requests;
 
-use super::objects::name_of;
+use super::names::name_of;
 use super::random::Random;
+use super::state::World;
 use super::workloads::owner_reference;
-use super::world::World;
 
 impl World {
     /// Makes the pod of each DaemonSet on each node that has none, once the node accepts it.

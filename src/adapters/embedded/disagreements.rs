@@ -9,20 +9,7 @@ use crate::core::model::resources::format_amount;
 use crate::core::snapshot::nodes;
 
 use super::machines::taint;
-use super::world::World;
-
-/// What is so of every new node of a pool once it is ready.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Disagreement {
-    /// The node has no such label any more.
-    LacksLabel(String),
-    /// The node has a taint that nobody told of, `NoSchedule`.
-    Taint(String),
-    /// The node offers so many hundredths of the resource that it was to have.
-    Offers { resource: String, percent: u8 },
-    /// A plugin of kube-scheduler lets no pod run there.
-    Plugin(String),
-}
+use super::state::{Disagreement, World};
 
 impl World {
     /// From now on every node of this pool that gets ready is so; `None`: all is well again, on the nodes to come.

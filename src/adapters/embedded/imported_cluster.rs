@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::{Node, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
@@ -18,36 +19,14 @@ use crate::core::snapshot::requests::effective_requests;
 use crate::core::snapshot::{Objects, Pod, Snapshot};
 
 use super::kubelet::{seen_by_its_scheduler, set_condition};
-use super::objects::{key_of, name_of, written};
+use super::machines::REGISTRATIONS_AWAITED;
+use super::names::{key_of, name_of, written};
 use super::random::Random;
+use super::state::{Kept, Names, Pattern, Timer, World};
 use super::workloads::{owner_reference, removal_rank};
-use super::world::{Timer, World};
 
-/// An owner of pods, run as it was found.
-#[derive(Clone)]
-pub(super) struct Kept {
-    /// `namespace/name` as people call it: of the Deployment behind a ReplicaSet.
-    workload: String,
-    /// What new pods are like; at least one.
-    patterns: Vec<Pattern>,
-    names: Names,
-}
-
-/// Pods of one owner that kube-scheduler tells apart in nothing.
-#[derive(Clone)]
-struct Pattern {
-    pod: Arc<Pod>,
-    /// How many were found.
-    found: usize,
-}
-
-#[derive(Clone)]
-enum Names {
-    /// As many as this, with names that are made up.
-    Generated { prefix: String, replicas: usize },
-    /// Just these, such as `web-0`; by key, with what each of them is like.
-    Fixed(BTreeMap<String, Arc<Pod>>),
-}
+/// A node that was found younger than this is only starting.
+const STARTING_AT_MOST: SignedDuration = SignedDuration::from_mins(15);
 
 /// Why a workload can not have another size.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -170,6 +149,12 @@ impl World {
         format!("{namespace}/{}", deployment.unwrap_or_else(|| name_of(metadata)))
     }
 
+    /// What has kept a node from starting for longer keeps it still.
+    fn is_young(&self, node: &Node) -> bool {
+        let created = node.metadata.creation_timestamp.as_ref();
+        created.is_some_and(|created| self.now.duration_since(created.0) < STARTING_AT_MOST)
+    }
+
     /// Starts what was starting and ends what was ending.
     fn go_on(&mut self) {
         let nodes = self.nodes.shared();
@@ -181,8 +166,13 @@ impl World {
                 continue;
             };
             self.name_machine(&id, name_of(&node.metadata));
-            if !is_ready(node) && !claim.is_true("Initialized") {
+            if claim.is_true("Initialized") {
+                continue;
+            }
+            if !is_ready(node) {
                 self.get_ready(&id);
+            } else if self.is_young(node) {
+                self.start_up_later(&id, REGISTRATIONS_AWAITED);
             }
         }
         for pod in &self.pods.all() {

@@ -3,8 +3,8 @@
 use crate::core::snapshot::Pod;
 use crate::core::snapshot::pod::PodCondition;
 
-use super::objects::{key_of, written};
-use super::world::{Timer, World};
+use super::names::{key_of, written};
+use super::state::{Timer, World};
 
 /// How long a container takes to start once its image is there, and an ordinary process to end after it was told to.
 const SECONDS_TO_START: (u64, u64) = (1, 3);

@@ -1,6 +1,6 @@
 //! Instances: launched once per token, booting, joining the cluster, ending, being reclaimed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::{Node, NodeCondition, NodeSpec, NodeStatus, Taint};
@@ -17,15 +17,19 @@ use crate::core::catalog::{InstanceType, Offering as SoldOffering};
 use crate::core::model::Resources;
 use crate::core::model::requirements::add_other_names;
 use crate::core::model::resources::format_amount;
-use crate::core::plan::{Alternative, EndCause};
+use crate::core::plan::Alternative;
 use crate::ports::{Instance, LaunchRequest, Message, Offering};
 
-use super::objects::name_of;
+use super::names::name_of;
 use super::random::Random;
-use super::world::{Timer, World};
+use super::state::{Machine, NodeFault, Timer, World};
 
 /// From the kubelet's registration until the node is ready.
 const SECONDS_TO_READY: (u64, u64) = (10, 14);
+/// From then until the agents that start-up taints wait for, such as that of a network, have taken them off.
+const SECONDS_TO_START_UP: (u64, u64) = (5, 9);
+/// So often the agents look whether the node has been registered, which is when it gets the taints.
+pub(super) const REGISTRATIONS_AWAITED: u32 = 100;
 /// From the order to terminate until the instance is gone.
 const SECONDS_TO_END: (u64, u64) = (3, 8);
 /// Notice before a spot instance is taken back.
@@ -37,31 +41,6 @@ const ENDED_SHOWN_FOR: SignedDuration = SignedDuration::from_hours(1);
 const UNAVAILABLE_FOR: SignedDuration = SignedDuration::from_mins(3);
 
 pub(super) const NOT_READY_TAINT: &str = "node.kubernetes.io/not-ready";
-
-/// An instance, and what its user data says about the node it will be.
-#[derive(Clone, Debug)]
-pub(super) struct Machine {
-    pub(super) instance: Instance,
-    /// The UID of the claim that it was launched for.
-    pub(super) claim_uid: String,
-    pub(super) node_claim: String,
-    pub(super) node_name: String,
-    /// Told to end; gone a few seconds later.
-    pub(super) ending: bool,
-    /// The capacity reservation that it takes an instance of.
-    pub(super) reservation: Option<String>,
-}
-
-/// What is wrong with the new nodes of a pool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NodeFault {
-    /// The kubelet never registers.
-    NeverJoins,
-    /// The node registers, and stays unready.
-    NeverReady,
-    /// The instance ends when its node would join.
-    Ends(EndCause),
-}
 
 /// Why nothing was launched.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -303,6 +282,32 @@ impl World {
             status.conditions = Some(vec![condition]);
         }
         self.disagree_on(&node_name);
+        self.start_up_later(provider_id, REGISTRATIONS_AWAITED);
+        self.touch_nodes();
+    }
+
+    /// Nobody knows who takes the start-up taints of a pool off, but whoever asks for them has somebody who does.
+    pub(super) fn start_up_later(&mut self, provider_id: &str, tries: u32) {
+        let claim = self.machines.get(provider_id).and_then(|machine| self.node_claims.get(&machine.node_claim));
+        if tries == 0 || claim.is_none_or(|claim| claim.spec.startup_taints.is_empty()) {
+            return;
+        }
+        let delay = self.random("start up", provider_id).between(SECONDS_TO_START_UP.0, SECONDS_TO_START_UP.1);
+        self.after_seconds(delay, Timer::NodeStartsUp { provider_id: provider_id.to_owned(), tries: tries - 1 });
+    }
+
+    /// Start-up taints go, once registration has put them there.
+    pub(super) fn node_starts_up(&mut self, provider_id: &str, tries: u32) {
+        let Some(machine) = self.machines.get(provider_id) else { return };
+        let claim = self.node_claims.get(&machine.node_claim);
+        let own: BTreeSet<String> =
+            claim.into_iter().flat_map(|claim| &claim.spec.startup_taints).map(|taint| taint.key.clone()).collect();
+        let Some(spec) = self.nodes.get_mut(&machine.node_name).and_then(|node| node.spec.as_mut()) else { return };
+        let taints = spec.taints.get_or_insert_default();
+        if taints.iter().any(|taint| taint.key == keys::UNREGISTERED_TAINT) {
+            return self.start_up_later(provider_id, tries);
+        }
+        taints.retain(|taint| !own.contains(&taint.key));
         self.touch_nodes();
     }
 

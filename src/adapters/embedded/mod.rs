@@ -7,7 +7,8 @@
 //!
 //! | what | where |
 //! |---|---|
-//! | state, timers, catching up | `world.rs` |
+//! | the state, and the records that it is made of | `state.rs` |
+//! | timers, catching up | `world.rs` |
 //! | Deployments and ReplicaSets | `workloads.rs` |
 //! | a cluster that was found elsewhere and goes on here | `imported_cluster.rs` |
 //! | DaemonSets | `daemons.rs` |
@@ -20,7 +21,7 @@
 //! | definitions that nobody changes | `one_revision.rs` |
 //! | machines that are not what they are said to be | `disagreements.rs` |
 //! | what is left of capacity reservations | `reservations.rs` |
-//! | observations that do not show what is | `sight.rs` |
+//! | observations that do not show what is | `visibility.rs` |
 //! | pods that do not end, zones that are lost, webhooks | `adversity.rs` |
 
 mod admission;
@@ -37,6 +38,7 @@ mod imported_cluster;
 mod kubelet;
 mod machines;
 mod merge;
+mod names;
 mod objects;
 mod one_revision;
 mod pods;
@@ -46,8 +48,10 @@ mod reservations;
 mod saved;
 mod saved_cloud;
 mod scheduler;
-mod sight;
+mod selection;
+mod state;
 mod store;
+mod visibility;
 mod workloads;
 mod world;
 
@@ -59,19 +63,16 @@ use jiff::Timestamp;
 
 use crate::core::catalog::Catalog;
 
-pub use adversity::Webhook;
 pub use clock::EmbeddedClock;
 pub use cloud::EmbeddedCloud;
 pub use cluster::EmbeddedCluster;
-pub use disagreements::Disagreement;
 pub use forge::{EmbeddedForge, Post};
 pub use hosted::Hosted;
 pub use imported_cluster::ScaleError;
-pub use machines::NodeFault;
 pub use one_revision::OneRevision;
 pub use saved::SavedMachine;
 pub use saved_cloud::{Keep, SavedCloud};
-pub use world::World;
+pub use state::{Disagreement, NodeFault, Webhook, World};
 
 /// What differs between one world and another.
 #[derive(Clone, Debug)]

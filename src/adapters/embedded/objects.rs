@@ -1,11 +1,11 @@
 //! Objects that exist from the start, and writing to objects.
 
-use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 
 use crate::core::snapshot::Snapshot;
 
-use super::world::World;
+use super::names::{key_of, name_of};
+use super::state::World;
 
 impl World {
     /// Adds the objects of a snapshot; those of the same kind and name are replaced. Nodes are taken as they are, without an
@@ -120,18 +120,4 @@ impl World {
         self.touch();
         true
     }
-}
-
-pub(super) fn name_of(metadata: &ObjectMeta) -> String {
-    metadata.name.clone().unwrap_or_default()
-}
-
-/// `namespace/name`
-pub(super) fn key_of(metadata: &ObjectMeta) -> String {
-    format!("{}/{}", metadata.namespace.as_deref().unwrap_or("default"), metadata.name.as_deref().unwrap_or_default())
-}
-
-/// RFC 3339, whole seconds, as Kubernetes writes times.
-pub(super) fn written(moment: Timestamp) -> String {
-    Timestamp::from_second(moment.as_second()).unwrap_or(moment).to_string()
 }

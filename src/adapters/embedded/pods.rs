@@ -10,8 +10,8 @@ use crate::core::model::Resources;
 use crate::core::snapshot::requests::effective_requests;
 use crate::core::snapshot::{Objects, Pod};
 
-use super::budgets::{covers, is_healthy};
-use super::objects::key_of;
+use super::names::key_of;
+use super::selection::{covers, is_healthy};
 
 /// Pods by `namespace/name`. Every change goes through [`Pods::change`], so that what is kept beside them stays true.
 #[derive(Default)]

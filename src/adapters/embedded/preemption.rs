@@ -7,7 +7,7 @@ use crate::core::model::Resources;
 use crate::core::snapshot::requests::effective_requests;
 use crate::core::snapshot::{Pod, nodes};
 
-use super::world::World;
+use super::state::World;
 
 impl World {
     /// Goes on with them after every pod was tried. Where the node could not take the pod even so, kube-scheduler forgets its name.

@@ -4,7 +4,7 @@ use crate::api::ec2_node_class::CapacityReservation;
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 
-use super::world::World;
+use super::state::World;
 
 impl World {
     /// Takes an instance of the reservation that a claim asks for; its id, or `None` when none is left.

@@ -11,9 +11,9 @@ use crate::api::ec2_node_class::{EC2NodeClass, SecurityGroup};
 use crate::api::node_claim::NodeClaim;
 use crate::ports::Instance;
 
-use super::machines::{Machine, NOT_READY_TAINT};
-use super::objects::name_of;
-use super::world::{Timer, World};
+use super::machines::NOT_READY_TAINT;
+use super::names::name_of;
+use super::state::{Machine, Timer, World};
 
 /// An instance as it is kept in a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -7,17 +7,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::{Node, TopologySpreadConstraint};
+use k8s_openapi::api::core::v1::{Node, Taint, TopologySpreadConstraint};
 
+use crate::api::keys;
 use crate::core::kube_scheduler::{Examination, FilterContext};
 use crate::core::model::Resources;
 use crate::core::model::resources::{CPU, MEMORY};
 use crate::core::snapshot::requests::effective_requests;
 use crate::core::snapshot::{Objects, Pod, Snapshot, nodes};
 
-use super::budgets::selects;
 use super::kubelet::set_condition;
-use super::world::World;
+use super::machines::NOT_READY_TAINT;
+use super::selection::selects;
+use super::state::{Allocatable, World};
 
 /// What one node has, and what is taken of it.
 pub(super) struct NodeRoom {
@@ -25,13 +27,6 @@ pub(super) struct NodeRoom {
     /// Whether a taint asks pods to go elsewhere if they can.
     discourages: bool,
     taken: Resources,
-}
-
-/// What a node offers to pods, read of the node as it was then.
-pub(super) struct Allocatable {
-    node: Arc<Node>,
-    discourages: bool,
-    amounts: Arc<Resources>,
 }
 
 impl NodeRoom {
@@ -62,8 +57,8 @@ impl NodeRoom {
 pub(super) type Rooms = BTreeMap<String, NodeRoom>;
 
 impl World {
-    /// Tries every pod that waits for a node: the most important first, of these those that a node was made for, then the
-    /// oldest.
+    /// Tries every pod that waits for a node: the most important first, of these those that are nominated to a node that is open, since
+    /// kube-scheduler counts them there for all others; then those that a node was made for, then the oldest.
     pub(super) fn schedule(&mut self) {
         let state = (self.nodes_generation, self.pods.room_changes());
         if self.scheduled_at == state || self.pods.waiting().is_empty() {
@@ -74,9 +69,11 @@ impl World {
         waiting.retain(|pod| !pod.is_left_to_its_scheduler());
         waiting.sort_by_cached_key(|pod| {
             let is_expected = self.nominations.contains_key(&pod.key());
+            let is_held_for = is_expected && self.nominated_node(&pod.key()).is_some_and(|node| self.is_open(&node));
             let priority = -i64::from(pod.spec.priority.unwrap_or(0));
             (
                 priority,
+                !is_held_for,
                 !is_expected,
                 pod.metadata.creation_timestamp.clone(),
                 self.pods.waiting().get(&pod.key()).copied(),
@@ -180,6 +177,12 @@ impl World {
         }
         self.pods.change(key, |pod| set_condition(pod, "PodScheduled", "False", Some(reason)));
         self.touch();
+    }
+
+    /// Whether a node is up and has been registered.
+    fn is_open(&self, node: &str) -> bool {
+        let starts = |taint: &Taint| matches!(taint.key.as_str(), NOT_READY_TAINT | keys::UNREGISTERED_TAINT);
+        self.nodes.get(node).is_some_and(|node| !nodes::taints(node).iter().any(starts))
     }
 
     /// A nomination names a node, or the claim of a node that is not there yet.

@@ -9,9 +9,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 use crate::core::snapshot::Pod;
 
 use super::kubelet::seen_by_its_scheduler;
-use super::objects::{key_of, name_of, written};
+use super::names::{key_of, name_of, written};
 use super::random::Random;
-use super::world::World;
+use super::state::World;
 
 /// The label that tells the pods of one template from those of another.
 const TEMPLATE_HASH: &str = "pod-template-hash";

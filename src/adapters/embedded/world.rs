@@ -1,117 +1,21 @@
-//! The state of the world, its timers, and catching up with the clock.
+//! The beginning of a world, its timers, and catching up with the clock.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet};
-use k8s_openapi::api::core::v1::{Node, PodTemplate};
-use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 
-use crate::api::capacity_buffer::CapacityBuffer;
-use crate::api::disruption_budget::DisruptionBudget;
-use crate::api::ec2_node_class::EC2NodeClass;
-use crate::api::node_claim::NodeClaim;
-use crate::api::node_overlay::NodeOverlay;
-use crate::api::node_plan::NodePlan;
-use crate::api::node_pool::NodePool;
 use crate::core::catalog::Catalog;
-use crate::core::plan::EndCause;
 use crate::core::snapshot::{Objects, Snapshot};
-use crate::ports::{Message, Offering};
 
 use super::WorldSettings;
-use super::adversity::Webhook;
-use super::disagreements::Disagreement;
-use super::imported_cluster::Kept;
-use super::machines::{Machine, NodeFault};
 use super::pods::Pods;
 use super::random::Random;
-use super::scheduler::Allocatable;
-use super::sight::Sight;
+use super::state::{Timer, Visibility, World};
 use super::store::Store;
 
 /// More rounds than any chain of controllers needs (Deployment, ReplicaSet, pod, binding, budget); a guard against a cycle.
 const RECONCILE_ROUNDS: usize = 16;
-
-/// A cluster and a cloud at one moment. Objects by `name`, or by `namespace/name`.
-pub struct World {
-    pub(super) settings: WorldSettings,
-    pub(super) now: Timestamp,
-    /// Goes up with every change that a watch would see.
-    pub(super) generation: u64,
-    /// Goes up with every change of a node that may let a pod in, or take one with it.
-    pub(super) nodes_generation: u64,
-    /// Nodes and room when no waiting pod found a node; before something changes, trying again is of no use.
-    pub(super) scheduled_at: (u64, u64),
-    /// The same for nodes that lack the pod of a DaemonSet.
-    pub(super) daemons_at: (u64, u64),
-    /// Nodes when there was no pod of a node that is gone.
-    pub(super) orphans_at_generation: u64,
-    pub(super) timers: BTreeMap<(Timestamp, u64), Timer>,
-    timers_set: u64,
-    objects_made: u64,
-
-    pub(super) nodes: Store<Node>,
-    pub(super) allocatable: BTreeMap<String, Allocatable>,
-    pub(super) node_claims: Store<NodeClaim>,
-    pub(super) node_pools: BTreeMap<String, NodePool>,
-    pub(super) node_classes: BTreeMap<String, EC2NodeClass>,
-    pub(super) node_overlays: BTreeMap<String, NodeOverlay>,
-    pub(super) capacity_buffers: BTreeMap<String, CapacityBuffer>,
-    pub(super) pod_templates: BTreeMap<String, PodTemplate>,
-    pub(super) disruption_budgets: BTreeMap<String, DisruptionBudget>,
-    pub(super) pods: Pods,
-    pub(super) deployments: Store<Deployment>,
-    pub(super) replica_sets: Store<ReplicaSet>,
-    pub(super) replica_sets_by_uid: BTreeMap<String, String>,
-    /// A Deployment or ReplicaSet came, went or is to have another size.
-    pub(super) workloads_changed: bool,
-    /// Owners of pods that are run as they were found, by UID.
-    pub(super) kept: BTreeMap<String, Kept>,
-    pub(super) daemon_sets: Store<DaemonSet>,
-    pub(super) pod_disruption_budgets: Store<PodDisruptionBudget>,
-    /// Pods that were evicted so far, those of DaemonSets left out.
-    pub(super) evicted: usize,
-    /// Kinds that no controller of this world acts on; kept so that an observation shows them.
-    pub(super) others: Snapshot,
-    /// Where pods are expected to land: pod to node or claim.
-    pub(super) nominations: BTreeMap<String, String>,
-    pub(super) node_plans: Store<NodePlan>,
-
-    pub(super) catalog: Arc<Catalog>,
-    pub(super) machines: BTreeMap<String, Machine>,
-    /// Instances that ended before their nodes joined, why and when.
-    pub(super) ended: BTreeMap<String, (EndCause, Timestamp)>,
-    /// What EC2 has announced and nobody has taken off the queue, by receipt.
-    pub(super) messages: BTreeMap<String, Message>,
-    pub(super) messages_sent: u64,
-    /// By NodePool, what is wrong with its new nodes.
-    pub(super) node_faults: BTreeMap<String, NodeFault>,
-    /// By NodePool, why kube-scheduler finds other new nodes there than anybody would think.
-    pub(super) disagreements: BTreeMap<String, Disagreement>,
-    /// Offerings that EC2 has none of, until somebody says otherwise.
-    pub(super) exhausted: BTreeSet<Offering>,
-    /// Offerings that a launch found exhausted, and until when the catalog shows them as unavailable.
-    pub(super) unavailable_until: BTreeMap<Offering, Timestamp>,
-    pub(super) sight: Sight,
-    /// Pods that do not end, by UID, and zones in which no pod does.
-    pub(super) held_pods: BTreeSet<String>,
-    pub(super) lost_zones: BTreeSet<String>,
-    /// What an admission webhook makes of definitions that are written.
-    pub(super) webhook: Option<Webhook>,
-}
-
-/// Something that will happen.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Timer {
-    NodeJoins { provider_id: String },
-    NodeReady { provider_id: String },
-    MachineEnds { provider_id: String },
-    MachineReclaimed { provider_id: String },
-    PodStarts { key: String, uid: String },
-    PodEnds { key: String, uid: String },
-}
 
 impl World {
     pub fn new(settings: WorldSettings, catalog: Arc<Catalog>) -> Self {
@@ -156,7 +60,7 @@ impl World {
             disagreements: BTreeMap::new(),
             exhausted: BTreeSet::new(),
             unavailable_until: BTreeMap::new(),
-            sight: Sight::default(),
+            visibility: Visibility::default(),
             held_pods: BTreeSet::new(),
             lost_zones: BTreeSet::new(),
             webhook: None,
@@ -190,6 +94,7 @@ impl World {
         match timer {
             Timer::NodeJoins { provider_id } => self.node_joins(&provider_id),
             Timer::NodeReady { provider_id } => self.node_ready(&provider_id),
+            Timer::NodeStartsUp { provider_id, tries } => self.node_starts_up(&provider_id, tries),
             Timer::MachineEnds { provider_id } => self.machine_ends(&provider_id),
             Timer::MachineReclaimed { provider_id } => self.machine_reclaimed(&provider_id),
             Timer::PodStarts { key, uid } => self.pod_starts(&key, &uid),

@@ -7,189 +7,12 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::http::{Credential, HttpError, Request, Secret, SecretError, SecretSource};
-use super::makers::MadeCommit;
 
-/// A repository on a forge. Names as they are, not encoded.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RepositoryName {
-    /// Owner, or the groups that it is in, with slashes between them.
-    pub owner: String,
-    pub name: String,
-}
-
-impl std::str::FromStr for RepositoryName {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let is_name = |part: &str| {
-            !part.is_empty()
-                && part != "."
-                && part != ".."
-                && !part.contains(|it: char| it.is_whitespace() || it.is_control() || "?#%\\".contains(it))
-        };
-        let text = text.trim_matches('/');
-        match text.strip_suffix(".git").unwrap_or(text).rsplit_once('/') {
-            Some((owner, name)) if is_name(name) && owner.split('/').all(is_name) => {
-                Ok(Self { owner: owner.to_owned(), name: name.to_owned() })
-            }
-            _ => Err("write OWNER/NAME".to_owned()),
-        }
-    }
-}
-
-impl std::fmt::Display for RepositoryName {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "{}/{}", self.owner, self.name)
-    }
-}
-
-/// A comment on a pull request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Comment {
-    /// Grows with each comment of a forge.
-    pub id: u64,
-    /// Another identity where hiding needs one.
-    pub hidden_by: String,
-    pub author: String,
-    pub author_id: u64,
-    pub body: String,
-    /// Somebody changed it after it was written.
-    pub is_edited: bool,
-}
-
-/// Where a commit stands, for one cluster.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Status {
-    /// The name that a required status is known by.
-    pub context: String,
-    pub state: State,
-    pub description: String,
-    pub link: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    Pending,
-    Success,
-    /// The definitions are wrong, or a gate does not let them through.
-    Failure,
-    /// It could not be found out.
-    Error,
-}
-
-/// What is shown at the lines of a commit.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Check {
-    pub name: String,
-    /// The same for what is the same.
-    pub key: String,
-    pub conclusion: Conclusion,
-    pub title: String,
-    pub summary: String,
-    pub link: Option<String>,
-    /// Worst first.
-    pub annotations: Vec<Annotation>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Conclusion {
-    Success,
-    Neutral,
-    Failure,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Annotation {
-    pub path: String,
-    pub line: u32,
-    pub level: Level,
-    pub text: String,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Level {
-    Notice,
-    Warning,
-    Failure,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PullRequest {
-    pub number: u64,
-    pub author: String,
-    pub is_open: bool,
-    /// Commit of what is proposed, and the branch.
-    pub head: String,
-    pub head_reference: String,
-    /// The repository that it is from, `OWNER/NAME`; empty where that is gone, or the forge tells nobody apart by it.
-    pub head_repository: String,
-    /// Branch that it goes into.
-    pub base_reference: String,
-    /// The commit that it became, and when.
-    pub merged_as: Option<String>,
-    pub merged_at: Option<Timestamp>,
-    /// How many comments there are; `None` where the answer does not say.
-    pub comments: Option<u64>,
-    /// Another text whenever something happened to it, such as a comment.
-    pub updated: String,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Right {
-    None,
-    Read,
-    Write,
-    Admin,
-}
-
-/// How much a forge takes. Each figure has its source beside its table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Table {
-    pub comment_characters: usize,
-    pub comment_bytes: usize,
-    pub status_characters: usize,
-    pub context_characters: usize,
-    /// Whether a status may have characters beyond U+FFFF, such as most emoji.
-    pub status_takes_all_characters: bool,
-    /// `None`: it has no checks.
-    pub check: Option<CheckTable>,
-}
-
-impl Table {
-    /// The status as this forge takes it: characters that it would refuse are written by their numbers, so that two contexts stay two.
-    pub fn fitted(&self, status: Status) -> Status {
-        if self.status_takes_all_characters {
-            return status;
-        }
-        Status {
-            context: by_number(&status.context, self.context_characters),
-            description: by_number(&status.description, self.status_characters),
-            ..status
-        }
-    }
-}
-
-/// At most so many characters, none of them beyond U+FFFF.
-fn by_number(text: &str, characters: usize) -> String {
-    if text.chars().all(|it| u32::from(it) <= 0xffff) {
-        return text.to_owned();
-    }
-    let mut written = String::new();
-    for character in text.chars() {
-        match u32::from(character) {
-            number @ 0x1_0000.. => written.push_str(&format!("U+{number:X}")),
-            _ => written.push(character),
-        }
-    }
-    written.chars().take(characters).collect()
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CheckTable {
-    pub summary_characters: usize,
-    pub annotations_in_a_request: usize,
-    pub annotation_bytes: usize,
-}
+/// The words in which dialects speak to the rest.
+pub use crate::ports::pull_requests::{
+    Annotation, Check, CheckTable, Comment, Conclusion, Level, PullRequest, RepositoryName, Right, State, Status,
+    Table, Team,
+};
 
 /// How this program proves who it is.
 #[derive(Clone, Debug)]
@@ -217,34 +40,21 @@ pub enum TokenStep {
     Nothing(&'static str),
 }
 
-/// People who may command beside those who may write: `ORGANIZATION/TEAM`, or the path of a group.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Team(String);
-
-impl Team {
-    /// Parts of its path.
-    pub fn parts(&self) -> Vec<&str> {
-        self.0.split('/').collect()
-    }
+/// One commit as a forge lists it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MadeCommit {
+    pub commit: String,
+    /// Of author and committer.
+    pub makers: Vec<Maker>,
 }
 
-impl std::str::FromStr for Team {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let text = text.trim_matches('/').trim_start_matches('@');
-        // The same rules hold for the parts of a repository's name.
-        match format!("{text}/x").parse::<RepositoryName>() {
-            Ok(_) => Ok(Self(text.to_owned())),
-            Err(_) => Err("write ORGANIZATION/TEAM, or the path of a group".to_owned()),
-        }
-    }
-}
-
-impl std::fmt::Display for Team {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(&self.0)
-    }
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Maker {
+    Account(String),
+    /// An address that is no account's.
+    Stranger(String),
+    /// The forge itself, for somebody who is the other of the two.
+    Forge,
 }
 
 /// What comes next on the way to whether somebody is in a team.
@@ -431,37 +241,11 @@ pub struct JobContext {
     pub is_merge_queue: bool,
     /// Where the job can be read.
     pub link: Option<String>,
+    /// The merge that the forge made to try the change, where the job has checked that out instead of the head.
+    pub tried_merge: Option<String>,
+    /// The head that it was made of.
+    pub head: Option<String>,
 }
 
 /// Reads variables of the environment.
 pub type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_status_has_only_characters_that_the_forge_takes() {
-        let table = |status_takes_all_characters| Table {
-            comment_characters: 1,
-            comment_bytes: 1,
-            status_characters: 20,
-            context_characters: 20,
-            status_takes_all_characters,
-            check: None,
-        };
-        let of = |context: &str, description: &str| Status {
-            context: context.to_owned(),
-            state: State::Success,
-            description: description.to_owned(),
-            link: None,
-        };
-        let status = of("cutlist/\u{1f7e2}", "\u{1f389}\u{1f389}\u{1f389} grün · plan");
-        assert_eq!(table(true).fitted(status.clone()), status);
-        assert_eq!(table(false).fitted(status), of("cutlist/U+1F7E2", "U+1F389U+1F389U+1F38"));
-        // Two clusters are two.
-        let context = |text: &str| table(false).fitted(of(text, "")).context;
-        assert_ne!(context("\u{1f7e2}"), context("\u{1f534}"));
-        assert_eq!(context("grün \u{2713}"), "grün \u{2713}");
-    }
-}

@@ -13,7 +13,7 @@ use tokio::sync::OnceCell;
 use super::dialect::{
     Access, Check, Comment, Dialect, PullRequest, Right, Status, Table, Team, TeamStep, Token, TokenStep,
 };
-use super::http::{Answer, Client, Credential, HttpError, Request, tag};
+use super::http::{Answer, Client, Credential, HttpError, OnErrand, Request, tag};
 
 /// Pages of a list; behind them nothing is looked for. A pull request with 5,000 comments is no longer read by anybody.
 pub(super) const PAGES_MAX: u32 = 50;
@@ -51,6 +51,11 @@ pub enum ForgeError {
     Refused { what: &'static str, message: String, may_pass: bool },
     #[error("there is no pull request {0} here that this account sees")]
     NoPullRequest(u64),
+    /// What is posted for it is shown nowhere.
+    #[error(
+        "{commit} is the merge that the forge made to try pull request {number}, and what is pushed is {head}: make the preview of that one, with --head {head}"
+    )]
+    TriedMerge { commit: String, number: u64, head: String },
     #[error("no token can be made: {0}")]
     NoToken(&'static str),
     #[error("who is in {team} is not told to this account: {needs}")]
@@ -66,6 +71,7 @@ impl ForgeError {
             Self::Answer(_)
             | Self::Refused { .. }
             | Self::NoPullRequest(_)
+            | Self::TriedMerge { .. }
             | Self::NoToken(_)
             | Self::TeamNotTold { .. }
             | Self::NoTeamName { .. } => None,
@@ -124,6 +130,11 @@ impl HostedRepository {
 
     pub fn table(&self) -> &'static Table {
         self.dialect.table()
+    }
+
+    /// What is asked and done until the end of what is given belongs together: what was waited for in vain is not waited for again.
+    pub fn begin_errand(&self) -> OnErrand<'_> {
+        self.client.begin_errand()
     }
 
     /// Whom comments of this program are by. Asked once, and not at all where the caller knows.
@@ -297,10 +308,11 @@ impl HostedRepository {
         let limits = self.client.limits();
         looks.number += 1;
         let wait = limits.pause(looks.number).max(*wait);
-        looks.waited += wait;
-        if looks.number >= limits.attempts || looks.waited > limits.whole {
+        if looks.number >= limits.attempts || looks.waited.saturating_add(wait) > self.client.allowance() {
+            self.client.waited_in_vain(looks.waited);
             return false;
         }
+        looks.waited += wait;
         tokio::time::sleep(wait).await;
         true
     }
@@ -432,17 +444,22 @@ impl HostedRepository {
 
     /// Asks for what a push may have made a moment ago.
     async fn ask_for_what_is_new(&self, request: &Request) -> Result<Answer, ForgeError> {
+        let is_unknown_yet = |outcome: &Result<Answer, ForgeError>| {
+            let Err(ForgeError::Http(error)) = outcome else { return false };
+            error.status().is_some_and(|it| self.dialect.is_unknown_yet(it, error.message()))
+        };
         for pause in UNKNOWN_FOR {
-            match self.ask(request).await {
-                Err(ForgeError::Http(error))
-                    if error.status().is_some_and(|it| self.dialect.is_unknown_yet(it, error.message())) =>
-                {
-                    tokio::time::sleep(pause).await;
-                }
-                outcome => return outcome,
+            let outcome = self.ask(request).await;
+            if !is_unknown_yet(&outcome) || self.client.has_missed() {
+                return outcome;
             }
+            tokio::time::sleep(pause).await;
         }
-        self.ask(request).await
+        let outcome = self.ask(request).await;
+        if is_unknown_yet(&outcome) {
+            self.client.missed();
+        }
+        outcome
     }
 
     pub(super) async fn ask(&self, request: &Request) -> Result<Answer, ForgeError> {

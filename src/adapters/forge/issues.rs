@@ -71,6 +71,11 @@ pub(super) fn read_pull_request(answer: &Value) -> Option<PullRequest> {
         head_repository: text(&head["repo"]["full_name"]),
         base_reference: text(&base["ref"]),
         merged_as: answer["merged_at"].as_str().and(answer["merge_commit_sha"].as_str()).map(str::to_owned),
+        tried_as: answer["merged_at"]
+            .is_null()
+            .then(|| answer["merge_commit_sha"].as_str())
+            .flatten()
+            .map(str::to_owned),
         merged_at: moment(&answer["merged_at"]),
         comments: answer["comments"].as_u64(),
         updated: text(&answer["updated_at"]),

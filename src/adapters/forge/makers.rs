@@ -3,60 +3,14 @@
 //! A commit's author and committer are what somebody wrote into it, as addresses, which the forge has accounts for or not. Who pushed is
 //! what the forge saw itself.
 
-use std::collections::BTreeSet;
-
 use hyper::StatusCode;
 use serde_json::Value;
 
-use super::dialect::{PullRequest, text};
+use super::dialect::{MadeCommit, Maker, PullRequest, text};
 use super::hosted::{ForgeError, HostedRepository, PAGES_MAX, has_next};
-
-/// Who had a hand in the commits of a pull request, as far as the forge tells.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Makers {
-    /// Accounts of authors, of committers, and of those who pushed.
-    accounts: BTreeSet<String>,
-    /// A commit, and the address of its author or committer, for which the forge knows no account.
-    stranger: Option<(String, String)>,
-    /// Why not all of them are known.
-    not_told: Option<String>,
-    /// Why not all who pushed are known, which the operator may leave open.
-    pushers_not_told: Option<String>,
-}
-
-/// One commit as a forge lists it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MadeCommit {
-    pub commit: String,
-    /// Of author and committer.
-    pub makers: Vec<Maker>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Maker {
-    Account(String),
-    /// An address that is no account's.
-    Stranger(String),
-    /// The forge itself, for somebody who is the other of the two.
-    Forge,
-}
+use crate::ports::pull_requests::Makers;
 
 impl Makers {
-    /// Why an account may have made some of it; `None`: it is known not to have. `may_be_unknown`: who pushed, where the forge does not tell.
-    pub fn refusal(&self, account: &str, may_be_unknown: bool) -> Option<String> {
-        if self.accounts.iter().any(|it| it.eq_ignore_ascii_case(account)) {
-            return Some("an approval must come from somebody who has no commit in it, and pushed none".to_owned());
-        }
-        if let Some((commit, address)) = &self.stranger {
-            let digits: String = commit.chars().take(7).collect();
-            return Some(format!(
-                "nobody can tell who made commit {digits}, so none is known to be another: {address} is no address of an account here; \
-                 add it to one, or make the commit again"
-            ));
-        }
-        self.not_told.clone().or_else(|| self.pushers_not_told.clone().filter(|_| !may_be_unknown))
-    }
-
     fn add(&mut self, made: MadeCommit) {
         for maker in made.makers {
             match maker {

@@ -7,6 +7,7 @@
 //! | who made the commits of a pull request | `makers.rs` |
 //! | a repository: pages, tags, tokens, what a push made a moment ago | `hosted.rs` |
 //! | statuses, comments and checks, each once | `posting.rs` |
+//! | the port that reviews reach it by | `pull_requests.rs` |
 //! | revisions of the controller that are not used | `unused_revisions.rs` |
 //! | webhooks, which only shorten a wait | `hooks.rs` |
 
@@ -20,6 +21,7 @@ mod http;
 mod issues;
 mod makers;
 mod posting;
+mod pull_requests;
 mod seal;
 mod unused_revisions;
 
@@ -28,17 +30,15 @@ use std::time::Duration;
 
 use crate::ports::Clock;
 
-pub use dialect::{
-    Access, Annotation, Check, CheckTable, Comment, Conclusion, Dialect, JobContext, Level, PullRequest,
-    RepositoryName, Right, State, Status, Table, Team, Variables,
-};
+pub use dialect::{Access, Dialect, JobContext, Variables};
 pub use hooks::{HookError, HookReceiver, HookSettings};
 pub use hosted::{ForgeError, HostedRepository};
 pub use http::{Address, AddressError, HttpError, Secret, SecretError, SecretSource};
-pub use makers::Makers;
-pub use posting::{ANNOTATIONS_MAX, CommentPosting, Done, Manner, Posted, Posting, TargetPosting, announce, post};
-pub use seal::{SEAL_CHARACTERS, Seal, seal_of, sealed, unsealed};
+pub use posting::post;
+pub use seal::sealed;
 pub use unused_revisions::{UnusedRevisions, Voice};
+
+use dialect::{RepositoryName, Table};
 
 /// The forges that are spoken with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

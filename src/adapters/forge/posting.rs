@@ -10,119 +10,39 @@ use hyper::StatusCode;
 
 use super::dialect::{Check, Comment, PullRequest, Status};
 use super::hosted::{ForgeError, HostedRepository, Looks};
-use super::seal::{Seal, seal_of, sealed};
+use super::seal::{seal_of, sealed};
+use crate::ports::pull_requests::{CommentPosting, Done, Manner, Posted, Posting, Seal, TargetPosting};
 
 /// A forge knows a head up to some seconds later than those it tells of a push: so long a pull request is believed to be at another one.
 const HEAD_PAUSES: [Duration; 4] =
     [Duration::from_millis(500), Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(4)];
 /// Looks after which a comment that was listed, and can not be found, is no longer taken for one that somebody has just removed.
 const GONE_MAX: u32 = 3;
-/// More annotations than this are counted in the check's summary: nobody looks at them one by one.
-pub const ANNOTATIONS_MAX: usize = 200;
 
-/// What to post for one revision of a pull request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Posting {
-    /// `None`: the commit is of none, as that of a merge queue, and has statuses and checks only.
-    pub number: Option<u64>,
-    /// The commit that statuses and checks are of.
-    pub head: String,
-    pub targets: Vec<TargetPosting>,
-    /// Contexts that this process set to pending a moment ago: what stands there need not be asked.
-    pub begun: Vec<String>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TargetPosting {
-    pub status: Status,
-    /// `None`: comments are not wanted.
-    pub comment: Option<CommentPosting>,
-    pub check: Option<Check>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CommentPosting {
-    /// The comment's first line, by which it is found.
-    pub marker: String,
-    /// Its second line: what a reader would want to know about when it changes.
-    pub data: String,
-    /// Whether there should be a comment where there is none yet.
-    pub is_worth_beginning: bool,
-    pub manner: Manner,
-    /// All of it, with both lines.
-    pub body: String,
-}
-
-/// What becomes of the comment of an earlier revision.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Manner {
-    Edit,
-    /// A new one, and the old ones are hidden.
-    Anew,
-}
-
-/// What was done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Done {
-    StatusSet,
-    StatusStands,
-    /// The forge takes none: no branch has the commit, as that of a fork, and no job ran for it.
-    NoStatus,
-    CommentCreated,
-    CommentEdited,
-    CommentStands,
-    /// The pull request is at another commit: its comment is left to whoever posts for that one.
-    CommentIsOfAnother,
-    /// The pull request was merged or closed meanwhile: what it would do is of no use any more.
-    IsClosed,
-    /// Nothing of ours changed, and nothing was said before.
-    NoComment,
-    CheckCreated,
-    CheckStands,
-    /// The credentials do not allow checks, or the forge has none; statuses are there all the same.
-    NoCheck,
-}
-
-/// What was done for each target, in their order, and what failed.
-#[derive(Debug, Default)]
-pub struct Posted {
-    /// Status context, and what was done.
-    pub done: Vec<(String, Done)>,
-    /// What was tried for which status context.
-    pub failed: Vec<(String, &'static str, ForgeError)>,
-}
-
-/// Says that a commit is being looked at, where nothing was said before of these contexts. Those that were set are returned, with what failed.
+/// Says that a commit is being looked at, where nothing was said before of this context; says whether it did.
 pub async fn announce(
     forge: &HostedRepository,
     head: &str,
-    statuses: &[Status],
+    status: &Status,
     known: &mut Option<Vec<Status>>,
-) -> (Vec<String>, Option<ForgeError>) {
-    let mut begun = Vec::new();
-    if known.is_none() {
-        match forge.statuses(head).await {
-            Ok(found) => *known = Some(found),
-            Err(error) => return (begun, Some(error)),
-        }
+) -> Result<bool, ForgeError> {
+    let known = match known {
+        Some(known) => known,
+        None => known.insert(forge.statuses(head).await?),
+    };
+    // What was found out before stays until there is something else: it would flicker otherwise whenever a process begins.
+    if known.iter().any(|it| it.context == status.context) {
+        return Ok(false);
     }
-    for status in statuses {
-        // What was found out before stays until there is something else: it would flicker otherwise whenever a process begins.
-        if known.iter().flatten().any(|it| it.context == status.context) {
-            continue;
-        }
-        match forge.set_status(head, status).await {
-            Ok(()) => begun.push(status.context.clone()),
-            Err(error) => return (begun, Some(error)),
-        }
-    }
-    (begun, None)
+    forge.set_status(head, status).await?;
+    Ok(true)
 }
 
-/// Posts all of it, and goes on after what fails.
-pub async fn post(forge: &HostedRepository, posting: &Posting) -> Posted {
-    let mut posted = Posted::default();
-    let (mut were_there, mut statuses) = (Vec::new(), None);
+/// Posts all of it, and goes on after what fails. A forge that is away, or limits its rate, is waited for once and not for each target.
+pub async fn post(forge: &HostedRepository, posting: &Posting) -> Posted<ForgeError> {
+    let _errand = forge.begin_errand();
+    let mut posted = Posted { done: Vec::new(), failed: Vec::new() };
+    let (mut are_new, mut statuses) = (Vec::new(), None);
     // What can not be read now is read again where it is needed, and said there.
     let standing = match posting.number.filter(|_| forge.lacks_place(&posting.head)) {
         Some(number) => at_head(forge, number, &posting.head).await.ok(),
@@ -131,20 +51,20 @@ pub async fn post(forge: &HostedRepository, posting: &Posting) -> Posted {
     for target in &posting.targets {
         let is_begun = posting.begun.contains(&target.status.context);
         let outcome = set_status(forge, &posting.head, &target.status, is_begun, &mut statuses).await;
-        were_there.push(matches!(outcome, Ok(Done::StatusStands)));
+        are_new.push(matches!(outcome, Ok(Done::StatusSet)));
         posted.note(target, "set the status", outcome);
     }
     set_comments(forge, posting, standing, &mut posted).await;
-    for (target, was_there) in posting.targets.iter().zip(were_there) {
+    for (target, is_new) in posting.targets.iter().zip(are_new) {
         if let Some(check) = &target.check {
-            let outcome = set_check(forge, &posting.head, check, was_there).await;
+            let outcome = set_check(forge, &posting.head, check, is_new).await;
             posted.note(target, "make a check", outcome);
         }
     }
     posted
 }
 
-impl Posted {
+impl Posted<ForgeError> {
     fn note(&mut self, target: &TargetPosting, what: &'static str, outcome: Result<Done, ForgeError>) {
         let context = target.status.context.clone();
         match outcome {
@@ -159,7 +79,7 @@ async fn set_comments(
     forge: &HostedRepository,
     posting: &Posting,
     known: Option<Option<PullRequest>>,
-    posted: &mut Posted,
+    posted: &mut Posted<ForgeError>,
 ) {
     let wanted = || posting.targets.iter().filter_map(|target| Some((target, target.comment.as_ref()?)));
     let Some(number) = posting.number.filter(|_| wanted().next().is_some()) else { return };
@@ -193,6 +113,10 @@ async fn at_head(forge: &HostedRepository, number: u64, head: &str) -> Result<Op
         let pull_request = forge.pull_request(number).await?;
         if pull_request.head == head {
             return Ok(Some(pull_request));
+        }
+        if pull_request.tried_as.as_deref() == Some(head) {
+            let (commit, head) = (head.to_owned(), pull_request.head);
+            return Err(ForgeError::TriedMerge { commit, number, head });
         }
         match pauses.next() {
             Some(pause) => tokio::time::sleep(pause).await,
@@ -354,11 +278,11 @@ async fn anew(
     Ok(Done::CommentCreated)
 }
 
-/// `was_there`: the status of the same was, so this may be as well.
-async fn set_check(forge: &HostedRepository, head: &str, check: &Check, was_there: bool) -> Result<Done, ForgeError> {
+/// `is_new`: the status of the same was set just now. Where it was there before, or can not be set, this may be there as well.
+async fn set_check(forge: &HostedRepository, head: &str, check: &Check, is_new: bool) -> Result<Done, ForgeError> {
     let mut looks = Looks::default();
     loop {
-        if (was_there || looks.number > 0)
+        if (!is_new || looks.number > 0)
             && let Some(true) = forge.has_check(head, check).await?
         {
             return Ok(Done::CheckStands);

@@ -5,20 +5,12 @@
 
 use aws_lc_rs::digest::{SHA256, digest};
 
+use crate::ports::pull_requests::Seal;
+
 const BEGIN: &str = "<!-- cutlist:seal:v1 ";
 const END: &str = " -->";
 /// Bytes of the hash that are written.
 const HASH_BYTES: usize = 8;
-/// A body with its seal is longer than without by at most so many characters.
-pub const SEAL_CHARACTERS: usize = 64;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seal {
-    Whole,
-    /// Something else stands before it than when it was made.
-    Broken,
-    Missing,
-}
 
 /// The body with its seal.
 pub fn sealed(body: &str) -> String {
@@ -61,6 +53,7 @@ fn hash(body: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ports::pull_requests::SEAL_CHARACTERS;
 
     #[test]
     fn what_somebody_edited_is_told() {

@@ -4,9 +4,10 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use crate::core::plan::{Plan, Revision};
+use crate::ports::pull_requests::{State, Status};
 use crate::ports::{Forge, PortError, chain};
 
-use super::{HostedRepository, State, Status};
+use super::HostedRepository;
 
 /// How the context of the status ends.
 const REVISION: &str = "revision";

@@ -8,6 +8,7 @@ use super::address::Address;
 use super::fetch::Target;
 use super::process::{FetchLimits, fetch_beside};
 use super::remote::{CloneFolder, OpenError, RemoteSettings};
+use crate::ports::pull_requests::History;
 use crate::ports::{PortError, PortErrorKind};
 
 /// Follows references of one remote.
@@ -39,13 +40,32 @@ impl Histories {
         self.folder.path()
     }
 
-    /// Fetches a reference by its whole name, such as `refs/heads/main`, if it is another commit than the clone has; gives the commit.
-    pub async fn fetch(&self, reference: &str) -> Result<String, PortError> {
+    /// By which it is called in what people read.
+    fn name_branch(&self, reference: &str) {
+        if !reference.starts_with("refs/heads/") {
+            return;
+        }
+        let Some(commit) = self.commit(reference) else { return };
+        let named = Repository::open_bare(self.folder.path())
+            .and_then(|repository| repository.reference(reference, commit, true, "fetched").map(drop));
+        if let Err(error) = named {
+            tracing::debug!(%error, reference, "the branch has no name of its own");
+        }
+    }
+
+    fn commit(&self, reference: &str) -> Option<git2::Oid> {
+        let repository = Repository::open_bare(self.folder.path()).ok()?;
+        let commit = repository.find_reference(&own_name(reference)).ok()?.peel_to_commit().ok()?;
+        Some(commit.id())
+    }
+}
+
+impl History for Histories {
+    async fn fetch(&self, reference: &str) -> Result<String, PortError> {
         self.fetch_and_list(reference, None).await.map(|(commit, _)| commit)
     }
 
-    /// The same, and the commits of all references whose names begin with `listed`, which the remote tells at the same look.
-    pub async fn fetch_and_list(
+    async fn fetch_and_list(
         &self,
         reference: &str,
         listed: Option<String>,
@@ -73,8 +93,7 @@ impl Histories {
         }
     }
 
-    /// Whether a commit is another one, or comes after it. `false` also where the clone does not have both.
-    pub fn contains(&self, commit: &str, other: &str) -> bool {
+    fn contains(&self, commit: &str, other: &str) -> bool {
         let found = || -> Result<bool, git2::Error> {
             let repository = Repository::open_bare(self.folder.path())?;
             let (commit, other) = (git2::Oid::from_str(commit)?, git2::Oid::from_str(other)?);
@@ -83,8 +102,8 @@ impl Histories {
         found().unwrap_or(false)
     }
 
-    /// Forgets a reference that nobody follows any more; what it alone held goes when packs are put together.
-    pub fn forget(&self, reference: &str) {
+    // What it alone held goes when packs are put together.
+    fn forget(&self, reference: &str) {
         let repository = Repository::open_bare(self.folder.path());
         let found = repository.as_ref().map(|repository| repository.find_reference(&own_name(reference)));
         if let Ok(Ok(mut found)) = found
@@ -92,25 +111,6 @@ impl Histories {
         {
             tracing::debug!(%error, reference, "the reference stays");
         }
-    }
-
-    /// By which it is called in what people read.
-    fn name_branch(&self, reference: &str) {
-        if !reference.starts_with("refs/heads/") {
-            return;
-        }
-        let Some(commit) = self.commit(reference) else { return };
-        let named = Repository::open_bare(self.folder.path())
-            .and_then(|repository| repository.reference(reference, commit, true, "fetched").map(drop));
-        if let Err(error) = named {
-            tracing::debug!(%error, reference, "the branch has no name of its own");
-        }
-    }
-
-    fn commit(&self, reference: &str) -> Option<git2::Oid> {
-        let repository = Repository::open_bare(self.folder.path()).ok()?;
-        let commit = repository.find_reference(&own_name(reference)).ok()?.peel_to_commit().ok()?;
-        Some(commit.id())
     }
 }
 

@@ -96,6 +96,9 @@ impl ReadError {
             Self::OtherOwner { path, .. } => {
                 format!("if you trust it: git config --global --add safe.directory {}", path.display())
             }
+            Self::DamagedRepository { source, .. } if source.0.code() == ErrorCode::NotFound => {
+                LACKS_OBJECTS.to_owned()
+            }
             Self::DamagedRepository { path, .. } => format!("see what `git -C {} fsck` says", path.display()),
             Self::EmptyRepository(_) => "commit the definitions first".to_owned(),
             Self::NoSuchRevision { near, shallow, .. } => return revision_hint(near, *shallow),
@@ -109,13 +112,15 @@ impl ReadError {
             }
             Self::NothingInCommon { .. } => "name a head that was made from the base".to_owned(),
             Self::AlikeNames { .. } => "rename one of them".to_owned(),
-            Self::UnreadableObject { .. } | Self::NotAsListed(_) => {
-                "the clone is damaged or partial: see what `git fsck` says, or clone it again".to_owned()
-            }
+            Self::UnreadableObject { .. } | Self::NotAsListed(_) => LACKS_OBJECTS.to_owned(),
             Self::Limit(_) => "name the sub folder that holds the definitions".to_owned(),
         })
     }
 }
+
+/// Nothing is fetched here, so what a partial clone gets when it is needed is missing.
+const LACKS_OBJECTS: &str = "the clone lacks some of its objects, as one that was made with `--filter` (`filter` in CI): clone it whole; \
+                             where it should have them, see what `git fsck` says";
 
 fn revision_hint(near: &[String], shallow: bool) -> Option<String> {
     let mut parts = Vec::new();
@@ -310,7 +315,9 @@ impl Place {
 
     pub fn commit(&self, path: &Path, reference: &str) -> Result<Commit<'_>, ReadError> {
         // Not `is_empty`: that takes a repository whose first branch has another name than the default for one in use.
-        if self.repository.references().is_ok_and(|mut references| references.next().is_none()) {
+        // Nor the references alone: a job may have checked out a commit that no branch has.
+        let has_none = || self.repository.references().is_ok_and(|mut references| references.next().is_none());
+        if has_none() && self.head()?.is_none() {
             return Err(ReadError::EmptyRepository(path.to_owned()));
         }
         // A clone made in CI often has a branch of the remote only under the remote's name.

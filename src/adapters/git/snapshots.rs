@@ -1,14 +1,24 @@
 //! Snapshots of clusters on a branch of their own: `CLUSTER/TIME.json.gz`, in one commit without a parent, so that the server forgets
 //! what is no longer kept.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use git2::{FileMode, ObjectType, Oid, PushOptions, RemoteRedirect, Repository, Signature, Tree};
+use git2::{FileMode, ObjectType, Oid, PushOptions, PushUpdate, RemoteRedirect, Repository, Signature, Tree};
 
 use super::address::{Address, AddressError};
 use super::cause::GitCause;
 use super::fetch::{self, FetchError, Target, callbacks, proxy};
 use super::read::{Place, ReadError};
+
+/// Others push to the same branch, such as those of other clusters at the same minute: so often it is begun anew from what they left there.
+const ATTEMPTS: u32 = 8;
+/// Before the second attempt; twice as long each time, and not the same for each process.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+/// What servers say of a branch that moved while they were asked to move it.
+const OVERTAKEN: [&str; 6] =
+    ["lock ref", "already exists", "failed to update ref", "incorrect old value", "stale info", "fetch first"];
 
 /// A branch of a remote repository, and what it wants to know about us.
 #[derive(Clone, Debug)]
@@ -34,12 +44,40 @@ pub enum SnapshotBranchError {
     Push { branch: String, repository: String, source: GitCause },
     #[error("{repository} refuses branch {branch}: {reason}")]
     Refused { branch: String, repository: String, reason: String },
+    #[error("others push to branch {branch} of {repository} again and again")]
+    Overtaken { branch: String, repository: String },
+}
+
+impl SnapshotBranchError {
+    /// Whether somebody else pushed in between, so that another attempt has other things to begin from.
+    fn is_overtaken(&self) -> bool {
+        match self {
+            Self::Overtaken { .. } => true,
+            Self::Refused { reason, .. } => OVERTAKEN.iter().any(|words| reason.contains(words)),
+            _ => false,
+        }
+    }
 }
 
 impl SnapshotBranch {
     /// Puts a snapshot of the cluster on the branch, where the newest `keep` of each cluster stay. `file`: a name that sorts by time.
     pub fn push(&self, cluster: &str, file: &str, content: &[u8], keep: usize) -> Result<(), SnapshotBranchError> {
         let address = Address::parse(&self.repository)?;
+        let _held = hold(&address);
+        let snapshot = Snapshot { cluster, file, content, keep };
+        let mut attempts = 0;
+        loop {
+            match self.push_once(&address, &snapshot) {
+                Err(error) if error.is_overtaken() && attempts + 1 < ATTEMPTS => std::thread::sleep(pause(attempts)),
+                outcome => return outcome,
+            }
+            attempts += 1;
+        }
+    }
+
+    /// From what is on the branch now. Whatever is there when this arrives, and was not here, is not written over.
+    fn push_once(&self, address: &Address, snapshot: &Snapshot<'_>) -> Result<(), SnapshotBranchError> {
+        let address = address.clone();
         let (branch, repository) = (self.branch.clone(), address.shown.clone());
         let reference = Some(format!("refs/heads/{branch}"));
         let credentials_file = self.credentials_file.clone();
@@ -57,9 +95,11 @@ impl SnapshotBranch {
         };
         let local = |source: git2::Error| SnapshotBranchError::Local { branch: branch.clone(), source: source.into() };
         let clone = fetch::open_or_make(folder.path()).map_err(local)?;
-        let snapshot = Snapshot { cluster, file, content, keep };
-        commit(&clone, before.as_deref(), &snapshot).map_err(local)?;
-        self.send(&clone, &target).map_err(|error| match error {
+        let expected = commit(&clone, before.as_deref(), snapshot).map_err(local)?;
+        self.send(&clone, &target, expected).map_err(|error| match error {
+            Sending::Overtaken => {
+                SnapshotBranchError::Overtaken { branch: branch.clone(), repository: repository.clone() }
+            }
             Sending::Refused(reason) => {
                 SnapshotBranchError::Refused { branch: branch.clone(), repository: repository.clone(), reason }
             }
@@ -72,20 +112,32 @@ impl SnapshotBranch {
         })
     }
 
-    fn send(&self, clone: &Repository, target: &Target) -> Result<(), Sending> {
+    /// `expected`: what the branch was at, if it was there. The commit has no parent, so the server is told to take it whatever it has, and to
+    /// compare that with what it said at the beginning of this very exchange: here that is compared with what was read before.
+    fn send(&self, clone: &Repository, target: &Target, expected: Option<Oid>) -> Result<(), Sending> {
         let mut remote = clone.remote_anonymous(&target.address.url)?;
         let refused = std::cell::RefCell::new(None);
+        let is_overtaken = std::cell::Cell::new(false);
         let nobody = || {};
         let mut callbacks = callbacks(target, &nobody).map_err(Sending::Credentials)?;
         callbacks.push_update_reference(|_, status| {
             *refused.borrow_mut() = status.map(str::to_owned);
             Ok(())
         });
+        callbacks.push_negotiation(|updates: &[PushUpdate<'_>]| {
+            let found = |update: &PushUpdate<'_>| Some(update.src()).filter(|id| !id.is_zero());
+            is_overtaken.set(updates.iter().any(|update| found(update) != expected));
+            if is_overtaken.get() { Err(git2::Error::from_str("the branch moved")) } else { Ok(()) }
+        });
         let mut options = PushOptions::new();
         options.remote_callbacks(callbacks).proxy_options(proxy(target)).follow_redirects(RemoteRedirect::None);
         let refspec = format!("+{OWN}:refs/heads/{}", self.branch);
-        remote.push(&[refspec], Some(&mut options))?;
+        let pushed = remote.push(&[refspec], Some(&mut options));
         drop(options);
+        if is_overtaken.get() {
+            return Err(Sending::Overtaken);
+        }
+        pushed?;
         match refused.into_inner() {
             Some(reason) => Err(Sending::Refused(reason)),
             None => Ok(()),
@@ -97,6 +149,7 @@ impl SnapshotBranch {
 const OWN: &str = "refs/heads/snapshots";
 
 enum Sending {
+    Overtaken,
     Refused(String),
     Failed(git2::Error),
     Credentials(FetchError),
@@ -115,11 +168,27 @@ struct Snapshot<'a> {
     keep: usize,
 }
 
-fn commit(clone: &Repository, before: Option<&str>, snapshot: &Snapshot<'_>) -> Result<(), git2::Error> {
-    let root = match before {
-        Some(reference) => Some(clone.find_reference(reference)?.peel_to_commit()?.tree()?),
+/// A folder of this machine takes what is pushed without a look at what is there: one process pushes after the other.
+fn hold(address: &Address) -> Option<File> {
+    let path = address.path.as_deref().or_else(|| address.url.strip_prefix("file://").map(Path::new))?;
+    let folder = File::open(path).ok()?;
+    // Where locks are not known, it is as it was.
+    folder.lock().ok()?;
+    Some(folder)
+}
+
+fn pause(attempts: u32) -> Duration {
+    let own = Duration::from_millis(u64::from(std::process::id() % 16) * 20);
+    FIRST_PAUSE.saturating_mul(1_u32.checked_shl(attempts).unwrap_or(u32::MAX)) + own
+}
+
+/// Makes the commit, and gives the one that it begins from.
+fn commit(clone: &Repository, before: Option<&str>, snapshot: &Snapshot<'_>) -> Result<Option<Oid>, git2::Error> {
+    let before = match before {
+        Some(reference) => Some(clone.find_reference(reference)?.peel_to_commit()?),
         None => None,
     };
+    let root = before.as_ref().map(git2::Commit::tree).transpose()?;
     let folder = match root.as_ref().and_then(|root| root.get_name(snapshot.cluster)) {
         Some(entry) if entry.kind() == Some(ObjectType::Tree) => Some(clone.find_tree(entry.id())?),
         _ => None,
@@ -140,7 +209,7 @@ fn commit(clone: &Repository, before: Option<&str>, snapshot: &Snapshot<'_>) -> 
     let title = format!("Snapshot of {} {}", snapshot.cluster, snapshot.file);
     let id: Oid = clone.commit(None, &who, &who, &title, &tree, &[])?;
     clone.reference(OWN, id, true, "")?;
-    Ok(())
+    Ok(before.map(|commit| commit.id()))
 }
 
 /// Names of the snapshots in a folder, oldest first.

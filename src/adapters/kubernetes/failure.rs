@@ -3,6 +3,7 @@
 use kube::Error;
 use kube::core::Status;
 
+use crate::core::snapshot::problem::problem;
 use crate::ports::{PortError, PortErrorKind};
 
 /// Some answers list every rule that an object breaks, several times.
@@ -14,6 +15,8 @@ pub(super) fn port_error(operation: impl Into<String>, error: Error) -> PortErro
     let source = match error {
         // The client would print the answer as data, and its sentence once more.
         Error::Api(status) => sentence(status.message).into(),
+        // It would quote what it can not read, which may be a secret.
+        Error::SerdeError(error) => format!("an answer can not be read: {}", problem(&error)).into(),
         error => Box::new(error) as Box<dyn std::error::Error + Send + Sync>,
     };
     PortError { operation: operation.into(), kind, source: Some(source) }

@@ -58,7 +58,7 @@ pub use definitions::{install_definitions, missing_definition};
 pub use definitions_source::ClusterDefinitions;
 pub use events::EventRecorder;
 pub use leadership::Leadership;
-pub use notified::{Notified, note_notified, notified};
+pub use notified::NotedInCluster;
 pub use once::{node_labels, node_plans, read_once};
 pub use others::{OtherEnforcer, Own, cluster_identity, other_enforcer, other_leader};
 pub use server_time::ServerTime;

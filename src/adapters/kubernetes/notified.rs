@@ -1,8 +1,5 @@
 //! What people elsewhere were told of the cluster: it is noted in the cluster, so that the next leader does not say it again.
 
-use std::collections::BTreeMap;
-
-use jiff::Timestamp;
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, Client, Error};
 use serde_json::json;
@@ -10,14 +7,26 @@ use serde_json::json;
 use crate::api::keys::FIELD_MANAGER;
 use crate::api::node_plan::{NOTIFIED, NodePlan};
 use crate::ports::PortError;
+use crate::ports::notifications::{NotificationLedger, Notified};
 
 use super::failure::port_error;
 
-/// By receiver and key: when it was told.
-pub type Notified = BTreeMap<String, BTreeMap<String, Timestamp>>;
+/// Where that is noted: on the first page of the history.
+#[derive(Clone)]
+pub struct NotedInCluster(pub Client);
+
+impl NotificationLedger for NotedInCluster {
+    async fn read(&self) -> Result<Notified, PortError> {
+        notified(&self.0).await
+    }
+
+    async fn note(&self, all: &Notified) -> Result<(), PortError> {
+        note_notified(&self.0, all).await
+    }
+}
 
 /// What is noted; nothing where there is no note, or none that can be read.
-pub async fn notified(client: &Client) -> Result<Notified, PortError> {
+async fn notified(client: &Client) -> Result<Notified, PortError> {
     let page = NodePlan::page(0);
     let name = page.metadata.name.as_deref().unwrap_or_default();
     let api: Api<NodePlan> = Api::all(client.clone());
@@ -27,7 +36,7 @@ pub async fn notified(client: &Client) -> Result<Notified, PortError> {
 }
 
 /// Notes all of it.
-pub async fn note_notified(client: &Client, notified: &Notified) -> Result<(), PortError> {
+async fn note_notified(client: &Client, notified: &Notified) -> Result<(), PortError> {
     let page = NodePlan::page(0);
     let name = page.metadata.name.clone().unwrap_or_default();
     let api: Api<NodePlan> = Api::all(client.clone());

@@ -14,7 +14,8 @@ use tokio::time::{Duration, Instant};
 
 use crate::core::snapshot::Snapshot;
 use crate::core::snapshot::doubts::{KindInDoubt, Unreadable};
-use crate::core::snapshot::kinds::{Stored, place, version_number};
+use crate::core::snapshot::kinds::{Stored, place};
+use crate::core::snapshot::resource_version::version_number;
 use crate::ports::PortErrorKind;
 
 use super::following::{Followed, Trouble, follow};

@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 
 use crate::core::snapshot::doubts::{self, Unreadable};
 use crate::core::snapshot::kinds::Stored;
+use crate::core::snapshot::problem::problem;
 
 /// Kinds of which an object is changed or removed only as it was seen: it keeps the version that it has.
 const WRITTEN_AS_SEEN: &[&str] =
@@ -70,7 +71,7 @@ impl<T> From<Box<Unreadable>> for Watched<T> {
 impl<'de, T: Stored> Deserialize<'de> for Watched<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Box::<RawValue>::deserialize(deserializer)?;
-        let read = doubts::read(text.get()).map_err(D::Error::custom)?;
+        let read = doubts::read(text.get()).map_err(|error| D::Error::custom(problem(&error)))?;
         Ok(read.map_or_else(Self::from, Self::new))
     }
 }

@@ -11,6 +11,8 @@ use hyper::header::{CONTENT_TYPE, HeaderName, LOCATION, RETRY_AFTER, USER_AGENT}
 use hyper::{Method, Request, StatusCode, Uri};
 
 use crate::adapters::http::{AGENT, Connector, SecretError, SecretSource, connector, is_this_machine};
+use crate::ports::chain;
+use crate::ports::notifications::{Message, Receiver as ReceiverPort, Undelivered};
 
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 /// All of a request.
@@ -56,7 +58,7 @@ fn said(word: &str) -> String {
 
 impl DeliveryError {
     /// Whether it is this message that is not taken, whenever it is sent.
-    pub fn is_of_message(&self) -> bool {
+    fn is_of_message(&self) -> bool {
         matches!(
             self,
             Self::Malformed
@@ -68,7 +70,7 @@ impl DeliveryError {
     }
 
     /// How long the receiver asks to be left alone.
-    pub fn wait(&self) -> Option<Duration> {
+    fn wait(&self) -> Option<Duration> {
         match self {
             Self::Refused { wait, .. } => *wait,
             _ => None,
@@ -84,15 +86,6 @@ pub struct Receiver {
     connections: hyper_util::client::legacy::Client<Connector, Full<Bytes>>,
 }
 
-/// What is sent.
-#[derive(Clone, Copy, Debug)]
-pub struct Message<'a> {
-    /// The same for the same thing.
-    pub key: &'a str,
-    pub content_type: &'static str,
-    pub text: &'a str,
-}
-
 impl Receiver {
     /// `name`: what it is called in messages. `allows_plain`: also without encryption to other machines, as within a cluster. An address that can
     /// not be right is an error now; it is read again each time, since secrets are rotated.
@@ -104,10 +97,6 @@ impl Receiver {
         let receiver = Self { name, address, allows_plain, connections };
         receiver.uri()?;
         Ok(receiver)
-    }
-
-    pub fn name(&self) -> &'static str {
-        self.name
     }
 
     fn uri(&self) -> Result<Uri, DeliveryError> {
@@ -158,6 +147,20 @@ impl Receiver {
         let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
         let word = body.map(|body| word(&body.to_bytes())).unwrap_or_default();
         Err(DeliveryError::Refused { receiver, status, word, wait })
+    }
+}
+
+impl ReceiverPort for Receiver {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    async fn deliver(&self, message: Message<'_>) -> Result<(), Undelivered> {
+        Self::deliver(self, message).await.map_err(|error| Undelivered {
+            why: chain(&error),
+            is_of_message: error.is_of_message(),
+            wait: error.wait(),
+        })
     }
 }
 

@@ -11,6 +11,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
+use crate::ports::operations::Meter;
+
 /// Seconds; from a small plan to one that takes its whole budget of work.
 const PLANNING_BUCKETS: [f64; 10] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
 
@@ -116,73 +118,71 @@ impl Default for Metrics {
     }
 }
 
-impl Metrics {
-    pub fn claim_created(&self, node_pool: &str, reason: &str) {
+impl Meter for Metrics {
+    fn claim_created(&self, node_pool: &str, reason: &str) {
         let labels = Created { nodepool: node_pool.to_owned(), reason: reason.to_owned() };
         self.claims_created.get_or_create(&labels).inc();
     }
 
-    pub fn claim_terminated(&self) {
+    fn claim_terminated(&self) {
         self.claims_terminated.inc();
     }
 
-    /// `reason` in lower case, as the reference has it.
-    pub fn claim_disrupted(&self, reason: &str, capacity_type: &str) {
+    fn claim_disrupted(&self, reason: &str, capacity_type: &str) {
         let labels = Disrupted { reason: reason.to_owned(), capacity_type: capacity_type.to_owned() };
         self.claims_disrupted.get_or_create(&labels).inc();
     }
 
-    pub fn node_registered(&self) {
+    fn node_registered(&self) {
         self.nodes_created.inc();
     }
 
-    pub fn node_deleted(&self) {
+    fn node_deleted(&self) {
         self.nodes_terminated.inc();
     }
 
-    /// `decision`: delete or replace.
-    pub fn decided(&self, decision: &str, reason: &str) {
+    fn decided(&self, decision: &str, reason: &str) {
         let labels = Decision { decision: decision.to_owned(), reason: reason.to_owned() };
         self.decisions.get_or_create(&labels).inc();
     }
 
-    pub fn planned(&self, seconds: f64, pods_pending: usize) {
-        self.scheduling_seconds.observe(seconds);
-        self.unschedulable_pods.set(number(pods_pending));
-    }
-
-    pub fn fleet(&self, nodes: usize, pods_bound: usize, pods_pending: usize, dollars_per_hour: f64) {
+    fn fleet(&self, nodes: usize, pods_bound: usize, pods_pending: usize, dollars_per_hour: f64) {
         self.nodes.set(number(nodes));
         self.pods_bound.set(number(pods_bound));
         self.pods_pending.set(number(pods_pending));
         self.price_per_hour.set(dollars_per_hour);
     }
 
-    /// `outcome`: posted, waiting, approved, superseded, fulfilled.
-    pub fn plan(&self, outcome: &str) {
+    fn plan(&self, outcome: &str) {
         self.plans.get_or_create(&OutcomeLabels { outcome: outcome.to_owned() }).inc();
     }
 
-    pub fn revision(&self, outcome: &str) {
+    fn revision(&self, outcome: &str) {
         self.revisions.get_or_create(&OutcomeLabels { outcome: outcome.to_owned() }).inc();
     }
 
-    pub fn fulfilled(&self, as_planned: u64, elsewhere: u64) {
+    fn fulfilled(&self, as_planned: u64, elsewhere: u64) {
         self.pods_fulfilled.get_or_create(&OutcomeLabels { outcome: "as_planned".to_owned() }).inc_by(as_planned);
         self.pods_fulfilled.get_or_create(&OutcomeLabels { outcome: "elsewhere".to_owned() }).inc_by(elsewhere);
     }
 
-    pub fn call_failed(&self) {
+    fn call_failed(&self) {
         self.failed_calls.inc();
     }
 
-    /// Kinds that are not seen as they are now, by their names in paths, and how many objects can not be read.
-    pub fn doubts<'a>(&self, resources: impl Iterator<Item = &'a str>, unreadable_objects: usize) {
+    fn doubts<'a>(&self, resources: impl Iterator<Item = &'a str>, unreadable_objects: usize) {
         self.kinds_in_doubt.clear();
         for resource in resources {
             self.kinds_in_doubt.get_or_create(&OfResource { resource: resource.to_owned() }).set(1);
         }
         self.unreadable_objects.set(number(unreadable_objects));
+    }
+}
+
+impl Metrics {
+    pub fn planned(&self, seconds: f64, pods_pending: usize) {
+        self.scheduling_seconds.observe(seconds);
+        self.unschedulable_pods.set(number(pods_pending));
     }
 
     pub fn leads(&self, leads: bool) {

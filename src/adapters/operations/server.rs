@@ -13,6 +13,7 @@ use tokio::net::TcpListener;
 
 use super::Metrics;
 use crate::adapters::http;
+use crate::ports::operations::ReadyState;
 
 /// Who asks here sends nothing.
 const INCOMINGS: http::Incomings = http::Incomings { purpose: "metrics and health", body_bytes_max: 1 << 10 };
@@ -23,12 +24,16 @@ const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset
 /// A kind that is not seen for so long is more than a connection that was made anew.
 const DOUBTED_MAX: Duration = Duration::from_secs(30);
 
+/// So many objects are named that are not relied on.
+const LEFT_OUT_SHOWN: usize = 10;
+
 /// Whether the controller has its view of the cluster, or waits to lead. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Readiness {
     stage: Arc<Mutex<Stage>>,
     doubted: Arc<Mutex<Option<(Instant, String)>>>,
     refused: Arc<Mutex<Option<Refused>>>,
+    left_out: Arc<Mutex<Vec<String>>>,
 }
 
 /// How far it is.
@@ -69,23 +74,6 @@ impl Readiness {
         *held(&self.stage) = why.map_or(Stage::Begins, Stage::WaitsForDefinitions);
     }
 
-    /// A revision is not used, and why; whether another one stays in force.
-    pub fn refuse(&self, why: String, has_another: bool) {
-        *held(&self.refused) = Some(Refused { why, has_another });
-    }
-
-    /// There is another revision, of which nothing is known yet.
-    pub fn forget_refused(&self) {
-        *held(&self.refused) = None;
-    }
-
-    /// Why not all of the cluster is seen as it is; `None`: it is.
-    pub fn doubt(&self, why: Option<String>) {
-        let mut doubted = held(&self.doubted);
-        let since = doubted.as_ref().map_or_else(now, |(since, _)| *since);
-        *doubted = why.map(|why| (since, why));
-    }
-
     /// Why it is not ready.
     fn obstacle(&self) -> Option<String> {
         match &*held(&self.stage) {
@@ -105,13 +93,43 @@ impl Readiness {
 
     /// What is said where it is ready.
     fn remark(&self) -> String {
-        match &*held(&self.stage) {
+        let mut remark = match &*held(&self.stage) {
             Stage::WaitsToLead => "ready: another replica leads\n".to_owned(),
             _ => match &*held(&self.refused) {
                 Some(Refused { why, .. }) => format!("ready, by the revision before: {why}\n"),
                 None => "ready\n".to_owned(),
             },
+        };
+        let left_out = held(&self.left_out);
+        left_out.iter().take(LEFT_OUT_SHOWN).for_each(|sentence| remark.push_str(&format!("{sentence}\n")));
+        if left_out.len() > LEFT_OUT_SHOWN {
+            remark.push_str(&format!("and {} more\n", left_out.len() - LEFT_OUT_SHOWN));
         }
+        remark
+    }
+}
+
+impl ReadyState for Readiness {
+    fn sees(&self) {
+        self.set(true);
+    }
+
+    fn refuse(&self, why: String, has_another: bool) {
+        *held(&self.refused) = Some(Refused { why, has_another });
+    }
+
+    fn forget_refused(&self) {
+        *held(&self.refused) = None;
+    }
+
+    fn doubt(&self, why: Option<String>) {
+        let mut doubted = held(&self.doubted);
+        let since = doubted.as_ref().map_or_else(now, |(since, _)| *since);
+        *doubted = why.map(|why| (since, why));
+    }
+
+    fn leaves_out(&self, objects: Vec<String>) {
+        *held(&self.left_out) = objects;
     }
 }
 
@@ -269,6 +287,8 @@ mod tests {
         says("200", "by the revision before: revision abc has errors").await;
         readiness.forget_refused();
         says("200", "ready\n").await;
+        readiness.leaves_out(vec!["NodeClaim odd can not be read: spec".to_owned()]);
+        says("200", "ready\nNodeClaim odd can not be read: spec\n").await;
     }
 
     #[tokio::test]

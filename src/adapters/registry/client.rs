@@ -8,7 +8,9 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::Bytes;
-use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, LOCATION, USER_AGENT, WWW_AUTHENTICATE};
+use hyper::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, LOCATION, RETRY_AFTER, USER_AGENT, WWW_AUTHENTICATE,
+};
 use hyper::{Method, Request, StatusCode};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
@@ -23,6 +25,10 @@ const WITHIN: Duration = Duration::from_secs(120);
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 /// Of an answer that nobody asked more of.
 const ANSWER_BYTES_MAX: usize = 1 << 20;
+/// Before a request is sent again, at least; each of ours comes to the same however often it arrives.
+const PAUSES: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(4)];
+/// A registry that wants to be left alone for longer is given up: whoever takes snapshots comes again.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 const CREDENTIALS_BYTES_MAX: u64 = 64 << 10;
 /// Before a token, where there is no name.
 const USER_OF_A_TOKEN: &str = "x-access-token";
@@ -108,7 +114,9 @@ impl Ask {
 
 pub(super) struct Answer {
     pub status: StatusCode,
+    /// Whole, also where the registry gave a path alone.
     pub location: Option<String>,
+    retry_after: Option<Duration>,
     challenge: Option<String>,
     pub body: Vec<u8>,
 }
@@ -157,11 +165,7 @@ impl Client {
     }
 
     fn address(&self, path: &str) -> String {
-        match path {
-            _ if path.contains("://") => path.to_owned(),
-            _ if path.starts_with("/v2/") => format!("{}{path}", self.origin),
-            _ => format!("{}/v2/{}{path}", self.origin, self.repository),
-        }
+        if path.contains("://") { path.to_owned() } else { format!("{}/v2/{}{path}", self.origin, self.repository) }
     }
 
     async fn prove(&mut self, challenge: Option<&str>) -> Result<String, RegistryError> {
@@ -212,7 +216,29 @@ impl Client {
         token.map(str::to_owned).ok_or(RegistryError::Denied { host: host(&address), given })
     }
 
+    /// Sends it again where that may help: a registry that is busy or away for a moment is no reason to be without a snapshot.
     async fn send(&self, ask: &Ask, address: &str, authorization: Option<String>) -> Result<Answer, RegistryError> {
+        for pause in PAUSES {
+            let outcome = self.send_once(ask, address, authorization.clone()).await;
+            let asked_for = match &outcome {
+                Ok(answer) if may_pass(answer.status) => answer.retry_after.unwrap_or_default(),
+                Err(RegistryError::Unreachable { .. }) => Duration::ZERO,
+                _ => return outcome,
+            };
+            if asked_for > LONGEST_PAUSE {
+                return outcome;
+            }
+            tokio::time::sleep(pause.max(asked_for)).await;
+        }
+        self.send_once(ask, address, authorization).await
+    }
+
+    async fn send_once(
+        &self,
+        ask: &Ask,
+        address: &str,
+        authorization: Option<String>,
+    ) -> Result<Answer, RegistryError> {
         let at = host(address);
         let malformed = |source: http::Error| RegistryError::Malformed { host: at.clone(), source };
         let mut request = Request::builder().method(ask.method.clone()).uri(address);
@@ -240,12 +266,29 @@ impl Client {
                 |name| head.headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok()).map(str::to_owned);
             Ok(Answer {
                 status: head.status,
-                location: header(LOCATION),
+                location: header(LOCATION).map(|location| from(address, &location)),
+                retry_after: header(RETRY_AFTER).and_then(|it| it.trim().parse().ok()).map(Duration::from_secs),
                 challenge: header(WWW_AUTHENTICATE),
                 body: body.to_bytes().to_vec(),
             })
         };
         tokio::time::timeout(WITHIN, whole).await.map_err(|_| RegistryError::Late { host: at.clone() })?
+    }
+}
+
+fn may_pass(status: StatusCode) -> bool {
+    status == StatusCode::TOO_MANY_REQUESTS || (status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED)
+}
+
+/// Where an answer of an address sends to: a path is one of the same host.
+fn from(address: &str, location: &str) -> String {
+    let Some((scheme, rest)) = address.split_once("://").filter(|_| location.starts_with('/')) else {
+        return location.to_owned();
+    };
+    let authority = rest.split(['/', '?']).next().unwrap_or_default();
+    match location.strip_prefix("//") {
+        Some(elsewhere) => format!("{scheme}://{elsewhere}"),
+        None => format!("{scheme}://{authority}{location}"),
     }
 }
 
@@ -284,6 +327,19 @@ mod tests {
     fn an_address_is_shown_without_its_credentials() {
         assert_eq!(host("https://user:pw@r.example.com:5000/v2/a?token=x"), "r.example.com:5000");
         assert_eq!(host("r.example.com"), "r.example.com");
+    }
+
+    #[test]
+    fn a_place_is_whole_or_one_of_the_same_host() {
+        let at = "https://r.example.com:5000/v2/a/blobs/uploads/";
+        for (location, expected) in [
+            ("/v2/a/blobs/uploads/1?s=2", "https://r.example.com:5000/v2/a/blobs/uploads/1?s=2"),
+            ("/proxy/v2/a/1", "https://r.example.com:5000/proxy/v2/a/1"),
+            ("//store.example.com/1", "https://store.example.com/1"),
+            ("https://store.example.com/1", "https://store.example.com/1"),
+        ] {
+            assert_eq!(from(at, location), expected);
+        }
     }
 
     #[test]

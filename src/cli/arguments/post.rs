@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum};
 
-use crate::adapters::forge::RepositoryName;
 use crate::api::duration::NillableDuration;
+use crate::ports::pull_requests::{Manner, RepositoryName};
 
 #[derive(Debug, Args)]
 pub struct PostArguments {
@@ -112,4 +112,15 @@ pub enum CommentArgument {
     Edit,
     New,
     None,
+}
+
+impl CommentArgument {
+    /// What becomes of the comment of an earlier revision; `None`: comments are not wanted.
+    pub const fn manner(self) -> Option<Manner> {
+        match self {
+            Self::Edit => Some(Manner::Edit),
+            Self::New => Some(Manner::Anew),
+            Self::None => None,
+        }
+    }
 }

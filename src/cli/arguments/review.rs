@@ -8,8 +8,9 @@ use super::{
     ClusterArguments, ClusterVariable, CommentArgument, DefinitionArguments, ForgeArguments, NamedPath,
     PackingArgument, SigningArguments,
 };
-use crate::adapters::forge::Team;
 use crate::api::duration::NillableDuration;
+use crate::controller::reviews::ReviewRules;
+use crate::ports::pull_requests::Team;
 
 #[derive(Debug, Args)]
 pub struct ReviewArguments {
@@ -99,4 +100,17 @@ pub struct ReviewManner {
     /// File that holds the secret of the webhooks
     #[arg(long, value_name = "FILE", requires = "listen_hooks")]
     pub hook_secret_file: Option<PathBuf>,
+}
+
+impl ReviewManner {
+    pub fn rules(&self) -> ReviewRules {
+        ReviewRules {
+            require_approval: self.require_approval,
+            require_two_people: self.require_two_people,
+            allow_unknown_pushers: self.allow_unknown_pushers,
+            approvers: self.approvers.clone(),
+            approvers_only: self.approvers_only,
+            approve_merged: self.approve_merged,
+        }
+    }
 }

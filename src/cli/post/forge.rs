@@ -5,15 +5,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::anyhow;
+use serde_json::Value;
 
 use crate::adapters::forge::{
-    Access, Address, AddressError, ForgeError, ForgeKind, HostedRepository, JobContext, RepositoryName, Secret,
-    SecretSource, Table, Variables, found_by_variables, hosted,
+    Access, Address, AddressError, ForgeError, ForgeKind, HostedRepository, HttpError, JobContext, Secret,
+    SecretSource, Variables, found_by_variables, hosted,
 };
 use crate::adapters::system_clock::SystemClock;
 use crate::cli::arguments::{ForgeArgument, ForgeArguments};
 use crate::cli::exit::Failure;
 use crate::ports::Clock;
+use crate::ports::pull_requests::{RepositoryName, Table};
 
 /// What the arguments come to.
 pub struct Resolved {
@@ -38,7 +40,15 @@ pub fn resolve(arguments: &ForgeArguments, link: Option<&str>) -> Result<Resolve
             .with_hint("add --forge github, gitea or gitlab, with --url, --repository and --token-file")
     })?;
     let mut found = by_variables.filter(|(of, _)| *of == kind).map(|(_, found)| found).unwrap_or_default();
-    found.pull_request = found.pull_request.or_else(|| event_number(&variables)).or_else(|| number_of_job(&variables));
+    let event = event_of_job(&variables);
+    found.pull_request =
+        found.pull_request.or_else(|| event_number(event.as_ref()?)).or_else(|| number_of_job(&variables));
+    let head = event.as_ref().and_then(|event| event["pull_request"]["head"]["sha"].as_str());
+    found.head = found.head.or_else(|| head.map(str::to_owned));
+    if let Some((head, tried)) = merge_of_job(&variables) {
+        found.head.get_or_insert(head);
+        found.tried_merge.get_or_insert(tried);
+    }
     if let Some(link) = link {
         found.link = Some(link.to_owned());
     }
@@ -72,14 +82,28 @@ pub fn resolve(arguments: &ForgeArguments, link: Option<&str>) -> Result<Resolve
 /// An event with its pull request in it is smaller.
 const EVENT_BYTES_MAX: u64 = 16 << 20;
 
-/// The pull request that a job of GitHub's, Gitea's or Forgejo's Actions runs for where the reference does not say it, as of
-/// `pull_request_target` and of comments.
-fn event_number(variable: Variables<'_>) -> Option<u64> {
+/// What a job of GitHub's, Gitea's or Forgejo's Actions runs for.
+fn event_of_job(variable: Variables<'_>) -> Option<Value> {
     let mut text = String::new();
     std::fs::File::open(variable("GITHUB_EVENT_PATH")?).ok()?.take(EVENT_BYTES_MAX).read_to_string(&mut text).ok()?;
-    let event: serde_json::Value = serde_json::from_str(&text).ok()?;
+    serde_json::from_str(&text).ok()
+}
+
+/// The pull request of an event, where the reference does not say it, as of `pull_request_target` and of comments.
+fn event_number(event: &Value) -> Option<u64> {
     let of_comment = event["issue"].get("pull_request").map(|_| &event["issue"]["number"]);
     event["pull_request"]["number"].as_u64().or_else(|| of_comment?.as_u64())
+}
+
+/// What was pushed, and the merge that was checked out instead, on CI systems that tell both.
+fn merge_of_job(variable: Variables<'_>) -> Option<(String, String)> {
+    const PAIRS: [(&str, &str); 2] = [
+        // Azure Pipelines
+        ("SYSTEM_PULLREQUEST_SOURCECOMMITID", "BUILD_SOURCEVERSION"),
+        ("TRAVIS_PULL_REQUEST_SHA", "TRAVIS_COMMIT"),
+    ];
+    let pair = |(pushed, checked_out): &(&str, &str)| Some((variable(pushed)?, variable(checked_out)?));
+    PAIRS.iter().find_map(pair).filter(|(pushed, checked_out)| pushed != checked_out)
 }
 
 /// What other CI systems call the number of the pull request; all but one say it as it is, and some `false` where there is none.
@@ -151,6 +175,15 @@ impl Resolved {
     pub fn hint(&self, error: &ForgeError) -> Option<String> {
         if error.may_pass() {
             return Some("it may pass: run it again later, or let it wait longer with --max-wait".to_owned());
+        }
+        if matches!(error, ForgeError::Http(HttpError::Moved { .. })) {
+            let (repository, address) = (&self.repository, &self.address);
+            return Some(format!(
+                "is {repository} still its name, and the API at {address}? give the one of today with --repository, or --url"
+            ));
+        }
+        if matches!(error, ForgeError::Http(HttpError::Unreadable { .. })) {
+            return Some(format!("is {} where the API is? this looks like a page for people", self.address));
         }
         let status = error.status()?.as_u16();
         let hint = match status {

@@ -144,8 +144,21 @@ impl Cluster {
 /// The branch of the repository that the definitions are in.
 const OF_BRANCH: &str = "git:";
 
+/// What stands in the place of a file that Git LFS keeps elsewhere.
+const OF_LFS: &[u8] = b"version https://git-lfs.github.com/spec/";
+
 /// The file, or the newest of a folder or of a branch.
 fn bytes_of(source: &str, arguments: &PreviewArguments, cluster: &str) -> Result<Vec<u8>, Failure> {
+    let bytes = bytes_at(source, arguments, cluster)?;
+    if bytes.starts_with(OF_LFS) {
+        return Err(Failure::failed(anyhow!(
+            "this is a pointer to a file of Git LFS: fetch that with `git lfs pull` (`lfs: true` in CI)"
+        )));
+    }
+    Ok(bytes)
+}
+
+fn bytes_at(source: &str, arguments: &PreviewArguments, cluster: &str) -> Result<Vec<u8>, Failure> {
     if let Some(branch) = source.strip_prefix(OF_BRANCH) {
         return match git::newest_snapshot(&arguments.path, branch, cluster) {
             Ok(Some((_, bytes))) => Ok(bytes),

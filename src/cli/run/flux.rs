@@ -8,7 +8,6 @@ use crate::adapters::kubernetes::Connection;
 use crate::cli::arguments::RunArguments;
 use crate::cli::exit::Failure;
 use crate::cli::output;
-use crate::ports::{PortError, PortErrorKind};
 
 use super::source::Follow;
 
@@ -27,15 +26,4 @@ pub fn follow(arguments: &RunArguments, connection: &Connection) -> Result<Follo
         output::say,
     );
     Ok(Follow::Flux(Box::new(repository)))
-}
-
-/// What somebody can do about it.
-pub fn hint(error: &PortError) -> &'static str {
-    match error.kind {
-        PortErrorKind::NotFound => "check --source-ref and --sub-path, and what `flux get sources all -A` says",
-        PortErrorKind::Denied => "give it `get`, `list` and `watch` on the source: deploy/README.md, section Flux",
-        _ => {
-            "does a NetworkPolicy of Flux's namespace let Cutlist reach source-controller? deploy/README.md, section Flux"
-        }
-    }
 }

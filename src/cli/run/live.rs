@@ -15,9 +15,9 @@ use crate::adapters::embedded::Hosted;
 use crate::adapters::git::{Earlier, Followed};
 use crate::adapters::kubernetes::nodes::ClusterNodes;
 use crate::adapters::kubernetes::{
-    Calls, ClusterDefinitions, Connection, EventRecorder, KubernetesCluster, Leadership, OtherEnforcer, Own, Taken,
-    applied_last, cluster_identity, install_definitions, missing_definition, node_labels, other_enforcer, other_leader,
-    permissions, take_lease,
+    Calls, ClusterDefinitions, Connection, EventRecorder, KubernetesCluster, Leadership, NotedInCluster, OtherEnforcer,
+    Own, Taken, applied_last, cluster_identity, install_definitions, missing_definition, node_labels, other_enforcer,
+    other_leader, permissions, take_lease,
 };
 use crate::adapters::operations::{Heartbeat, Metrics, Readiness, serve};
 use crate::api::approval_rules::ApprovalRules;
@@ -27,7 +27,8 @@ use crate::cli::cluster::{connected, unreadable};
 use crate::cli::exit::{Failure, Outcome};
 use crate::cli::inputs::{FileKind, read_file};
 use crate::cli::{output, settings};
-use crate::controller::events::kubernetes_events;
+use crate::controller::events::{self, kubernetes_events};
+use crate::controller::notifications::Teller;
 use crate::controller::{Controller, Journal, Mode, Options, Planner, Ports, Shutdown};
 use crate::core::catalog::Catalog;
 use crate::core::catalog::regions::{self, Region, SaidBy};
@@ -38,12 +39,10 @@ use crate::render::terminal::clean_lines;
 
 use super::clouds;
 use super::guard::Guard;
-use super::notifications::{Around, Notifications, Teller};
+use super::notifications::Around;
 use super::screen::{Screen, Times};
 use super::source;
-use super::{
-    abort, event_metrics, flux, log, notifications, now, outcome, reviews, shutdown_on_signal, standard_output, usage,
-};
+use super::{abort, flux, log, notifications, now, outcome, reviews, shutdown_on_signal, standard_output, usage};
 
 /// How long a call that is under way when a stop is requested may take. With the lease given back after it, less than the 30
 /// seconds that Kubernetes waits.
@@ -220,13 +219,12 @@ impl Drive<'_> {
         anstream::eprintln!("installation {installation}");
         let recorder = EventRecorder::start(connection, identity);
         let around = Around {
-            client: connection.client.clone(),
+            ledger: NotedInCluster(connection.client.clone()),
             leadership: leadership.clone(),
             metrics: metrics.clone(),
-            installation: installation.clone(),
         };
-        let notifications = Notifications::start(&arguments.notifications, around)?;
-        let teller = &notifications.teller;
+        let notifications = notifications::start(&arguments.notifications, around, &installation)?;
+        let teller = &notifications.teller();
         let ports = Ports {
             repository,
             cluster: KubernetesCluster::watch(connection, leadership.clone()),
@@ -474,8 +472,8 @@ fn journal(screen: &Screen, recorder: EventRecorder, watched: &Watched, teller: 
     Journal::new(move |now, event| {
         log::record(now, event);
         screen.show(now, event);
-        event_metrics::count(&metrics, &readiness, event);
-        teller.heard(event);
+        events::metrics::count(&metrics, &readiness, event);
+        teller.heard(event, now);
         for notice in kubernetes_events::of(event) {
             recorder.publish(Notice { note: clean_lines(&output::shown(&notice.note)), ..notice });
         }
@@ -525,7 +523,7 @@ fn measured(metrics: &Metrics, teller: &Teller) -> Box<Planner> {
         let began = std::time::Instant::now();
         let plan = decide(inputs);
         metrics.planned(began.elapsed().as_secs_f64(), plan.summary.pods_pending);
-        teller.planned(&plan);
+        teller.planned(&plan, now());
         plan
     })
 }

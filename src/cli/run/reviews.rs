@@ -37,8 +37,8 @@ pub async fn beside(arguments: &RunArguments) -> Result<Infallible, Failure> {
     };
     let preview =
         PreviewArguments::of_pull_requests(arguments.controller.cluster.clone(), planning, manner, &arguments.signing);
-    let mut rounds = rounds(remote, preview, resolved, name, manner)?;
-    let hooks = receiver(&rounds, manner).await?;
+    let mut rounds = rounds(remote, preview, &resolved, name, manner)?;
+    let hooks = receiver(&resolved, manner).await?;
     look_on(&mut rounds, Duration::from_secs(seconds), hooks).await;
     std::future::pending().await
 }

@@ -19,7 +19,6 @@ use crate::cli::{output, settings};
 use crate::core::catalog::regions::Region;
 use crate::ports::{PollsOnAnyThread, PortError, PortErrorKind, Repository, RevisionContent, chain};
 
-use super::flux;
 use super::guard::Guard;
 
 /// What was named.
@@ -136,8 +135,8 @@ pub async fn first_look(
         }
         Follow::Flux(mut repository) => {
             let comes = |error: &PortError| matches!(error.kind, PortErrorKind::Temporary | PortErrorKind::NotFound);
-            let first = awaited(&mut *repository, comes, flux::hint, waits).await.map_err(|error| {
-                let hint = flux::hint(&error);
+            let first = awaited(&mut *repository, comes, hint_of_flux, waits).await.map_err(|error| {
+                let hint = hint_of_flux(&error);
                 Failure::failed(error).with_hint(hint)
             })?;
             (first, Beside::start(*repository))
@@ -192,6 +191,17 @@ fn unreadable(error: PortError) -> Failure {
         }
     };
     Failure::failed(error).with_hint(hint)
+}
+
+/// What somebody can do about a source of Flux that can not be read.
+fn hint_of_flux(error: &PortError) -> &'static str {
+    match error.kind {
+        PortErrorKind::NotFound => "check --source-ref and --sub-path, and what `flux get sources all -A` says",
+        PortErrorKind::Denied => "give it `get`, `list` and `watch` on the source: deploy/README.md, section Flux",
+        _ => {
+            "does a NetworkPolicy of Flux's namespace let Cutlist reach source-controller? deploy/README.md, section Flux"
+        }
+    }
 }
 
 #[cfg(test)]

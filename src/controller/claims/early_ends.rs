@@ -58,6 +58,7 @@ impl Watch {
         &mut self,
         around: &Around<'_, K, E>,
         claims: &mut Claims,
+        aside: &mut SetAside,
         journal: &mut Journal,
     ) -> Result<Seen, PortError> {
         let (view, now) = (around.view, around.now);
@@ -84,7 +85,7 @@ impl Watch {
         };
         let ended: Vec<(&NodeClaim, InstanceEnd)> = ended.into_iter().filter_map(of_claim).collect();
         self.note_on_pools(around, &ended, journal).await?;
-        let mut aside = SetAside::default();
+        let mut notes = aside.purpose();
         for (claim, end) in &ended {
             claims.refused.extend(refused(claim, end, now));
             let text = if end.code.is_empty() || end.text.contains(&end.code) {
@@ -92,8 +93,9 @@ impl Watch {
             } else {
                 format!("{} ({})", end.text, end.code)
             };
-            let noted = unless_gone(around.cluster.update_node_claim(&instance_ended(claim, &text, now)).await);
-            if aside.unless(noted)?.is_none() {
+            let written = instance_ended(claim, &text, now);
+            let noted = async { unless_gone(around.cluster.update_node_claim(&written).await) };
+            if notes.attempt(&format!("end on NodeClaim {}", name_of(claim)), now, noted).await?.is_none() {
                 continue;
             }
             journal.say(
@@ -107,7 +109,7 @@ impl Watch {
                 },
             );
         }
-        aside.told(Seen { wrote: wrote || !ended.is_empty(), look_again_at: now.checked_add(APART).ok() })
+        notes.told(Seen { wrote: wrote || !ended.is_empty(), look_again_at: now.checked_add(APART).ok() })
     }
 
     /// Before the claims say so themselves: what is noted twice counts once, and what is not noted would not count at all.

@@ -25,13 +25,17 @@ const TROUBLES_MAX: usize = 16;
 /// So often the server may fail in one look, before nothing else is asked of it.
 const INTERNAL_MAX: usize = 8;
 
+/// So much may be refused of claims in one look, before nothing else is tried for claims in it. Some dozens are tried at a time, and where it
+/// is a webhook of which no answer comes, each time takes half a minute.
+const REFUSED_MAX: usize = 16;
+
 /// A call that failed.
 pub enum Failed {
     /// Of the API server, which all that comes after needs as well, or that refused this one object.
     Cluster(PortError),
     /// Of the cloud: what the cluster needs goes on without it.
     Cloud(PortError),
-    /// It was not made, as another one like it got no answer.
+    /// It was not made, as another one like it got no answer, or was refused.
     Spared,
 }
 
@@ -56,6 +60,8 @@ pub struct Effects<'s, K, E> {
     nodes_now: NodesNow,
     /// Calls at which the server failed.
     internal: Cell<usize>,
+    /// Calls for claims that somebody refused.
+    refused: Cell<usize>,
 }
 
 impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
@@ -78,6 +84,7 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
             ends_nothing,
             nodes_now: NodesNow::default(),
             internal: Cell::default(),
+            refused: Cell::default(),
         }
     }
 
@@ -129,6 +136,28 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
         Ok(())
     }
 
+    /// The same, of something that was to be done for this claim: where it is refused, the claim is left alone for a while.
+    pub fn failed_for(&self, claim: &NodeClaim, error: PortError) -> Result<(), PortError> {
+        if error.is_refused() {
+            self.refused.set(self.refused.get() + 1);
+            self.memory().set_aside.refused(name_of(claim), self.around.now);
+        }
+        self.failed(error)
+    }
+
+    /// Whether anything is tried for the claim in this look.
+    pub fn may_try(&self, claim: &NodeClaim) -> bool {
+        let now = self.around.now;
+        if self.memory().set_aside.is_aside(name_of(claim), now) {
+            return false;
+        }
+        let is_full = self.refused.get() >= REFUSED_MAX;
+        if is_full {
+            self.look_again(now.checked_add(RETRY).ok());
+        }
+        !is_full
+    }
+
     /// To be said, and tried again.
     pub fn trouble(&self, error: PortError) {
         let troubles = &mut self.progress.borrow_mut().troubles;
@@ -174,7 +203,7 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
             Effect::Launch => {}
             Effect::WriteClaim(written) => {
                 if written.is_true(conditions::DRAINED) && !claim.is_true(conditions::DRAINED) {
-                    afresh::is_drained(cluster, &self.nodes_now, claim, node, self.around.now).await?;
+                    self.is_drained(claim, node).await?;
                 }
                 self.write_claim(&written).await?;
             }
@@ -185,7 +214,8 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
                 written?;
             }
             Effect::DeleteClaim(cause) => {
-                afresh::is_given_up(cluster, claim, node, cause).await?;
+                let looked = afresh::is_given_up(cluster, &self.nodes_now, claim, node, cause).await;
+                self.looked(claim, looked)?;
                 cluster.delete_node_claim(name, uid_of(claim)).await?;
                 self.wrote();
                 self.say(&Event::GaveUp { node_claim: name.to_owned(), cause });
@@ -213,7 +243,7 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
                 // its status, too.
                 let was_asked_for = self.memory().ending.contains(&provider_id);
                 if !was_asked_for {
-                    afresh::is_drained(cluster, &self.nodes_now, claim, node, self.around.now).await?;
+                    self.is_drained(claim, node).await?;
                 }
                 match self.around.cloud.terminate(&provider_id).await {
                     Err(error) if error.kind == PortErrorKind::NotFound => {
@@ -235,6 +265,19 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
             }
         }
         Ok(())
+    }
+
+    async fn is_drained(&self, claim: &NodeClaim, node: Option<&Node>) -> Result<(), PortError> {
+        let looked = afresh::is_drained(self.around.cluster, &self.nodes_now, claim, node, self.around.now).await;
+        self.looked(claim, looked)
+    }
+
+    /// What a fresh look contradicts is not asked for at every look: each time lists of nodes and pods are.
+    fn looked(&self, claim: &NodeClaim, looked: Result<(), PortError>) -> Result<(), PortError> {
+        if looked.as_ref().is_err_and(|error| error.kind == PortErrorKind::Conflict) {
+            self.memory().set_aside.refused(name_of(claim), self.around.now);
+        }
+        looked
     }
 
     /// The pods that claims asked to evict since this was called last.

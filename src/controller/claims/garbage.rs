@@ -26,6 +26,8 @@ use super::live_instances::LiveInstances;
 
 /// How often it is looked for, and how often at most something ends.
 pub const INTERVAL: SignedDuration = SignedDuration::from_mins(2);
+/// How often it is looked for where a node is gone: as long as its claim stays, whatever keeps it, nothing else is known.
+pub const URGENT_APART: SignedDuration = SignedDuration::from_secs(10);
 /// A younger instance may belong to a claim that is just being written.
 const YOUNGEST: SignedDuration = SignedDuration::from_secs(30);
 /// A leader that looks for less long ends nothing: it may be the one that does not see.
@@ -74,6 +76,7 @@ impl Garbage {
     pub async fn collect<K: Cluster, E: Cloud>(
         &mut self,
         found: &GarbageContext<'_, K, E>,
+        aside: &mut SetAside,
         journal: &mut Journal,
     ) -> Result<bool, PortError> {
         let now = found.now;
@@ -82,8 +85,8 @@ impl Garbage {
         let instances = of_installation(found.cloud, found.installation).await?;
         self.live.hear(&instances, now);
         let most = (instances.len() * PERCENT_AN_HOUR_MAX / 100).max(1);
-        let mut wrote = self.look_at_instances(found, &instances, most, journal).await?;
-        wrote |= self.look_at_claims(found, &instances, most, journal).await?;
+        let mut wrote = self.look_at_instances(found, (&instances, most), aside, journal).await?;
+        wrote |= self.look_at_claims(found, (&instances, most), aside, journal).await?;
         Ok(wrote)
     }
 
@@ -133,8 +136,8 @@ impl Garbage {
     async fn look_at_instances<K: Cluster, E: Cloud>(
         &mut self,
         found: &GarbageContext<'_, K, E>,
-        instances: &[Instance],
-        most: usize,
+        (instances, most): (&[Instance], usize),
+        aside: &mut SetAside,
         journal: &mut Journal,
     ) -> Result<bool, PortError> {
         let now = found.now;
@@ -152,13 +155,15 @@ impl Garbage {
         orphans.retain(|it| !is_known(it, claims.iter()));
         let ids: BTreeSet<&str> = orphans.iter().map(|it| it.provider_id.as_str()).collect();
         self.held.retain(|id, _| ids.contains(id.as_str()));
-        let (mut wrote, mut aside) = (false, SetAside::default());
+        let (mut wrote, mut adoptions) = (false, aside.purpose());
         for instance in orphans {
             let node = nodes.iter().find(|node| id_of(node) == Some(instance.provider_id.as_str()));
             let why = match adoption::claim_for(instance, node, found.node_pools, found.view, &claims) {
                 Ok(claim) => {
                     let claim = of_claims::of_installation(claim, found.installation);
-                    if aside.unless(adopt(found.cluster, instance, &claim, now, journal).await)?.is_none() {
+                    let object = format!("adoption of {}", instance.provider_id);
+                    let adopted = adopt(found.cluster, instance, &claim, now, journal);
+                    if adoptions.attempt(&object, now, adopted).await?.is_none() {
                         continue;
                     }
                     self.held.remove(&instance.provider_id);
@@ -181,14 +186,14 @@ impl Garbage {
                 journal.say(now, &Event::GarbageCollected { provider_id: instance.provider_id.clone() });
             }
         }
-        if wrote { Ok(true) } else { aside.told(false) }
+        if wrote { Ok(true) } else { adoptions.told(false) }
     }
 
     async fn look_at_claims<K: Cluster, E: Cloud>(
         &mut self,
         found: &GarbageContext<'_, K, E>,
-        instances: &[Instance],
-        most: usize,
+        (instances, most): (&[Instance], usize),
+        aside: &mut SetAside,
         journal: &mut Journal,
     ) -> Result<bool, PortError> {
         let (now, view) = (found.now, found.view);
@@ -203,14 +208,14 @@ impl Garbage {
         let vanished: Vec<&NodeClaim> = view.snapshot.node_claims.iter().filter(is_vanished).collect();
         let names: BTreeSet<&str> = vanished.iter().map(|claim| name_of(claim)).collect();
         self.vanished.retain(|name, _| names.contains(name.as_str()));
-        let mut aside = SetAside::default();
+        let mut ends = aside.purpose();
         for claim in vanished {
             let since = *self.vanished.entry(name_of(claim).to_owned()).or_insert(now);
             if now.duration_since(since) < CLAIM_HELD || !self.may_end(most, now) || is_ready_now(found, claim).await? {
                 continue;
             }
-            let deleted = found.cluster.delete_node_claim(name_of(claim), uid_of(claim)).await;
-            if aside.unless(deleted)?.is_none() {
+            let deleted = found.cluster.delete_node_claim(name_of(claim), uid_of(claim));
+            if ends.attempt(&format!("end of NodeClaim {}", name_of(claim)), now, deleted).await?.is_none() {
                 continue;
             }
             self.ended.push_back(now);
@@ -218,7 +223,7 @@ impl Garbage {
             journal.say(now, &Event::InstanceVanished { node_claim: name_of(claim).to_owned(), provider_id });
             return Ok(true);
         }
-        aside.told(false)
+        ends.told(false)
     }
 }
 

@@ -14,6 +14,9 @@ use crate::ports::{Cloud, Cluster, PortError, PortErrorKind};
 use super::Claims;
 use super::effects::unless_gone;
 
+/// Refusals that are waited for in one look.
+const REFUSED_MAX: usize = 2;
+
 /// What came of what EC2 announces.
 #[derive(Debug, Default)]
 pub struct Heard {
@@ -21,15 +24,33 @@ pub struct Heard {
     pub wrote: bool,
     /// Calls that failed: what they are about comes again, and what other messages are about was done.
     pub troubles: Vec<PortError>,
+    /// Notes on claims that somebody refused.
+    refused: usize,
 }
 
 impl Heard {
-    /// Whether it was noted on a claim; a call that is refused for this claim stops no other.
-    fn take(&mut self, noted: Result<bool, PortError>) -> Result<bool, PortError> {
-        match noted {
+    /// Whether it was noted on a claim. A call that is refused for this claim stops no other, and is not made again at once; after a few no
+    /// more are made in this look, since each may take half a minute.
+    async fn note<K: Cluster>(
+        &mut self,
+        (cluster, claim): (&K, &NodeClaim),
+        interruption: &Interruption,
+        claims: &mut Claims,
+        now: Timestamp,
+        journal: &mut Journal,
+    ) -> Result<bool, PortError> {
+        let object = format!("interruption of NodeClaim {}", name_of(claim));
+        if self.refused >= REFUSED_MAX || claims.set_aside.is_aside(&object, now) {
+            return Ok(false);
+        }
+        match note(cluster, interruption, claim, claims, now, journal).await {
             Ok(wrote) => self.wrote |= wrote,
             Err(error) if error.kind == PortErrorKind::Temporary => return Err(error),
             Err(error) => {
+                if error.is_of_one_object() {
+                    self.refused += 1;
+                    claims.set_aside.refused(&object, now);
+                }
                 self.troubles.push(error);
                 return Ok(false);
             }
@@ -53,7 +74,7 @@ pub async fn hear<K: Cluster, E: Cloud>(
         if let Some(interruption) = Interruption::parse(&message.body) {
             let of_instance = |claim: &&NodeClaim| provider_id(claim).is_some_and(|id| interruption.concerns(id));
             for claim in view.snapshot.node_claims.iter().filter(of_instance) {
-                is_noted &= heard.take(note(cluster, &interruption, claim, claims, now, journal).await)?;
+                is_noted &= heard.note((cluster, claim), &interruption, claims, now, journal).await?;
             }
         }
         if is_noted && let Err(error) = cloud.forget_message(&message.receipt).await {
@@ -66,7 +87,7 @@ pub async fn hear<K: Cluster, E: Cloud>(
     }
     for claim in &view.snapshot.node_claims {
         if let Some(ending) = Interruption::by_end_of_block(claim, &view.snapshot.node_classes, now) {
-            heard.take(note(cluster, &ending, claim, claims, now, journal).await)?;
+            heard.note((cluster, claim), &ending, claims, now, journal).await?;
         }
     }
     Ok(heard)

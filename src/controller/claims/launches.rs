@@ -13,12 +13,13 @@ use crate::api::node_claim::NodeClaim;
 use crate::controller::annotations::of_claims;
 use crate::controller::events::Event;
 use crate::controller::observed::view::{label, name_of, provider_id, uid_of};
+use crate::core::catalog::Catalog;
 use crate::core::catalog::node_class::for_node_class;
 use crate::core::inputs::RefusedOffering;
 use crate::core::lifecycle::claims::{LaunchedInstance, launch_failed, launched};
 use crate::core::plan::Alternative;
 use crate::core::snapshot::Objects;
-use crate::ports::{Cloud, Cluster, Instance, LaunchFailure, LaunchRequest, PortError, PortErrorKind};
+use crate::ports::{Cloud, Cluster, Instance, LaunchFailure, LaunchRequest, LaunchRules, PortError, PortErrorKind};
 
 use super::adoption;
 use super::effects::{Effects, allocatable};
@@ -37,11 +38,11 @@ pub async fn launch<K: Cluster, E: Cloud>(
 ) -> Result<(), PortError> {
     let (to_adopt, others): (Vec<&NodeClaim>, Vec<&NodeClaim>) =
         claims.iter().copied().partition(|claim| adoption::adopts(claim).is_some());
-    together(&to_adopt, |claim| unless_overtaken(effects.adopted(claim), effects)).await?;
+    together(&to_adopt, |claim| unless_overtaken(effects.adopted(claim), claim, effects)).await?;
     let launches = Launch::of(&others);
     let unplanned: Vec<&NodeClaim> =
         others.into_iter().filter(|claim| of_claims::alternatives(claim).is_none()).collect();
-    together(&unplanned, |claim| unless_overtaken(effects.not_planned(claim), effects)).await?;
+    together(&unplanned, |claim| unless_overtaken(effects.not_planned(claim), claim, effects)).await?;
     for at_once in launches.chunks(CALLS_TOGETHER) {
         let outcomes = join_all(at_once.iter().map(|launch| launch.carry_out(all, effects))).await;
         let are_answered = outcomes.into_iter().collect::<Result<Vec<bool>, PortError>>()?;
@@ -96,6 +97,7 @@ impl<'c> Launch<'c> {
             class: self.claims.first().and_then(|claim| class_of(claim, around.node_classes)),
             images: self.claims.first().and_then(|claim| around.images.of_class(&claim.spec.node_class_ref.name)),
             alternatives: &self.alternatives,
+            rules: self.rules(around.launch_rules, around.catalog),
         };
         let mut answers: Vec<_> = self.claims.iter().zip(around.cloud.launch(&request).await).collect();
         let has_answer = |answer: &Result<Instance, LaunchFailure>| {
@@ -113,6 +115,19 @@ impl<'c> Launch<'c> {
         }
         outcome.map(|()| is_answered)
     }
+
+    /// The plan's order counts only where its prices are others than those by which EC2 chooses. Reserved offerings have a price of their own,
+    /// and nothing to choose by.
+    fn rules(&self, rules: LaunchRules, catalog: &Catalog) -> LaunchRules {
+        let is_priced_otherwise = |alternative: &Alternative| {
+            let Alternative { instance_type, zone, capacity_type, price_per_hour } = alternative;
+            let sold = catalog.instance_types.iter().find(|it| it.name == *instance_type);
+            let mut offerings = sold.into_iter().flat_map(|it| it.offerings.iter());
+            let offering = offerings.find(|it| it.zone == *zone && it.capacity_type == *capacity_type);
+            capacity_type != keys::RESERVED && offering.is_some_and(|it| it.price != *price_per_hour)
+        };
+        LaunchRules { keeps_order: rules.keeps_order && self.alternatives.iter().any(is_priced_otherwise), ..rules }
+    }
 }
 
 fn class_of<'a>(claim: &NodeClaim, classes: &'a [EC2NodeClass]) -> Option<&'a EC2NodeClass> {
@@ -123,10 +138,11 @@ fn class_of<'a>(claim: &NodeClaim, classes: &'a [EC2NodeClass]) -> Option<&'a EC
 /// A claim that somebody changed meanwhile is looked at again, and so is one to which somebody lets nothing be written.
 async fn unless_overtaken<K: Cluster, E: Cloud>(
     call: impl Future<Output = Result<(), PortError>>,
+    claim: &NodeClaim,
     effects: &Effects<'_, K, E>,
 ) -> Result<(), PortError> {
     match call.await {
-        Err(error) => effects.failed(error),
+        Err(error) => effects.failed_for(claim, error),
         Ok(()) => Ok(()),
     }
 }
@@ -139,7 +155,7 @@ impl<K: Cluster, E: Cloud> Effects<'_, K, E> {
                 Err(failure) => self.not_launched(claim, failure).await,
             }
         };
-        unless_overtaken(written, self).await
+        unless_overtaken(written, claim, self).await
     }
 
     async fn not_launched(&self, claim: &NodeClaim, failure: LaunchFailure) -> Result<(), PortError> {

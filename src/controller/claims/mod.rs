@@ -27,6 +27,7 @@ use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::NodePool;
 use crate::controller::events::journal::Journal;
 use crate::controller::observed::view::{View, label, name_of, node_name, provider_id};
+use crate::controller::set_aside::SetAside;
 use crate::core::catalog::Catalog;
 use crate::core::disrupt::evictions::Refusals;
 use crate::core::inputs::{LockedImages, RefusedOffering};
@@ -34,7 +35,7 @@ use crate::core::lifecycle::eviction_order::EvictionOrder;
 use crate::core::lifecycle::{self, Effect, Observation};
 use crate::core::offer::{AddedCapacity, REFUSED_SECONDS};
 use crate::core::snapshot::{Objects, Pod};
-use crate::ports::{Cloud, Cluster, PortError};
+use crate::ports::{Cloud, Cluster, LaunchRules, PortError};
 
 use effects::{Effects, Failed};
 use opening::{Nominations, Opening};
@@ -64,6 +65,8 @@ pub struct Claims {
     pub(in crate::controller) eviction_order: EvictionOrder,
     /// It was tried, refused and said.
     pub(in crate::controller) may_not_nominate: bool,
+    /// Claims for which something was refused lately.
+    pub(in crate::controller) set_aside: SetAside,
 }
 
 /// What came of looking at every claim.
@@ -89,6 +92,8 @@ pub struct Surroundings<'a, K, E> {
     pub node_classes: &'a [EC2NodeClass],
     pub images: &'a LockedImages,
     pub added_capacity: &'a AddedCapacity,
+    /// `keeps_order`: where prices of a launch are others than the catalog's.
+    pub launch_rules: LaunchRules,
     pub installation: &'a str,
     pub now: Timestamp,
 }
@@ -108,6 +113,7 @@ impl Claims {
         journal: &mut Journal,
     ) -> Result<Progress, PortError> {
         self.forget(view);
+        self.set_aside.look(around.now);
         self.refused.retain(|refused| around.now.duration_since(refused.at).as_secs() < REFUSED_SECONDS);
         let opening = Opening::new(view, &mut self.nominations, around.now);
         let awaited = view.awaited_claims();
@@ -118,6 +124,7 @@ impl Claims {
         due.sort_by_cached_key(|due| opening.turn(due.claim));
         in_step(due, &view.snapshot.node_claims, &effects).await?;
         evictions::evict_in_order(view, &effects).await?;
+        effects.look_again(effects.memory().set_aside.again_at(around.now));
         Ok(effects.progress())
     }
 
@@ -273,13 +280,15 @@ async fn in_step<K: Cluster, E: Cloud>(
         }
         let is_next = |due: &&mut Due<'_>| matches!(due.effects.front(), Some(Effect::Launch));
         let next: Vec<&mut Due<'_>> = due.iter_mut().filter(is_next).collect();
-        let launched: Vec<&NodeClaim> = next
+        let mut launched: Vec<&NodeClaim> = next
             .into_iter()
             .map(|due| {
                 due.effects.pop_front();
                 due.claim
             })
             .collect();
+        // Where what came of it can not be written, it is not asked for again and again.
+        launched.retain(|claim| effects.may_try(claim));
         if !launched.is_empty() {
             launches::launch(&launched, all, effects).await?;
             continue;
@@ -293,9 +302,13 @@ async fn in_step<K: Cluster, E: Cloud>(
 
 async fn one_step<K: Cluster, E: Cloud>(due: &mut Due<'_>, effects: &Effects<'_, K, E>) -> Result<(), PortError> {
     let Some(effect) = due.effects.pop_front() else { return Ok(()) };
-    match effects.carry_out(effect, due.claim, due.node).await {
+    let outcome = match effects.may_try(due.claim) {
+        true => effects.carry_out(effect, due.claim, due.node).await,
+        false => Err(Failed::Spared),
+    };
+    match outcome {
         Ok(()) => return Ok(()),
-        Err(Failed::Cluster(error)) => effects.failed(error)?,
+        Err(Failed::Cluster(error)) => effects.failed_for(due.claim, error)?,
         Err(Failed::Cloud(error)) => effects.trouble(error),
         Err(Failed::Spared) => {}
     }

@@ -22,14 +22,14 @@ pub async fn note<K: Cluster>(
     snapshot: &Snapshot,
     plan: &Plan,
     in_force: &InForce,
-    now: Timestamp,
-    journal: &mut Journal,
+    aside: &mut SetAside,
+    (now, journal): (Timestamp, &mut Journal),
 ) -> Result<(), PortError> {
     let mut by_pool: BTreeMap<&str, Vec<&RefusedNode>> = BTreeMap::new();
     for refused in &plan.refused_nodes {
         by_pool.entry(&refused.node_pool).or_default().push(refused);
     }
-    let mut aside = SetAside::default();
+    let mut notes = aside.purpose();
     for (name, refused) in by_pool {
         let Some(before) = noted_on(snapshot, in_force, name) else { continue };
         let attempts: Vec<Attempts> = refused.iter().filter_map(|refused| Attempts::of(refused)).collect();
@@ -39,12 +39,12 @@ pub async fn note<K: Cluster>(
         }
         let after = before.with(attempts.iter().cloned(), now);
         let patch = json!({ "metadata": { "annotations": { keys::REFUSED_NODES: after.to_annotation() } } });
-        let noted = match cluster.patch_node_pool(name, &patch).await {
+        let object = format!("refused nodes on NodePool {name}");
+        match notes.attempt(&object, now, cluster.patch_node_pool(name, &patch)).await {
             Err(error) if error.kind == PortErrorKind::NotFound => continue,
-            noted => aside.unless(noted)?,
-        };
-        if noted.is_none() {
-            continue;
+            Err(error) => return Err(error),
+            Ok(None) => continue,
+            Ok(Some(())) => {}
         }
         for refused in refused {
             let count = before.needs().iter().find(|known| known.need == refused.need).map(|known| known.count);
@@ -53,7 +53,7 @@ pub async fn note<K: Cluster>(
             }
         }
     }
-    aside.told(())
+    notes.told(())
 }
 
 /// What is noted on the pool as it is in the cluster, of nodes as the definitions have them.

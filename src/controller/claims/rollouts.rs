@@ -33,15 +33,15 @@ impl Noted {
         cluster: &K,
         view: &View<'_>,
         in_force: &InForce,
-        now: Timestamp,
-        journal: &mut Journal,
+        aside: &mut SetAside,
+        (now, journal): (Timestamp, &mut Journal),
     ) -> Result<bool, PortError> {
         let most = in_force.definitions.settings.disruption.rollout.halt_after_failures;
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         if most == 0 {
             return Ok(false);
         }
-        let (mut wrote, mut aside) = (false, SetAside::default());
+        let (mut wrote, mut notes) = (false, aside.purpose());
         let awaited = view.awaited_claims();
         for (pool, applied) in in_force.node_pools(view.snapshot) {
             let failing = failing(view, pool, &awaited, now);
@@ -63,7 +63,8 @@ impl Noted {
                 continue;
             };
             let patch = json!({ "metadata": { "annotations": { keys::ROLLOUT_FAILURES: after.to_annotation() } } });
-            if aside.unless(cluster.patch_node_pool(name, &patch).await)?.is_none() {
+            let object = format!("failures on NodePool {name}");
+            if notes.attempt(&object, now, cluster.patch_node_pool(name, &patch)).await?.is_none() {
                 continue;
             }
             wrote = true;
@@ -73,7 +74,7 @@ impl Noted {
             }
             self.0.insert(name.to_owned(), after);
         }
-        if wrote { Ok(true) } else { aside.told(false) }
+        if wrote { Ok(true) } else { notes.told(false) }
     }
 
     fn latest(&self, applied: &NodePool, name: &str, now: Timestamp) -> Option<Failures> {

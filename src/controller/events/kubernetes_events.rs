@@ -317,7 +317,7 @@ fn interrupted_as(kind: InterruptionKind) -> EventReason {
         InterruptionKind::Rebalance => EventReason::SpotRebalanceRecommendation,
         InterruptionKind::Stopping => EventReason::InstanceStopping,
         InterruptionKind::Terminating => EventReason::InstanceTerminating,
-        InterruptionKind::ScheduledChange => EventReason::InstanceUnhealthy,
+        InterruptionKind::ScheduledChange | InterruptionKind::StatusCheckFailed => EventReason::InstanceUnhealthy,
         InterruptionKind::CapacityReservation => EventReason::CapacityReservationInstanceInterrupted,
         InterruptionKind::CapacityBlock => EventReason::CapacityBlockExpiring,
     }

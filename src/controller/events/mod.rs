@@ -4,6 +4,7 @@
 pub mod journal;
 pub mod kubernetes_events;
 mod levels;
+pub mod metrics;
 mod node_fields;
 mod nodes;
 pub mod refusal;

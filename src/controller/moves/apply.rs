@@ -19,7 +19,7 @@ use crate::controller::annotations::of_definitions::{self, Seen};
 use crate::controller::events::journal::Journal;
 use crate::controller::events::refusal::MoveRefusal;
 use crate::controller::events::{Disrupted, Event, Replacement};
-use crate::controller::observed::others::without_others;
+use crate::controller::observed::look::Eyes;
 use crate::controller::observed::view::{View, must_move, name_of, node_name};
 use crate::core::lifecycle::conditions;
 use crate::core::lifecycle::interruption::INTERRUPTED;
@@ -62,16 +62,17 @@ pub fn in_groups<'m>(plan: &Plan, moves: &'m [u32]) -> Vec<&'m [u32]> {
     alike.flat_map(|group| group.chunks(CREATED_TOGETHER)).collect()
 }
 
-/// Observes again, checks every precondition of the moves, and begins them. `seen`: the pools of the cluster when they were planned.
+/// Observes again, checks every precondition of the moves, and begins them. `seen`: the pools of the cluster when they were planned; `eyes`:
+/// those with which it was planned, since what came into doubt after a plan was made, such as while it waited for an approval, is in doubt.
 pub async fn begin<K: Cluster>(
     cluster: &K,
     plan: &Plan,
     moves: &[u32],
-    (installation, seen): (&str, &Seen),
+    (eyes, seen): (Eyes<'_>, &Seen),
     now: Timestamp,
     journal: &mut Journal,
 ) -> Result<(), ApplyError> {
-    let (snapshot, _) = without_others(cluster.observe().await?, installation);
+    let (snapshot, _) = eyes.look(cluster).await?;
     let view = View::new(&snapshot);
     let steps: Vec<&Step> = moves.iter().flat_map(|number| steps_of(plan, *number)).collect();
     for step in &steps {
@@ -95,7 +96,7 @@ pub async fn begin<K: Cluster>(
     }
     drop(view);
     drop(snapshot);
-    let outcomes = join_all(creations.iter().map(|step| create(cluster, plan, step, (installation, now)))).await;
+    let outcomes = join_all(creations.iter().map(|step| create(cluster, plan, step, (eyes.installation, now)))).await;
     for (step, outcome) in creations.into_iter().zip(outcomes) {
         if outcome? {
             journal.say(now, &created(plan, step)?);

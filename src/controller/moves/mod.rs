@@ -16,6 +16,7 @@ use crate::controller::annotations::of_claims;
 use crate::controller::events::Event;
 use crate::controller::events::journal::Journal;
 use crate::controller::observed::view::{View, must_move, name_of, node_name, uid_of};
+use crate::controller::set_aside::SetAside;
 use crate::core::lifecycle::conditions;
 use crate::core::lifecycle::interruption::INTERRUPTED;
 use crate::core::lifecycle::termination::{TERMINATION_TIMESTAMP, undisrupted_taint_patch};
@@ -30,17 +31,26 @@ const WAVE_WAITS: SignedDuration = SignedDuration::from_mins(5);
 pub async fn go_on<K: Cluster>(
     cluster: &K,
     view: &View<'_>,
-    now: Timestamp,
-    journal: &mut Journal,
+    (now, journal): (Timestamp, &mut Journal),
+    aside: &mut SetAside,
     troubles: &mut Vec<PortError>,
 ) -> Result<bool, PortError> {
     let mut wrote = false;
     let first_waves = first_waves(view);
-    for claim in &view.snapshot.node_claims {
+    for claim in view.snapshot.node_claims.iter().filter(|claim| of_claims::goes(claim)) {
+        let object = format!("removal of NodeClaim {}", name_of(claim));
+        if !aside.may_try(&object, now) {
+            continue;
+        }
         match go_on_with(claim, cluster, view, &first_waves, now, journal).await {
             Ok(has_written) => wrote |= has_written,
             Err(error) if error.kind == PortErrorKind::Temporary => return Err(error),
-            Err(error) => troubles.push(error),
+            Err(error) => {
+                if error.is_of_one_object() {
+                    aside.refused(&object, now);
+                }
+                troubles.push(error);
+            }
         }
     }
     Ok(wrote)

@@ -63,9 +63,11 @@ fn names(nodes: &[Node], claim: &NodeClaim, seen: Option<&Node>) -> Result<BTree
     Ok(found.into_iter().chain(told).map(str::to_owned).collect())
 }
 
-/// Fails with `Conflict` where a claim is given up for what is not so.
+/// Fails with `Conflict` where a claim is given up for what is not so. Where a watch shows no node, all claims are asked about: as long as
+/// the nodes of this look have its, no other list is asked for.
 pub async fn is_given_up<K: Cluster>(
     cluster: &K,
+    nodes: &NodesNow,
     claim: &NodeClaim,
     node: Option<&Node>,
     cause: DeletionCause,
@@ -74,13 +76,15 @@ pub async fn is_given_up<K: Cluster>(
     if cause == DeletionCause::LaunchTimeout {
         return Ok(());
     }
-    let nodes = cluster.nodes_now().await?;
-    let mut its = nodes.iter().filter(|node| is_its(node, claim));
-    let is_so = match cause {
-        DeletionCause::NodeDeleted => its.all(|node| node.metadata.deletion_timestamp.is_some()),
-        _ => node.is_some() || its.next().is_none(),
+    let is_so = |nodes: &[Node]| {
+        let mut its = nodes.iter().filter(|node| is_its(node, claim));
+        match cause {
+            DeletionCause::NodeDeleted => its.all(|node| node.metadata.deletion_timestamp.is_some()),
+            _ => node.is_some() || its.next().is_none(),
+        }
     };
-    if is_so {
+    let of_this_look = nodes.0.get_or_try_init(|| cluster.nodes_now()).await?;
+    if is_so(of_this_look) && is_so(&cluster.nodes_now().await?) {
         return Ok(());
     }
     Err(overtaken(format!("give up nodeclaim {}: its node is there", name_of(claim))))

@@ -4,5 +4,6 @@ pub mod afresh;
 pub mod doubled;
 pub mod doubted;
 pub mod kept_by_others;
+pub mod look;
 pub mod others;
 pub mod view;

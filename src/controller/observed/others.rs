@@ -7,6 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
+use crate::api::node_plan::NodePlan;
 use crate::core::snapshot::kinds::Stored;
 use crate::core::snapshot::{Objects, Snapshot};
 use crate::ports::{PortError, PortErrorKind};
@@ -14,7 +15,8 @@ use crate::ports::{PortError, PortErrorKind};
 /// By kind and name (`namespace/name` where it has one), whose definitions these are.
 pub type Others = BTreeMap<(&'static str, String), String>;
 
-/// The snapshot with other installations' definitions as anybody's, and without their NodeClaims; and which definitions those are.
+/// The snapshot with other installations' definitions as anybody's, and without their NodeClaims and plans; and which definitions those are.
+/// The pages of the history are the cluster's: everybody adds to them.
 pub fn without_others(mut snapshot: Arc<Snapshot>, installation: &str) -> (Arc<Snapshot>, Others) {
     let mut others = Others::new();
     note(&snapshot.node_pools, |it| &it.metadata, installation, &mut others);
@@ -24,12 +26,20 @@ pub fn without_others(mut snapshot: Arc<Snapshot>, installation: &str) -> (Arc<S
     note(&snapshot.pod_templates, |it| &it.metadata, installation, &mut others);
     note(&snapshot.disruption_budgets, |it| &it.metadata, installation, &mut others);
     let is_anothers = |claim: &NodeClaim| of_another(&claim.metadata, installation).is_some();
+    let is_anothers_plan =
+        |plan: &NodePlan| plan.page_number().is_none() && of_another(&plan.metadata, installation).is_some();
     let has_claims = snapshot.node_claims.iter().any(is_anothers);
-    if others.is_empty() && !has_claims {
+    let has_plans = snapshot.node_plans.iter().any(is_anothers_plan);
+    if others.is_empty() && !has_claims && !has_plans {
         return (snapshot, others);
     }
     let changed = Arc::make_mut(&mut snapshot);
-    changed.node_claims.retain(|claim| !is_anothers(claim));
+    if has_claims {
+        changed.node_claims.retain(|claim| !is_anothers(claim));
+    }
+    if has_plans {
+        changed.node_plans.retain(|plan| !is_anothers_plan(plan));
+    }
     disown(&mut changed.node_pools, |it| &mut it.metadata, &others);
     disown(&mut changed.node_classes, |it| &mut it.metadata, &others);
     disown(&mut changed.node_overlays, |it| &mut it.metadata, &others);

@@ -19,6 +19,7 @@ use crate::controller::events::Event;
 use crate::controller::events::refusal::MoveRefusal;
 use crate::controller::moves::apply::{self, ApplyError};
 use crate::controller::moves::gate::{Gated, gate};
+use crate::controller::observed::look::Eyes;
 use crate::controller::observed::view::{View, name_of};
 use crate::controller::pace::{POLL, SEARCH_UNDER_WAY};
 use crate::controller::revisions::inputs::{self, Beside};
@@ -40,6 +41,11 @@ use super::inputs_seen::InputsSeen;
 const CLAIMS_TOGETHER: usize = 32;
 /// Pods that are told to kube-scheduler at the same time.
 const PLACES_TOGETHER: usize = 32;
+/// After so many, what is left of a plan waits for the next one, which has fewer to create and begins with other removals: each refusal may
+/// take half a minute.
+const BEGINNINGS_REFUSED_MAX: usize = 3;
+/// Of so many, what comes after them waits for the next plan: nothing depends on it, and each refusal may take half a minute.
+const PLACES_REFUSED_MAX: usize = 4;
 
 /// A plan on its way through the gate.
 struct Passing {
@@ -129,7 +135,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         if let Some((known, in_force)) = self.catalog.as_ref().zip(self.revisions.in_force.as_ref()) {
             let facts = |name: &str| known.classes.get(name).map(|(_, facts)| facts);
             let when = (now, is_new_revision);
-            let written = statuses::write(&self.ports.cluster, snapshot, &plan, in_force, facts, when).await;
+            let (cluster, aside) = (&self.ports.cluster, &mut self.set_aside);
+            let written = statuses::write(cluster, snapshot, &plan, in_force, facts, aside, when).await;
             match written {
                 // Nothing depends on what a pool says of itself.
                 Err(error) if error.is_of_one_object() => self.say_trouble(chain(&error), now),
@@ -163,7 +170,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     async fn note_refused_nodes(&mut self, snapshot: &Snapshot, plan: &Plan, now: Timestamp) -> Result<(), PortError> {
         let Some(in_force) = &self.revisions.in_force else { return Ok(()) };
         let (cluster, journal) = (&self.ports.cluster, &mut self.journal);
-        match refused_nodes::note(cluster, snapshot, plan, in_force, now, journal).await {
+        match refused_nodes::note(cluster, snapshot, plan, in_force, &mut self.set_aside, (now, journal)).await {
             // While the node stands, the plan tells by it.
             Err(error) if error.is_of_one_object() => {
                 self.say_trouble(chain(&error), now);
@@ -175,6 +182,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
 
     /// On claims on their way, and on those that go. One that is gone meanwhile takes no pods, and has none.
     async fn note_places(&mut self, claims: &[NodeClaim], now: Timestamp) -> Result<(), PortError> {
+        let mut refused = 0;
         for together in claims.chunks(PLACES_TOGETHER) {
             let noted = together.iter().map(|claim| self.ports.cluster.update_node_claim(claim));
             for result in join_all(noted).await {
@@ -185,9 +193,15 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                         self.wake(self.plan_due_at);
                     }
                     // Then the pods are told later, or kube-scheduler chooses.
-                    Err(error) if error.is_of_one_object() => self.say_trouble(chain(&error), now),
+                    Err(error) if error.is_of_one_object() => {
+                        refused += 1;
+                        self.say_trouble(chain(&error), now);
+                    }
                     result => unless_gone(result)?,
                 }
+            }
+            if refused >= PLACES_REFUSED_MAX {
+                break;
             }
         }
         Ok(())
@@ -201,24 +215,33 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         now: Timestamp,
     ) -> Result<bool, PortError> {
         let claims = self.with_inputs(snapshot, false, now, drift::to_mark).unwrap_or_default();
-        let mut refused = Vec::new();
+        let object = |claim: &NodeClaim| format!("drift of NodeClaim {}", name_of(claim));
+        let (mut refused, mut wrote) = (Vec::new(), false);
         for together in claims.chunks(CLAIMS_TOGETHER) {
-            let marked = together.iter().map(|claim| self.ports.cluster.update_node_claim(claim));
-            for result in join_all(marked).await {
+            let mut due: Vec<&NodeClaim> = together.iter().collect();
+            due.retain(|claim| self.set_aside.may_try(&object(claim), now));
+            let marked = due.iter().map(|claim| self.ports.cluster.update_node_claim(claim));
+            for (claim, result) in due.iter().zip(join_all(marked).await) {
                 match result {
                     // Somebody changed or removed it meanwhile: the next look sees how it is now.
                     Err(error) if matches!(error.kind, PortErrorKind::Conflict | PortErrorKind::NotFound) => {}
-                    Err(error) if error.is_of_one_object() => refused.push(error),
+                    Err(error) if error.is_of_one_object() => {
+                        self.set_aside.refused(&object(claim), now);
+                        refused.push(error);
+                        continue;
+                    }
                     result => result?,
                 }
+                wrote = true;
             }
         }
         self.try_again(&refused, now);
-        Ok(refused.len() < claims.len())
+        Ok(wrote)
     }
 
     /// Tells kube-scheduler where pods should land, several at a time.
     async fn say_places(&mut self, places: &[Nomination], now: Timestamp) -> Result<(), PortError> {
+        let mut refused = 0;
         for together in places.chunks(PLACES_TOGETHER) {
             let cluster = &self.ports.cluster;
             let told = together.iter().map(|place| cluster.nominate(&place.namespace, &place.pod, &place.node));
@@ -229,9 +252,15 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                         self.say_trouble(chain(&error), now);
                         return Ok(());
                     }
-                    Err(error) if error.is_of_one_object() => self.say_trouble(chain(&error), now),
+                    Err(error) if error.is_of_one_object() => {
+                        refused += 1;
+                        self.say_trouble(chain(&error), now);
+                    }
                     result => result?,
                 }
+            }
+            if refused >= PLACES_REFUSED_MAX {
+                break;
             }
         }
         Ok(())
@@ -365,7 +394,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             self.plan_due_at = Some(now);
             self.wake_at = Some(now);
         }
-        inventory::prune(cluster, &in_force.definitions, snapshot, &mut self.prunes_said, now, journal).await
+        let remembered = (&mut self.prunes_said, &mut self.set_aside);
+        inventory::prune(cluster, &in_force.definitions, snapshot, remembered, now, journal).await
     }
 
     async fn pass_gate(&mut self, passing: Passing, is_news: bool, now: Timestamp) -> Result<(), PortError> {
@@ -413,7 +443,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             .copied()
             .filter(|number| !apply::steps_of(plan, *number).into_iter().any(apply::is_held))
             .collect();
-        let (mut begun, mut forbidden) = (Vec::new(), None);
+        let (mut begun, mut forbidden, mut refused) = (Vec::new(), None, 0);
         for together in apply::in_groups(plan, &moves) {
             // Lets a request to stop be heard between two groups.
             tokio::task::yield_now().await;
@@ -421,25 +451,30 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                 self.say_stopped(plan, &moves, &begun, now);
                 return Ok(false);
             }
+            // What else was refused in this look is no reason to buy nothing for pods that wait.
+            let removal = removal_of(plan, together);
+            let is_aside = removal.as_ref().is_some_and(|removal| self.set_aside.is_aside(removal, now));
+            if is_aside || refused >= BEGINNINGS_REFUSED_MAX {
+                forbidden.get_or_insert_with(|| not_again_yet(together));
+                continue;
+            }
             if begun.is_empty() {
                 self.records.enter(&self.ports.cluster, &plan.id, NodePlanPhase::Applying, "", now).await?;
             }
-            match apply::begin(
-                &self.ports.cluster,
-                plan,
-                together,
-                (&self.options.installation, seen),
-                now,
-                &mut self.journal,
-            )
-            .await
-            {
+            let eyes = Eyes { installation: &self.options.installation, definitions: self.revisions.definitions() };
+            let begun_now =
+                apply::begin(&self.ports.cluster, plan, together, (eyes, seen), now, &mut self.journal).await;
+            match begun_now {
                 Ok(()) => {
                     self.begun(plan, together, now);
                     begun.extend_from_slice(together);
                 }
                 Err(ApplyError::Port(error)) if error.is_of_one_object() => {
                     self.say_trouble(chain(&error), now);
+                    refused += 1;
+                    if let Some(removal) = &removal {
+                        self.set_aside.refused(removal, now);
+                    }
                     forbidden.get_or_insert(error);
                 }
                 Err(ApplyError::Port(error)) => return Err(error),
@@ -480,6 +515,20 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let event = Event::Stopped { plan_id: plan.id.clone(), done: names(true), not_done: names(false) };
         self.journal.say(now, &event);
     }
+}
+
+/// What a move that removes a node is called; moves that only create are begun together, and those that are refused keep nobody waiting.
+fn removal_of(plan: &Plan, moves: &[u32]) -> Option<String> {
+    let mut steps = moves.iter().flat_map(|number| apply::steps_of(plan, *number));
+    let removal = steps.find(|step| step.kind == StepKind::Remove)?;
+    Some(format!("beginning of the removal of {}", removal.node_claim))
+}
+
+/// The plan fails for what was left of it, and is made again.
+fn not_again_yet(moves: &[u32]) -> PortError {
+    let numbers: Vec<String> = moves.iter().map(u32::to_string).collect();
+    let operation = format!("begin move {}: it was refused a moment ago, or others were", numbers.join(", "));
+    PortError { operation, kind: PortErrorKind::Refused, source: None }
 }
 
 /// By pod, what is wrong with its annotation `karpenter.sh/do-not-disrupt`, which then protects nothing.

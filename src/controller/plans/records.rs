@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::api::approval_rules::ApprovalRules;
+use crate::api::keys;
 use crate::api::node_plan::{Fidelity, NodePlan, NodePlanPhase, NodePlanRevision, NodePlanSpec, NodePlanStatus};
 use crate::core::lifecycle::conditions;
 use crate::core::model::HourlyPrice;
@@ -32,6 +33,8 @@ const FORBIDDEN_MAX: usize = 4;
 #[derive(Debug, Default)]
 pub struct Records {
     open: BTreeMap<String, NodePlan>,
+    /// Whose plans these are. Those of others are not ours to give up, to forget, or to take rules from.
+    installation: String,
     /// What is not written down.
     pub masks: Masks,
 }
@@ -52,6 +55,10 @@ pub struct Gate {
 }
 
 impl Records {
+    pub fn of_installation(installation: &str) -> Self {
+        Self { installation: installation.to_owned(), ..Self::default() }
+    }
+
     /// Writes the object of a plan that is shown now, gives up those that it takes the place of, and forgets the oldest. Gives what somebody
     /// forbids of the latter: the plan is shown all the same.
     pub async fn post<K: Cluster>(
@@ -91,7 +98,7 @@ impl Records {
             let forgotten = cluster.forget_plan(name.unwrap_or_default(), uid.unwrap_or_default()).await;
             unless_forbidden(unless_another(forgotten), &mut forbidden)?;
         }
-        let mut object = object_of(plan, lease_transitions, gate);
+        let mut object = object_of(plan, &self.installation, lease_transitions, gate);
         object.spec.plan.iter_mut().for_each(|plan| self.masks.value(plan));
         object.status = Some(NodePlanStatus { text: shown(text), ..NodePlanStatus::default() });
         enter(&mut object, NodePlanPhase::Posted, "", now);
@@ -194,7 +201,7 @@ fn enter(plan: &mut NodePlan, phase: NodePlanPhase, message: &str, now: Timestam
     }
 }
 
-fn object_of(plan: &Plan, lease_transitions: Option<i64>, gate: Gate) -> NodePlan {
+fn object_of(plan: &Plan, installation: &str, lease_transitions: Option<i64>, gate: Gate) -> NodePlan {
     let count = |kind: StepKind| {
         let steps = plan.steps.iter().filter(|step| step.kind == kind).count();
         i64::try_from(steps).unwrap_or(i64::MAX)
@@ -216,7 +223,8 @@ fn object_of(plan: &Plan, lease_transitions: Option<i64>, gate: Gate) -> NodePla
         },
     );
     let labels = object.metadata.labels.get_or_insert_default();
-    labels.insert(crate::api::keys::MANAGED_BY.to_owned(), crate::api::keys::FIELD_MANAGER.to_owned());
+    labels.insert(keys::MANAGED_BY.to_owned(), keys::FIELD_MANAGER.to_owned());
+    labels.insert(keys::INSTALLATION.to_owned(), installation.to_owned());
     object
 }
 

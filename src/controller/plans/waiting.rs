@@ -14,7 +14,6 @@ use crate::controller::events::refusal::MoveRefusal;
 use crate::controller::moves::apply::steps_of;
 use crate::controller::moves::gate::removal_to_confirm;
 use crate::controller::pace::RETRY;
-use crate::controller::set_aside::SetAside;
 use crate::core::plan::{Note, Plan};
 use crate::core::snapshot::Snapshot;
 use crate::ports::{Clock, Cloud, Cluster, Forge, PortError, Repository, chain};
@@ -243,7 +242,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let begun = begun.map(|status| status.moves_begun.clone()).unwrap_or_default();
         let moves: Vec<u32> = waiting.moves.iter().copied().filter(|number| !begun.contains(number)).collect();
         self.say_computed(plan, &moves, now);
-        if let Some(error) = self.confirm_removals(plan, &moves).await? {
+        if let Some(error) = self.confirm_removals(plan, &moves, now).await? {
             self.say_trouble(chain(&error), now);
         }
         if let Some(rules) = &waiting.rules {
@@ -264,16 +263,22 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
 
     /// Notes on pools whose removal the plan asks about that it was approved: the plans that come after it need not ask again. Gives the
     /// first refusal: after that one somebody is asked once more.
-    async fn confirm_removals(&self, plan: &Plan, moves: &[u32]) -> Result<Option<PortError>, PortError> {
-        let mut aside = SetAside::default();
+    async fn confirm_removals(
+        &mut self,
+        plan: &Plan,
+        moves: &[u32],
+        now: Timestamp,
+    ) -> Result<Option<PortError>, PortError> {
+        let mut notes = self.set_aside.purpose();
         let steps = moves.iter().flat_map(|number| steps_of(plan, *number));
         let pools: BTreeSet<&str> = steps.filter_map(removal_to_confirm).collect();
         let value = format!("plan {}", records::name_of(&plan.id));
         for pool in pools {
             let patch = json!({ "metadata": { "annotations": { keys::REMOVAL_CONFIRMED: value } } });
-            aside.unless(self.ports.cluster.patch_node_pool(pool, &patch).await)?;
+            let noted = self.ports.cluster.patch_node_pool(pool, &patch);
+            notes.attempt(&format!("confirmation on NodePool {pool}"), now, noted).await?;
         }
-        Ok(aside.into_first())
+        Ok(notes.into_first())
     }
 }
 

@@ -20,8 +20,10 @@ use crate::core::planner::decide;
 use crate::core::preview as figures;
 use crate::definitions::changes::{Change, Side, changes};
 use crate::definitions::renderers::{self, Unseen};
-use crate::definitions::{Definitions, Diagnostic, Masks, Severity};
+use crate::definitions::{Definitions, Diagnostic, Severity};
 use crate::render::preview as render;
+
+use unplanned::Planned;
 
 pub use inputs::{Surroundings, with_inputs};
 
@@ -139,19 +141,22 @@ pub fn planned(proposal: &Proposal<'_>, subject: Subject, on: &Surroundings<'_>)
     let base_definitions = proposal.base.definitions;
     let base = (!base_definitions.has_errors())
         .then(|| with_inputs(&proposal.base, None, on, |inputs| judged(decide(inputs), inputs)));
-    let mut plan = with_inputs(&proposal.merged, Some(base_definitions), on, |inputs| judged(decide(inputs), inputs));
-    if let Some(base) = &base {
-        plan = compare(plan, base);
-    }
+    let plan = with_inputs(&proposal.merged, Some(base_definitions), on, |inputs| judged(decide(inputs), inputs));
     let mut hidden_pools = base_definitions.hidden_pools();
     hidden_pools.extend(proposal.merged.definitions.hidden_pools());
     let hidden = on.hidden.with_hashes_of(&plan, &hidden_pools);
     let hidden = base.as_ref().map_or_else(|| hidden.clone(), |base| hidden.with_hashes_of(base, &hidden_pools));
-    let Some((plan, base)) = without_secrets(plan, base, &hidden) else {
+    let base = base.map(|base| hidden.numbered(base));
+    let plan = hidden.numbered(match &base {
+        Some(base) => compare(plan, base),
+        None => plan,
+    });
+    let (Some(plan), Some(base)) = (hidden.shown(plan), base.map_or(Some(None), |base| hidden.shown(base).map(Some)))
+    else {
         let why = "what is hidden can not be kept out of it".to_owned();
         return Previewed { target: failed(why, &subject.cluster, &subject.environment), plan: None };
     };
-    // Of what is shown, as that of a posted plan is: what is hidden could be guessed by a hash of it.
+    // The digest is of what is shown as well: what is hidden could be guessed by a hash of it.
     let identity = figures::identity(&plan);
     let mut next_24_hours = subject.next_24_hours;
     if !next_24_hours.is_empty() && base.as_ref().is_some_and(|base| !base.steps.is_empty()) {
@@ -159,14 +164,15 @@ pub fn planned(proposal: &Proposal<'_>, subject: Subject, on: &Surroundings<'_>)
     }
     let changed = differing(proposal);
     let [risks, held_back, pending] = figures::counts(&plan, base.as_ref(), on.snapshot);
+    let beside = Planned { changes: &changed, plan: &plan, base: base.as_ref(), snapshot: on.snapshot };
     let verdict = match &base {
         _ if !plan.is_sound() => PreviewVerdict::Failed,
-        Some(base) if !figures::has_effect(&plan, base) => PreviewVerdict::NoEffect,
+        Some(base) if !figures::has_effect(&plan, base) && !beside.makes_a_difference() => PreviewVerdict::NoEffect,
         _ => PreviewVerdict::Changes,
     };
     let mut headline = render::headline(&plan, base.as_ref());
     let settled = proposal.merged.definitions.beside(on.snapshot).open;
-    if let Some(sentence) = unplanned::sentence(&changed, &plan, &settled, &on.hidden) {
+    if let Some(sentence) = beside.sentence(&settled, &on.hidden) {
         headline = format!("{sentence}; {headline}");
     }
     if base.is_none() {
@@ -196,29 +202,6 @@ pub fn planned(proposal: &Proposal<'_>, subject: Subject, on: &Surroundings<'_>)
     };
     target.markdown = render::pieces(&target, &plan, base.as_ref());
     Previewed { target, plan: Some(plan) }
-}
-
-/// Both with names in the place of what is hidden. `None`: they can not be read any more with these names in them.
-fn without_secrets(plan: Plan, base: Option<Plan>, hidden: &Masks) -> Option<(Plan, Option<Plan>)> {
-    if hidden.is_empty() {
-        return Some((plan, base));
-    }
-    let masked = |plan: &Plan| {
-        let mut value = serde_json::to_value(plan).ok()?;
-        hidden.value(&mut value);
-        serde_json::from_value(value).ok()
-    };
-    let (mut plan, mut base): (Plan, Option<Plan>) =
-        (masked(&plan)?, base.as_ref().map(masked).map_or(Some(None), |base| base.map(Some))?);
-    // Their numbers, too, are of what is shown.
-    if let Some(base) = &mut base {
-        base.id = base.content_hash();
-    }
-    if let Some((against, base)) = plan.against.as_mut().zip(base.as_ref()) {
-        against.plan_id.clone_from(&base.id);
-    }
-    plan.id = plan.content_hash();
-    Some((plan, base))
 }
 
 fn short(mut target: PreviewTarget) -> PreviewTarget {

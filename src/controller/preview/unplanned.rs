@@ -1,10 +1,14 @@
-//! Definitions that a change is about, and that no plan is made with: that no node changes says nothing of them.
+//! What a change does that is in no step of the plan: definitions that no plan is made with, and nodes of which nobody here can know whether
+//! they drift. That no node changes says nothing of them.
 
-use crate::core::plan::{Note, NoteCode, Plan};
+use crate::api::ec2_node_class::EC2NodeClass;
+use crate::core::plan::{NodeCounts, Note, NoteCode, Plan};
+use crate::core::preview::{Effect, held_back};
+use crate::core::snapshot::Snapshot;
 use crate::definitions::changes::{Change, ChangeKind};
 use crate::definitions::{Masks, OpenDefinition};
 
-/// Codes of notes that say so of the object that they are about.
+/// Codes of notes that say of the object that they are about that no plan is made with it.
 const LEFT_OUT: [NoteCode; 6] = [
     NoteCode::LeftOut,
     NoteCode::NodePoolOfAutoMode,
@@ -14,21 +18,87 @@ const LEFT_OUT: [NoteCode; 6] = [
     NoteCode::FeatureGateOff,
 ];
 
-/// `NodePool default is left out: there is no value for cpu_limit in spec.limits.cpu`. `open`: definitions with variables, as they were
-/// settled beside the cluster.
-pub fn sentence(changes: &[Change], plan: &Plan, open: &[OpenDefinition], hidden: &Masks) -> Option<String> {
-    let of_variables = |change: &Change| {
-        let settled = open.iter().find(|open| open.kind == change.kind && open.name == change.name)?;
-        settled.unplanned.as_deref().map(|text| hidden.text(text))
-    };
-    let mut texts = changes
-        .iter()
-        .filter_map(|change| note_of(change, plan).map(|note| note.text.clone()).or_else(|| of_variables(change)));
-    let first = texts.next()?;
-    Some(match texts.count() {
-        0 => first,
-        more => format!("{first}, and {more} more"),
-    })
+/// A change, with the plans of both sides.
+#[derive(Clone, Copy, Debug)]
+pub struct Planned<'a> {
+    pub changes: &'a [Change],
+    pub plan: &'a Plan,
+    /// `None`: it can not be used, and nothing is compared.
+    pub base: Option<&'a Plan>,
+    pub snapshot: &'a Snapshot,
+}
+
+impl Planned<'_> {
+    /// `NodePool default is left out: there is no value for cpu_limit in spec.limits.cpu`. `open`: definitions with variables, as they were
+    /// settled beside the cluster.
+    pub fn sentence(&self, open: &[OpenDefinition], hidden: &Masks) -> Option<String> {
+        let of_variables = |change: &Change| {
+            let settled = open.iter().find(|open| open.kind == change.kind && open.name == change.name)?;
+            settled.unplanned.as_deref().map(|text| hidden.text(text))
+        };
+        let of_changes = self.changes.iter().filter_map(|change| {
+            note_of(change, self.plan).map(|note| note.text.clone()).or_else(|| of_variables(change))
+        });
+        let of_others = self.new_notes(&LEFT_OUT).into_iter().filter(|note| !self.is_of_a_change(note));
+        let of_others = of_others.map(|note| note.text.clone());
+        let mut texts = of_changes.chain(of_others).chain(self.may_drift());
+        let first = texts.next()?;
+        Some(match texts.count() {
+            0 => first,
+            more => format!("{first}, and {more} more"),
+        })
+    }
+
+    /// Whether nodes may go, or can not come any more, by what no step shows.
+    pub fn makes_a_difference(&self) -> bool {
+        !self.new_notes(&[NoteCode::NodeClassMissing]).is_empty() || !self.may_drift().is_empty()
+    }
+
+    /// Notes that the base has not; none where nothing is compared.
+    fn new_notes(&self, codes: &[NoteCode]) -> Vec<&Note> {
+        let Some(base) = self.base else { return Vec::new() };
+        let is_new = |note: &&Note| codes.contains(&note.code) && note.about.is_some() && !base.notes.contains(note);
+        self.plan.notes.iter().filter(is_new).collect()
+    }
+
+    fn is_of_a_change(&self, note: &Note) -> bool {
+        self.changes.iter().any(|change| is_about(note, change))
+    }
+
+    fn may_drift(&self) -> Vec<String> {
+        let foreseen_by_nobody = self.new_notes(&[NoteCode::DriftNotForeseen]).into_iter().filter_map(|note| {
+            let name = &note.about.as_ref()?.name;
+            Some(format!("nodes of EC2NodeClass {name} may drift once this is applied, which is not in this plan"))
+        });
+        foreseen_by_nobody.chain(self.classes_of_nobody()).collect()
+    }
+
+    /// Classes that change, and that the snapshot does not have: what their nodes were launched with is not known then. A node that goes, or
+    /// that stays for a reason, shows that it was known.
+    fn classes_of_nobody(&self) -> Vec<String> {
+        let takes_nodes = Effect::of_change(self.plan).nodes != NodeCounts::default();
+        if takes_nodes || !held_back(self.plan, self.base).caused.is_empty() {
+            return Vec::new();
+        }
+        let mut sentences = Vec::new();
+        for change in self.changes.iter().filter(|it| it.kind == "EC2NodeClass" && it.what == ChangeKind::Changed) {
+            let name = &change.name;
+            let is_it = |class: &EC2NodeClass| class.metadata.name.as_ref() == Some(name);
+            let is_named_only =
+                !change.fields.is_empty() && change.fields.iter().all(|it| !it.path.starts_with("spec."));
+            if is_named_only || self.snapshot.node_classes.iter().any(is_it) {
+                continue;
+            }
+            let claims = self.snapshot.node_claims.iter();
+            let which = match claims.filter(|claim| claim.spec.node_class_ref.name == *name).count() {
+                0 => continue,
+                1 => "its node drifts".to_owned(),
+                nodes => format!("any of its {nodes} nodes drifts"),
+            };
+            sentences.push(format!("the snapshot has no EC2NodeClass {name}, so whether {which} is not known"));
+        }
+        sentences
+    }
 }
 
 /// Whether it is in no file, and is not taken for removed.
@@ -37,9 +107,9 @@ pub fn is_out_of_sight(change: &Change, plan: &Plan) -> bool {
 }
 
 fn note_of<'p>(change: &Change, plan: &'p Plan) -> Option<&'p Note> {
-    let Change { kind, name, .. } = change;
-    plan.notes.iter().find(|note| {
-        let is_about_it = note.about.as_ref().is_some_and(|about| about.kind == *kind && about.name == *name);
-        is_about_it && LEFT_OUT.contains(&note.code)
-    })
+    plan.notes.iter().find(|note| is_about(note, change) && LEFT_OUT.contains(&note.code))
+}
+
+fn is_about(note: &Note, change: &Change) -> bool {
+    note.about.as_ref().is_some_and(|about| about.kind == change.kind && about.name == change.name)
 }

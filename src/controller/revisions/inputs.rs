@@ -1,5 +1,6 @@
 //! From definitions, and the cluster that they are for, to the inputs of a plan: the one place where that is done.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
@@ -15,6 +16,7 @@ use crate::core::plan::{ClassAsWritten, DefinitionPlace, DefinitionPlaces, IMAGE
 use crate::core::prepare::classes_of_catalog::take_over;
 use crate::core::prepare::classes_of_cluster::add_classes_of_cluster;
 use crate::core::snapshot::Snapshot;
+use crate::core::snapshot::doubled::doubled;
 use crate::definitions::{Definition, Definitions};
 
 /// What a plan depends on beside its definitions.
@@ -36,7 +38,7 @@ pub fn with_inputs<T>(definitions: &Definitions, beside: Beside<'_>, then: impl 
     let Beside { revision, prefix, snapshot, catalog, policy, seed, now, mut notes } = beside;
     let mut node_pools = values(&definitions.node_pools);
     let mut node_classes = values(&definitions.node_classes);
-    let snapshot = &*take_over(catalog, &mut node_pools, &mut node_classes, snapshot);
+    let snapshot = &*with_doubled(take_over(catalog, &mut node_pools, &mut node_classes, snapshot));
     notes.extend(add_classes_of_cluster(&node_pools, &mut node_classes, snapshot));
     let images = locked_images(definitions, &node_classes);
     notes.extend(notes_of_lock(definitions, &node_pools, &node_classes, &images));
@@ -58,6 +60,17 @@ pub fn with_inputs<T>(definitions: &Definitions, beside: Beside<'_>, then: impl 
         now,
         notes,
     })
+}
+
+/// Also where it is no controller that looks: what is reviewed is what runs.
+fn with_doubled(snapshot: Cow<'_, Snapshot>) -> Cow<'_, Snapshot> {
+    let doubled = doubled(&snapshot);
+    if snapshot.doubts.doubled == doubled {
+        return snapshot;
+    }
+    let mut snapshot = snapshot.into_owned();
+    snapshot.doubts.doubled = doubled;
+    Cow::Owned(snapshot)
 }
 
 /// The images that the lock of the definitions has for these classes.

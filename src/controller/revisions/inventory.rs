@@ -116,7 +116,7 @@ pub async fn prune<K: Cluster>(
     cluster: &K,
     definitions: &Definitions,
     snapshot: &Snapshot,
-    said: &mut Vec<(&'static str, String)>,
+    (said, aside): (&mut Vec<(&'static str, String)>, &mut SetAside),
     now: Timestamp,
     journal: &mut Journal,
 ) -> Result<Option<PortError>, PortError> {
@@ -131,14 +131,14 @@ pub async fn prune<K: Cluster>(
         let claims = cluster.node_claims_now().await?;
         for LeftOver { definition, nodes } in left.iter_mut().filter(|it| it.nodes == 0) {
             let is_its = |claim: &&NodeClaim| match definition.kind {
-                NODE_POOL => label(claim, keys::NODE_POOL) == definition.name.as_str(),
+                NODE_POOL => is_of_pool(claim, &definition.name),
                 NODE_CLASS => claim.spec.node_class_ref.name == definition.name,
                 _ => false,
             };
             *nodes = claims.iter().filter(is_its).count();
         }
     }
-    let mut forbidden = SetAside::default();
+    let mut ends = aside.purpose();
     said.retain(|(kind, name)| left.iter().any(|it| (&it.definition.kind, &it.definition.name) == (kind, name)));
     for LeftOver { definition, nodes } in left {
         let (kind, name) = (definition.kind, definition.name.clone());
@@ -149,16 +149,15 @@ pub async fn prune<K: Cluster>(
             }
             continue;
         }
-        let pruned = match cluster.prune(&definition).await {
+        match ends.attempt(&format!("end of {kind} {name}"), now, cluster.prune(&definition)).await {
             // Somebody made it anew, or changed it since: whether it goes is decided of what it is by then.
-            Err(error) if error.kind == PortErrorKind::Conflict => continue,
-            pruned => forbidden.unless(pruned)?,
-        };
-        if pruned.is_some() {
-            journal.say(now, &Event::DefinitionPruned { kind, name });
+            Err(error) if error.kind == PortErrorKind::Conflict => {}
+            Err(error) => return Err(error),
+            Ok(None) => {}
+            Ok(Some(())) => journal.say(now, &Event::DefinitionPruned { kind, name }),
         }
     }
-    Ok(forbidden.into_first())
+    Ok(ends.into_first())
 }
 
 /// A definition that was applied before and is not among the definitions any more, with how many nodes there are of it.
@@ -175,7 +174,7 @@ fn left_over(definitions: &Definitions, snapshot: &Snapshot) -> Vec<LeftOver> {
     let buffers = definitions.capacity_buffers.iter().map(|it| key_of(&it.value.metadata)).collect::<Vec<_>>();
     let templates = definitions.pod_templates.iter().map(|it| key_of(&it.value.metadata)).collect::<Vec<_>>();
     let nodes_of_pool = |name: &str| {
-        let claims = snapshot.node_claims.iter().filter(|claim| label(claim, keys::NODE_POOL) == name).count();
+        let claims = snapshot.node_claims.iter().filter(|claim| is_of_pool(claim, name)).count();
         // One whose claim was given to another pool, and the node not yet.
         let is_of_pool = |labels: &BTreeMap<String, String>| labels.get(keys::NODE_POOL).is_some_and(|its| its == name);
         let nodes = snapshot.nodes.iter().filter(|node| node.metadata.labels.as_ref().is_some_and(is_of_pool)).count();
@@ -203,6 +202,13 @@ fn left_over(definitions: &Definitions, snapshot: &Snapshot) -> Vec<LeftOver> {
     let without_nodes = overlays.chain(buffers).chain(templates).chain(budgets);
     left.extend(without_nodes.map(|definition| LeftOver { definition, nodes: 0 }));
     left
+}
+
+/// Whether the end of a pool would be the end of the claim: it says that it is of the pool, or the API server removes it with its owner,
+/// whatever its labels say by now.
+fn is_of_pool(claim: &NodeClaim, pool: &str) -> bool {
+    let mut owners = claim.metadata.owner_references.iter().flatten();
+    label(claim, keys::NODE_POOL) == pool || owners.any(|owner| owner.kind == NODE_POOL && owner.name == pool)
 }
 
 /// Names of the pools that Cutlist applied.

@@ -7,7 +7,6 @@ pub mod statuses;
 mod unsigned;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -100,17 +99,13 @@ impl Revisions {
         self.defined_classes().map(with_status).collect()
     }
 
-    pub fn settings(&self) -> Option<&Settings> {
-        self.in_force.as_ref().map(|in_force| &in_force.definitions.settings)
+    /// Those in force.
+    pub fn definitions(&self) -> Option<&Definitions> {
+        self.in_force.as_ref().map(|in_force| &in_force.definitions)
     }
 
-    /// What was applied before from files that can not be read now is in doubt.
-    pub fn doubt(&self, snapshot: &mut Arc<Snapshot>) {
-        let out_of_sight = self.in_force.as_ref().map(|in_force| in_force.definitions.out_of_sight(snapshot, None));
-        let out_of_sight = out_of_sight.unwrap_or_default();
-        if !out_of_sight.is_empty() {
-            Arc::make_mut(snapshot).doubts.unreadable.extend(out_of_sight);
-        }
+    pub fn settings(&self) -> Option<&Settings> {
+        self.in_force.as_ref().map(|in_force| &in_force.definitions.settings)
     }
 
     /// What brings objects from elsewhere now as before is no reason to keep what is taken out now.
@@ -185,8 +180,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
 
     async fn receive(&mut self, content: RevisionContent, now: Timestamp) -> Result<(), PortError> {
         // Before anything is said: what fails is tried again, and no revision gets lost.
-        let snapshot = match self.ports.cluster.observe().await {
-            Ok(snapshot) => snapshot,
+        let snapshot = match self.eyes().look(&self.ports.cluster).await {
+            Ok((snapshot, _)) => snapshot,
             Err(error) => {
                 self.revisions.unread = Some(content);
                 self.repository_due = true;

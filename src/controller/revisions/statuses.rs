@@ -36,9 +36,10 @@ pub async fn write<'f, K: Cluster>(
     plan: &Plan,
     in_force: &InForce,
     facts: impl Fn(&str) -> Option<&'f ClassFacts>,
+    aside: &mut SetAside,
     (now, just_applied): (Timestamp, bool),
 ) -> Result<(), PortError> {
-    let mut aside = SetAside::default();
+    let mut statuses = aside.purpose();
     for class in snapshot.node_classes.iter().filter(|class| !is_disowned(&class.metadata)) {
         // What its status says was found by other terms than those that were just applied: written again, it would be taken for what
         // the new ones find, and nodes with the old images for what they should be.
@@ -49,17 +50,21 @@ pub async fn write<'f, K: Cluster>(
         let status = status_of_class(class, facts, now);
         if class.status.as_ref() != Some(&status) {
             let object = object("karpenter.k8s.aws/v1", "EC2NodeClass", &class.metadata.name, &json!(status));
-            aside.unless(unless_changed(cluster.write_status(&object).await))?;
+            let name = class.metadata.name.as_deref().unwrap_or_default();
+            let written = async { unless_changed(cluster.write_status(&object).await) };
+            statuses.attempt(&format!("status of EC2NodeClass {name}"), now, written).await?;
         }
     }
     for pool in snapshot.node_pools.iter().filter(|pool| !is_disowned(&pool.metadata)) {
         let status = status_of_pool(pool, snapshot, plan, in_force, now);
         if pool.status.as_ref() != Some(&status) {
             let object = object("karpenter.sh/v1", "NodePool", &pool.metadata.name, &json!(status));
-            aside.unless(unless_changed(cluster.write_status(&object).await))?;
+            let name = pool.metadata.name.as_deref().unwrap_or_default();
+            let written = async { unless_changed(cluster.write_status(&object).await) };
+            statuses.attempt(&format!("status of NodePool {name}"), now, written).await?;
         }
     }
-    aside.told(())
+    statuses.told(())
 }
 
 /// Classes with the statuses that [`write()`] would give them, of those of which the cloud found out something. `asked`: as they are defined;

@@ -10,7 +10,7 @@ use crate::model::{Quantity, Resources};
 use cutlist_api::ec2_node_class::BlockDeviceMapping;
 
 use super::arithmetic;
-use super::node_class::NodeClassProblem;
+use super::node_class_problem::NodeClassProblem;
 
 /// What `kubeReserved` and `systemReserved` may name.
 const RESERVABLE: [&str; 4] = [CPU, MEMORY, EPHEMERAL_STORAGE, "pid"];

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::model::Requirement;
 use crate::model::requirements::normalized;
 use cutlist_api::keys;
-use cutlist_api::node_pool::{NodeSelectorRequirement, Operator};
+use cutlist_api::node_pool::{NodePool, NodeSelectorRequirement, Operator};
 
 use super::values::{Fault, Values, short};
 use super::{InstanceType, Offering, regions};
@@ -87,6 +87,13 @@ impl Entry {
         }
     }
 
+    /// Requirements and labels of a pool.
+    pub fn of_pool(pool: &NodePool) -> Vec<Self> {
+        let template = &pool.spec.template;
+        let labels = template.metadata.labels.iter().map(|(key, value)| Self::of_label(key, value));
+        template.spec.requirements.iter().map(Self::new).chain(labels).collect()
+    }
+
     /// `instance-family m5, m6i`, `instance-cpu Gt 4`.
     pub fn text(&self) -> String {
         let values = self.values.join(", ");
@@ -102,7 +109,7 @@ impl Entry {
         self.requirement.allows(value)
     }
 
-    fn allows_type(&self, instance_type: &InstanceType) -> bool {
+    pub fn allows_type(&self, instance_type: &InstanceType) -> bool {
         match instance_type.requirements.get(&self.key) {
             Some(values) if !values.is_empty() => values.iter().any(|value| self.requirement.allows(value)),
             _ => self.requirement.allows_absence(),
@@ -125,7 +132,7 @@ impl Entry {
     }
 
     /// Whether it asks for nothing but capacity reservations, of which a catalog need not know.
-    fn is_of_reservations(&self) -> bool {
+    pub fn is_of_reservations(&self) -> bool {
         self.key == keys::CAPACITY_TYPE
             && self.requirement.allows(keys::RESERVED)
             && ![keys::ON_DEMAND, keys::SPOT].into_iter().any(|other| self.requirement.allows(other))

@@ -14,6 +14,7 @@ mod kubelet;
 pub mod labels;
 pub mod matching;
 pub mod node_class;
+mod node_class_problem;
 mod node_costs;
 mod parse;
 pub mod regions;
@@ -33,7 +34,8 @@ use crate::model::{HourlyPrice, Resources};
 use cutlist_api::keys;
 
 pub use built_in::{Assumed, Assumption, BuiltInError, assumptions};
-pub use node_class::{NodeClassProblem, NodeClassSettings, default_volumes, for_node_class, volume_of_pods};
+pub use node_class::{NodeClassSettings, default_volumes, for_node_class, volume_of_pods};
+pub use node_class_problem::NodeClassProblem;
 pub use node_costs::NodeCosts;
 pub use parse::CatalogError;
 
@@ -98,6 +100,28 @@ pub struct Offering {
 
 fn available_by_default() -> bool {
     true
+}
+
+impl Catalog {
+    /// With these prices, by instance type, for what is sold on demand and has none.
+    pub fn priced(&self, prices: &BTreeMap<&str, HourlyPrice>) -> Self {
+        let mut priced = self.clone();
+        for instance_type in &mut priced.instance_types {
+            let Some(price) = prices.get(instance_type.name.as_str()) else { continue };
+            for offering in instance_type.offerings.iter_mut().filter(|offering| offering.lacks_price()) {
+                offering.price = *price;
+                offering.available = true;
+            }
+        }
+        priced
+    }
+}
+
+impl Offering {
+    /// Whether it is sold on demand and nobody knows at what price: then it is not available, as in the reference.
+    pub fn lacks_price(&self) -> bool {
+        self.capacity_type == keys::ON_DEMAND && !self.available && self.price == HourlyPrice::ZERO
+    }
 }
 
 impl InstanceType {

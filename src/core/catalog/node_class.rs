@@ -17,15 +17,8 @@ use cutlist_api::keys;
 use super::arithmetic::{self, DEFAULT_PODS, DEFAULT_VOLUME_BYTES, EFA, GIBIBYTE, GIGABYTE, PRIVATE_IPV4_ADDRESS};
 use super::facts::{self, InstanceFacts};
 use super::kubelet::{KubeletSettings, volume_bytes};
+use super::node_class_problem::NodeClassProblem;
 use super::{InstanceType, labels};
-
-/// A value of an EC2NodeClass that can not be used; the default is used in its place.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct NodeClassProblem {
-    /// `spec.kubelet.kubeReserved.cpu`
-    pub field: String,
-    pub message: String,
-}
 
 /// The instance type as nodes of this class have it. Offerings become unavailable when the class can not launch it.
 /// A class that sets nothing changes nothing. Values that can not be read count as not set: [`problems`] lists them.

@@ -20,7 +20,7 @@ pub struct Region {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SaidBy {
-    /// `spec.region` of `cutlist.yaml`, or a catalog that was given.
+    /// `spec.region` of `cutlist.yaml`, or a catalog or facts of EC2 that were given.
     #[default]
     Settings,
     /// The labels of nodes.

@@ -9,8 +9,8 @@ use crate::plan::{Plan, StepKind};
 use cutlist_api::keys;
 use cutlist_api::node_pool::NodePool;
 
-use super::known::{Existing, Known, removed_node, steps};
-use super::plan::place;
+use super::known::{Existing, Known};
+use super::steps::{place, removed_node, steps};
 use super::violation::{Findings, ViolationCode};
 
 pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {

@@ -11,9 +11,10 @@ use cutlist_api::duration::NillableDuration;
 use cutlist_api::keys;
 use cutlist_api::node_pool::{Budget, DisruptionReason, NodePool};
 
-use super::known::{Existing, Known, removed_node, steps};
+use super::known::{Existing, Known};
 use super::removals::is_disrupted;
 use super::schedule;
+use super::steps::{removed_node, steps};
 use super::violation::{Findings, ViolationCode};
 
 /// One budget of either kind.

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde_json::Value;
 
 use crate::inputs::Inputs;
 use crate::model::Resources;
@@ -35,28 +36,52 @@ pub(super) fn written_out(inputs: &Inputs<'_>) -> Snapshot {
             }
         }
         buffers.extend(inputs.capacity_buffers.iter().map(|buffer| (place(buffer), buffer)));
-        snapshot.pods.extend(buffers.into_values().filter_map(|buffer| pods(buffer, inputs)).flatten());
+        let asked: Vec<(&CapacityBuffer, Pod, i64)> =
+            buffers.into_values().filter_map(|buffer| pod(buffer, inputs)).collect();
+        let most = most_of_each(asked.iter().map(|(_, _, count)| *count).collect());
+        for (buffer, pod, count) in asked {
+            snapshot.pods.extend(numbered(buffer, &pod, count.min(most)));
+        }
     }
     snapshot
 }
 
-/// `None` where the buffer asks for nothing that can be found.
-fn pods(buffer: &CapacityBuffer, inputs: &Inputs<'_>) -> Option<Vec<Pod>> {
+/// No more than 20,000 pods are planned for, of which one buffer has at most 10,000, and none more than another that asks for more.
+fn most_of_each(mut asked: Vec<i64>) -> i64 {
+    asked.sort_unstable_by(|one, other| other.cmp(one));
+    let mut smaller: i64 = asked.iter().map(|count| (*count).clamp(0, 10_000)).sum();
+    let mut most = 10_000;
+    if smaller <= 20_000 {
+        return most;
+    }
+    for (larger, count) in (1..).zip(&asked) {
+        smaller -= (*count).clamp(0, 10_000);
+        most = (20_000 - smaller) / larger;
+        if asked.get(usize::try_from(larger).unwrap_or(usize::MAX)).is_none_or(|next| *next <= most) {
+            break;
+        }
+    }
+    most
+}
+
+/// One of the pods, and how many are asked for. `None` where the buffer asks for nothing that can be found.
+fn pod<'b>(buffer: &'b CapacityBuffer, inputs: &Inputs<'_>) -> Option<(&'b CapacityBuffer, Pod, i64)> {
     let snapshot = inputs.snapshot;
     let spec = &buffer.spec;
     let active = spec.provisioning_strategy.as_deref().is_none_or(|it| it.ends_with("/active-capacity"));
     let namespace = buffer.metadata.namespace.clone().unwrap_or_else(|| "default".to_owned());
     let (template, replicas) = match (&spec.pod_template_ref, &spec.scalable_ref) {
         (Some(reference), None) => {
-            let defined = object(inputs.pod_templates, &namespace, &reference.name);
-            let template = defined.or_else(|| object(&snapshot.pod_templates, &namespace, &reference.name))?;
+            let defined = object(inputs.pod_templates, |it| &it.metadata, &namespace, &reference.name);
+            let of_cluster = || object(&snapshot.pod_templates, |it| &it.metadata, &namespace, &reference.name);
+            let template = defined.or_else(of_cluster)?;
             (template["template"].clone(), 0)
         }
         (None, Some(reference)) if reference.api_group == "apps" => {
             let object = match reference.kind.as_str() {
-                "Deployment" => object(&snapshot.deployments, &namespace, &reference.name)?,
-                "StatefulSet" => object(&snapshot.stateful_sets, &namespace, &reference.name)?,
-                "ReplicaSet" => object(&snapshot.replica_sets, &namespace, &reference.name)?,
+                "Deployment" => object(&snapshot.deployments, |it| &it.metadata, &namespace, &reference.name)?,
+                "StatefulSet" => object(&snapshot.stateful_sets, |it| &it.metadata, &namespace, &reference.name)?,
+                "ReplicaSet" => object(&snapshot.replica_sets, |it| &it.metadata, &namespace, &reference.name)?,
                 _ => return None,
             };
             (object["spec"]["template"].clone(), object["spec"]["replicas"].as_i64().unwrap_or(1))
@@ -70,26 +95,29 @@ fn pods(buffer: &CapacityBuffer, inputs: &Inputs<'_>) -> Option<Vec<Pod>> {
     pod.spec.scheduling_gates.clear();
     pod.spec.node_name = None;
     let count = count(buffer, replicas, &effective_requests(&pod).ok()?)?;
+    Some((buffer, pod, count))
+}
+
+fn numbered(buffer: &CapacityBuffer, pod: &Pod, count: i64) -> impl Iterator<Item = Pod> {
     let name = buffer.metadata.name.clone().unwrap_or_default();
-    let numbered = |number: i64| {
+    (0..count).map(move |number| {
         let mut pod = pod.clone();
         pod.metadata.name = format!("buffer:{name}:{number}");
         pod
-    };
-    // No more than this are planned for.
-    Some((0..count.min(10_000)).map(numbered).collect())
+    })
 }
 
 fn object<'a, T: serde::Serialize + 'a>(
     objects: impl IntoIterator<Item = &'a T>,
+    metadata: fn(&T) -> &ObjectMeta,
     namespace: &str,
     name: &str,
 ) -> Option<Value> {
-    let mut objects = objects.into_iter().filter_map(|object| serde_json::to_value(object).ok());
-    objects.find(|object| {
-        let metadata = &object["metadata"];
-        metadata["name"] == json!(name) && metadata["namespace"].as_str().unwrap_or("default") == namespace
-    })
+    let is_meant = |object: &&T| {
+        let metadata = metadata(object);
+        metadata.name.as_deref() == Some(name) && metadata.namespace.as_deref().unwrap_or("default") == namespace
+    };
+    serde_json::to_value(objects.into_iter().find(is_meant)?).ok()
 }
 
 /// The larger of what is asked for, as far as the limits go.
@@ -109,4 +137,23 @@ fn count(buffer: &CapacityBuffer, replicas: i64, requests: &Resources) -> Option
         }
     }
     count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::most_of_each;
+
+    #[test]
+    fn many_buffers_share_what_is_planned_for_all() {
+        for (asked, most) in [
+            (vec![10, 0, 20], 10_000),
+            (vec![30_000, 9_000], 10_000),
+            (vec![30_000, 5, -7, 10_000], 9_997),
+            (vec![i64::MAX; 200], 100),
+            (vec![1; 50_000], 0),
+            (vec![], 10_000),
+        ] {
+            assert_eq!(most_of_each(asked.clone()), most, "{} buffers", asked.len());
+        }
+    }
 }

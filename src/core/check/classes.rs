@@ -9,7 +9,7 @@ use cutlist_api::ec2_node_class::{Ami, EC2NodeClass};
 use cutlist_api::node_pool::NodePool;
 
 use super::known::Known;
-use super::plan::place;
+use super::steps::place;
 use super::violation::{Findings, ViolationCode};
 
 /// Whether the class of a new node's pool is ready, where it is in the cluster as it is defined.

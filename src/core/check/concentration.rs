@@ -8,7 +8,8 @@ use cutlist_api::keys;
 use cutlist_api::settings::{ConcentrationPenalty, Packing};
 
 use super::buffers::stands_for_room;
-use super::known::{Known, moves_with, steps};
+use super::known::Known;
+use super::steps::{moves_with, steps};
 use super::violation::{Findings, ViolationCode};
 
 /// Where pods are before the first move, and what their concentration counts from move to move. Each move takes
@@ -16,7 +17,7 @@ use super::violation::{Findings, ViolationCode};
 pub(super) struct Whereabouts<'a> {
     known: &'a Known<'a>,
     /// By `namespace/name`.
-    homes: HashMap<&'a str, Home<'a>>,
+    homes: HashMap<&'a str, PodPlace<'a>>,
     /// The nodes that exist to which the plan sends pods.
     placements: HashMap<&'a str, &'a str>,
     /// By move: what it removes, then what it creates.
@@ -28,7 +29,7 @@ pub(super) struct Whereabouts<'a> {
 
 /// Where a pod is, and of a spot node its type and zone.
 #[derive(Clone, Copy)]
-struct Home<'a> {
+struct PodPlace<'a> {
     node: &'a str,
     spot: Option<(&'a str, &'a str)>,
 }
@@ -125,12 +126,12 @@ impl<'a> Whereabouts<'a> {
         let label = |key: &str| labels.and_then(|labels| labels.get(key)).map_or("", String::as_str);
         let is_spot = label(keys::CAPACITY_TYPE) == keys::SPOT;
         let spot = is_spot.then(|| (label(keys::INSTANCE_TYPE), label(keys::ZONE)));
-        self.homes.insert(pod, Home { node, spot });
+        self.homes.insert(pod, PodPlace { node, spot });
     }
 
     fn put_on_new(&mut self, step: &'a Step) {
         let spot = (step.capacity_type == keys::SPOT).then_some((step.instance_type.as_str(), step.zone.as_str()));
-        let home = Home { node: &step.node_claim, spot };
+        let home = PodPlace { node: &step.node_claim, spot };
         self.homes.extend(step.pods.iter().map(|pod| (pod.as_str(), home)));
     }
 

@@ -7,7 +7,8 @@ use crate::plan::{Plan, Step, StepKind};
 use cutlist_api::node_pool::NodeClassReference;
 use cutlist_api::settings::Packing;
 
-use super::known::{Existing, Known, removed_node, steps};
+use super::known::{Existing, Known};
+use super::steps::{removed_node, steps};
 use super::violation::{Findings, ViolationCode};
 
 /// Prices are rounded to a billionth of a dollar, once for each node.

@@ -1,6 +1,5 @@
 //! Nodes to come: allowed by pool and class, on sale at that price, within the limits; and how they will look to pods.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::Node;
@@ -15,8 +14,8 @@ use cutlist_api::node_claim::NodeClaim;
 use cutlist_api::node_pool::{NodePool, Operator};
 use cutlist_api::settings::{MinValuesPolicy, Packing};
 
-use super::known::{Existing, Known, add_old_names, new_node, quantities, removed_nodes, steps, to_core_taint};
-use super::plan::place;
+use super::known::{Existing, Known, add_old_names, new_node, quantities, to_core_taint};
+use super::steps::{alternatives, claim, place, removed_nodes, shown, steps};
 use super::violation::{Findings, ViolationCode};
 use super::{classes, reservations};
 
@@ -72,21 +71,6 @@ impl<'a> Creation<'a> {
         };
         let of_types = names.into_iter().filter_map(of_type).collect();
         Self { step, pool, claim, of_claim, of_pool, of_types }
-    }
-}
-
-/// What may be launched; the shown one where the plan lists none.
-pub(super) fn alternatives(step: &Step) -> Cow<'_, [Alternative]> {
-    let listed = step.launch.as_ref().map(|launch| launch.alternatives.as_slice());
-    listed.filter(|listed| !listed.is_empty()).map_or_else(|| Cow::Owned(vec![shown(step)]), Cow::Borrowed)
-}
-
-fn shown(step: &Step) -> Alternative {
-    Alternative {
-        instance_type: step.instance_type.clone(),
-        zone: step.zone.clone(),
-        capacity_type: step.capacity_type.clone(),
-        price_per_hour: step.price_per_hour,
     }
 }
 
@@ -202,10 +186,6 @@ fn launch(creation: &Creation<'_>, findings: &mut Findings) {
             }
         }
     }
-}
-
-pub(super) fn claim(step: &Step) -> Option<NodeClaim> {
-    serde_json::from_value(step.launch.as_ref()?.node_claim.clone()).ok()
 }
 
 /// `minValues`: as many different values as asked for among the alternatives.

@@ -5,8 +5,8 @@ use k8s_openapi::api::core::v1::{NodeSelectorTerm, PersistentVolume};
 use crate::plan::{Plan, ReasonCode, Step, StepKind};
 use crate::snapshot::Pod;
 
-use super::known::{Existing, Known, must_move, removed_node, steps};
-use super::plan::place;
+use super::known::{Existing, Known, must_move};
+use super::steps::{place, removed_node, steps};
 use super::violation::{Findings, ViolationCode};
 
 pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {

@@ -10,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use crate::catalog::{InstanceType, Offering, for_node_class};
 use crate::inputs::Inputs;
 use crate::model::{HourlyPrice, Resources};
-use crate::plan::{Plan, Step, StepKind};
+use crate::plan::{Plan, StepKind};
 use crate::snapshot::Pod;
 use cutlist_api::ec2_node_class::{EC2NodeClass, Subnet};
 use cutlist_api::keys;
@@ -18,8 +18,8 @@ use cutlist_api::node_claim::NodeClaim;
 use cutlist_api::node_overlay::NodeOverlay;
 use cutlist_api::node_pool::{self, NodePool};
 
-use super::creations::alternatives;
-use super::{daemons, overlays, reservations};
+use super::steps::{alternatives, steps};
+use super::{daemons, overlays};
 
 const MIRROR_POD: &str = "kubernetes.io/config.mirror";
 const DISRUPTED: &str = keys::DISRUPTED_TAINT;
@@ -132,7 +132,7 @@ impl<'a> Known<'a> {
     pub(super) fn price(&self, pool: &str, name: &str, zone: &str, capacity_type: &str) -> Option<HourlyPrice> {
         let instance_type = *self.types.get(name)?;
         if capacity_type == keys::RESERVED {
-            return Some(reservations::offering(instance_type, zone)?.price);
+            return Some(reserved_offering(instance_type, zone)?.price);
         }
         let mut offerings = instance_type.offerings.iter();
         let offering = offerings.find(|it| it.zone == zone && it.capacity_type == capacity_type)?;
@@ -185,7 +185,7 @@ impl<'a> Known<'a> {
         let changed = self.launchable_type(pool, name)?;
         let instance_type = *self.types.get(name)?;
         let mut offering = if capacity_type == keys::RESERVED {
-            reservations::offering(instance_type, zone)?
+            reserved_offering(instance_type, zone)?
         } else {
             let mut offerings = instance_type.offerings.iter();
             let mut offering = offerings.find(|it| it.zone == zone && it.capacity_type == capacity_type)?.clone();
@@ -223,25 +223,6 @@ fn short_of_capacity<'a>(inputs: &'a Inputs<'a>) -> Vec<&'a NodeClaim> {
         })
     };
     inputs.snapshot.node_claims.iter().filter(is_short).collect()
-}
-
-pub(super) fn steps(plan: &Plan, kind: StepKind) -> impl Iterator<Item = &Step> {
-    plan.steps.iter().filter(move |step| step.kind == kind)
-}
-
-/// The moves that have steps of a kind, by their numbers.
-pub(super) fn moves_with(plan: &Plan, kind: StepKind) -> BTreeSet<u32> {
-    steps(plan, kind).map(|step| step.move_number).collect()
-}
-
-/// Names of the nodes that the plan removes.
-pub(super) fn removed_nodes(plan: &Plan) -> BTreeSet<&str> {
-    steps(plan, StepKind::Remove).map(removed_node).collect()
-}
-
-/// A claim that never became a node goes by its own name.
-pub(super) fn removed_node(step: &Step) -> &str {
-    step.node.as_deref().unwrap_or(&step.node_claim)
 }
 
 /// Whether a pod has to run somewhere else when its node goes: not those that belong to the node, nor those that are over.
@@ -429,4 +410,17 @@ pub(super) fn new_node(
     let allocatable = allocatable.into_iter().map(|(name, amount)| (name, Quantity(amount))).collect();
     node.status.get_or_insert_default().allocatable = Some(allocatable);
     node
+}
+
+/// The offering of a reserved instance: a ten-millionth of the price on demand.
+fn reserved_offering(instance_type: &InstanceType, zone: &str) -> Option<Offering> {
+    let mut offerings = instance_type.offerings.iter();
+    let on_demand = offerings.find(|it| it.zone == zone && it.capacity_type == keys::ON_DEMAND)?;
+    let price = on_demand.price.nanodollars();
+    Some(Offering {
+        capacity_type: keys::RESERVED.to_owned(),
+        price: HourlyPrice::from_nanodollars(price / 10_000_000 + i64::from(price % 10_000_000 >= 5_000_000)),
+        available: true,
+        ..on_demand.clone()
+    })
 }

@@ -4,7 +4,7 @@
 //! Karpenter, one pod and one node at a time, with nothing shared with the planner: a mistake made there is not made again
 //! here. Slow on purpose where slow is simpler.
 //!
-//! Whether a pod may run on a node [`crate::kube_scheduler`] says; `plan` goes through a whole plan, one file for each kind of rule: `structure`, `adoptions`, `creations`, `classes`, `placements`, `removals`, `disks`, `repairs`, `rollouts`, `worth`,
+//! Whether a pod may run on a node [`crate::kube_scheduler`] says; `plan` goes through a whole plan, what its steps say stands in `steps`, and there is one file for each kind of rule: `structure`, `adoptions`, `creations`, `classes`, `placements`, `removals`, `disks`, `repairs`, `rollouts`, `worth`,
 //! `budgets`, `concentration`, `costs`, `summary`.
 
 pub mod plan;
@@ -30,6 +30,7 @@ mod reservations;
 mod rollouts;
 mod schedule;
 mod spread_defaults;
+mod steps;
 mod structure;
 mod summary;
 mod worth;

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use crate::catalog::{InstanceType, Offering};
+use crate::catalog::{Catalog, InstanceType, Offering};
 use crate::inputs::Inputs;
 use crate::model::resources::MEMORY;
 use crate::model::{HourlyPrice, Resources};
@@ -12,6 +12,43 @@ use cutlist_api::node_pool::{NodePool, Operator};
 
 /// The overlays that are applied, heaviest first.
 pub(super) fn applied<'a>(inputs: &Inputs<'a>) -> Vec<&'a NodeOverlay> {
+    let mut applied: Vec<&NodeOverlay> = Vec::new();
+    for overlay in heaviest_first(inputs) {
+        if applied.iter().all(|other| weight(other) != weight(overlay) || !conflict(other, overlay, inputs)) {
+            applied.push(overlay);
+        }
+    }
+    applied
+}
+
+/// The catalog with what overlays for one type alone say of offerings whose price nobody knows; `None` where there are none.
+pub(super) fn with_prices_of_previews(inputs: &Inputs<'_>) -> Option<Catalog> {
+    let mut priced: Option<Catalog> = None;
+    for overlay in heaviest_first(inputs) {
+        let of_type: Vec<&OverlayRequirement> = overlay
+            .spec
+            .requirements
+            .iter()
+            .filter(|it| matches!(it.key.as_str(), keys::INSTANCE_TYPE | "beta.kubernetes.io/instance-type"))
+            .collect();
+        let [OverlayRequirement { operator: Operator::In, values, .. }] = of_type.as_slice() else { continue };
+        let ([name], Some(price)) = (&values[..], &overlay.spec.price) else { continue };
+        let price = price.parse().ok().and_then(HourlyPrice::from_dollars);
+        let catalog = priced.as_ref().unwrap_or(inputs.catalog);
+        let is_unknown =
+            |it: &Offering| it.capacity_type == keys::ON_DEMAND && !it.available && it.price == HourlyPrice::ZERO;
+        let position =
+            catalog.instance_types.iter().position(|it| it.name == *name && it.offerings.iter().any(is_unknown));
+        let (Some(position), Some(price)) = (position, price) else { continue };
+        let offerings = &mut priced.get_or_insert_with(|| inputs.catalog.clone()).instance_types[position].offerings;
+        for offering in offerings.iter_mut().filter(|it| is_unknown(it)) {
+            (offering.price, offering.available) = (price, true);
+        }
+    }
+    priced
+}
+
+fn heaviest_first<'a>(inputs: &Inputs<'a>) -> Vec<&'a NodeOverlay> {
     if !inputs.policy.feature_gates.node_overlay {
         return Vec::new();
     }
@@ -31,13 +68,7 @@ pub(super) fn applied<'a>(inputs: &Inputs<'a>) -> Vec<&'a NodeOverlay> {
         Ordering::Equal => two.metadata.name.cmp(&one.metadata.name),
         unequal => unequal,
     });
-    let mut applied: Vec<&NodeOverlay> = Vec::new();
-    for overlay in all {
-        if applied.iter().all(|other| weight(other) != weight(overlay) || !conflict(other, overlay, inputs)) {
-            applied.push(overlay);
-        }
-    }
-    applied
+    all
 }
 
 fn weight(overlay: &NodeOverlay) -> i32 {

@@ -6,12 +6,11 @@ use crate::kube_scheduler::{FilterContext, repels};
 use crate::plan::{Plan, ReasonCode, StepKind};
 use crate::snapshot::{Pod, nodes};
 
-use super::creations::alternatives;
 use super::disks::needs_disk;
-use super::known::{Existing, Known, belongs_to_node, must_move, removed_node, removed_nodes, steps};
-use super::plan::place;
+use super::known::{Existing, Known, belongs_to_node, must_move};
 use super::rehearsal::{Scene, daemon_pods};
 use super::removals::has_no_future;
+use super::steps::{alternatives, place, removed_node, removed_nodes, steps};
 use super::violation::{Findings, ViolationCode};
 
 /// How many looks at pods [`check`] takes, at most: each pod that gets a place looks at all that run where it, or one of them, has a
@@ -51,6 +50,7 @@ pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
     }
     everybody_has_a_place(plan, known, &destinations, findings);
     nobody_is_put_on_what_expired(plan, known, findings);
+    nobody_is_put_on_what_is_doubled(plan, known, findings);
 }
 
 fn nobody_is_put_on_what_expired(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
@@ -60,6 +60,15 @@ fn nobody_is_put_on_what_expired(plan: &Plan, known: &Known<'_>, findings: &mut 
             let text = format!("node {} expired", placement.node);
             findings.add(ViolationCode::ExpiredTarget, format!("pod {}", placement.pod), text);
         }
+    }
+}
+
+/// Of two nodes that say that they are of one instance at most one has the room that both say they have.
+fn nobody_is_put_on_what_is_doubled(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
+    let doubts = &known.inputs.snapshot.doubts;
+    for placement in plan.placements.iter().filter(|placement| doubts.is_doubled(&placement.node)) {
+        let text = format!("another one has the provider ID of node {}", placement.node);
+        findings.add(ViolationCode::DoubledTarget, format!("pod {}", placement.pod), text);
     }
 }
 
@@ -96,7 +105,11 @@ fn pending_pods_fit_nowhere(plan: &Plan, known: &Known<'_>, scene: &Scene<'_>, f
     });
     let pods: Vec<(&String, &Pod)> = pods.collect();
     let stays = |name: &str, existing: &Existing<'_>| {
-        existing.initialized && !existing.going && !has_no_future(existing, known) && !removed.contains(name)
+        existing.initialized
+            && !existing.going
+            && !has_no_future(existing, known)
+            && !removed.contains(name)
+            && !known.inputs.snapshot.doubts.is_doubled(name)
     };
     let staying: Vec<(&String, &Existing<'_>)> =
         known.nodes.iter().filter(|(name, existing)| stays(name, existing)).collect();

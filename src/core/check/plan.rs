@@ -3,12 +3,12 @@
 use rayon::prelude::*;
 
 use crate::inputs::Inputs;
-use crate::plan::{Plan, Step};
+use crate::plan::Plan;
 
 use super::known::Known;
 use super::violation::{Findings, Violation};
 use super::{
-    adoptions, budgets, buffers, concentration, costs, creations, disks, placements, removals, rollouts,
+    adoptions, budgets, buffers, concentration, costs, creations, disks, overlays, placements, removals, rollouts,
     spread_defaults, structure, summary, worth,
 };
 
@@ -20,6 +20,8 @@ pub fn check(plan: &Plan, inputs: &Inputs<'_>) -> Vec<Violation> {
 
 /// The same, where places are judged only if that takes no more looks at pods than `looks_max`.
 pub fn check_within(plan: &Plan, inputs: &Inputs<'_>, looks_max: u64) -> Vec<Violation> {
+    let priced = overlays::with_prices_of_previews(inputs);
+    let inputs = &Inputs { catalog: priced.as_ref().unwrap_or(inputs.catalog), ..inputs.clone() };
     let with_buffers = buffers::written_out(inputs);
     let inputs = &Inputs { snapshot: &with_buffers, ..inputs.clone() };
     let snapshot = spread_defaults::written_out(inputs);
@@ -52,7 +54,3 @@ const CHECKS: [Check; 11] = [
     costs::check,
     summary::check,
 ];
-
-pub(super) fn place(step: &Step) -> String {
-    format!("step {}", step.node_claim)
-}

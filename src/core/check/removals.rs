@@ -13,9 +13,9 @@ use cutlist_api::keys;
 use cutlist_api::node_claim::NodeClaim;
 use cutlist_api::node_pool::{ConsolidationPolicy, NodePool};
 
-use super::known::{Existing, Known, is_mirror, must_move, removed_node, steps};
-use super::plan::place;
+use super::known::{Existing, Known, is_mirror, must_move};
 use super::repairs;
+use super::steps::{place, removed_node, steps};
 use super::violation::{Findings, ViolationCode};
 
 const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";

@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::NodeCondition;
 use crate::plan::Step;
 
 use super::known::{Existing, Known};
-use super::plan::place;
+use super::steps::place;
 use super::violation::{Findings, ViolationCode};
 
 /// Condition, status, and the minutes it may last.

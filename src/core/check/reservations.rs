@@ -3,17 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::catalog::{InstanceType, Offering};
-use crate::model::HourlyPrice;
 use crate::plan::{Plan, StepKind};
 use cutlist_api::ec2_node_class::EC2NodeClass;
 use cutlist_api::keys;
 use cutlist_api::node_claim::NodeClaim;
 use cutlist_api::node_pool::Operator;
 
-use super::creations::{alternatives, claim};
-use super::known::{Known, steps};
-use super::plan::place;
+use super::known::Known;
+use super::steps::{alternatives, claim, place, steps};
 use super::violation::{Findings, ViolationCode};
 
 /// What a class or the catalog says of one reservation.
@@ -122,17 +119,4 @@ fn stated(class: &EC2NodeClass, id: &str, known: &Known<'_>) -> Option<Stated> {
     }
     let (instance_type, offering) = of_catalog.filter(|_| terms.iter().any(|term| term.id.as_deref() == Some(id)))?;
     Some(Stated { instance_type: instance_type.name.clone(), zone: offering.zone.clone(), left, ended: false })
-}
-
-/// The offering of a reserved instance: a ten-millionth of the price on demand.
-pub(super) fn offering(instance_type: &InstanceType, zone: &str) -> Option<Offering> {
-    let mut offerings = instance_type.offerings.iter();
-    let on_demand = offerings.find(|it| it.zone == zone && it.capacity_type == keys::ON_DEMAND)?;
-    let price = on_demand.price.nanodollars();
-    Some(Offering {
-        capacity_type: keys::RESERVED.to_owned(),
-        price: HourlyPrice::from_nanodollars(price / 10_000_000 + i64::from(price % 10_000_000 >= 5_000_000)),
-        available: true,
-        ..on_demand.clone()
-    })
 }

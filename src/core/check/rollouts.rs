@@ -9,7 +9,8 @@ use crate::plan::{Plan, ReasonCode, StepKind};
 use cutlist_api::keys;
 use cutlist_api::settings::Packing;
 
-use super::known::{Existing, Known, steps};
+use super::known::{Existing, Known};
+use super::steps::steps;
 use super::violation::{Findings, ViolationCode};
 
 pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {

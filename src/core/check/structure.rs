@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::plan::{FORMAT_VERSION, Plan, StepKind};
 use crate::snapshot::Pod;
 
-use super::known::{Known, belongs_to_node, removed_node, steps};
-use super::plan::place;
+use super::known::{Known, belongs_to_node};
+use super::steps::{place, removed_node, steps};
 use super::violation::{Findings, ViolationCode};
 
 pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {

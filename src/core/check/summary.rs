@@ -4,7 +4,8 @@ use crate::model::HourlyPrice;
 use crate::plan::{Plan, ReasonCode, StepKind};
 
 use super::buffers::stands_for_room;
-use super::known::{Known, moves_with, steps};
+use super::known::Known;
+use super::steps::{moves_with, steps};
 use super::violation::{Findings, ViolationCode};
 
 pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {

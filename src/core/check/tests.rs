@@ -661,6 +661,15 @@ fn nothing_is_put_on_what_expired() {
 }
 
 #[test]
+fn nothing_is_put_where_two_nodes_are_of_one_instance() {
+    breaks(Code::DoubledTarget, |case| {
+        let mut doubled = crate::snapshot::doubled::Doubled::default();
+        doubled.names.extend(["node-kept".to_owned(), "twin".to_owned()]);
+        case.snapshot.doubts.doubled.push(doubled);
+    });
+}
+
+#[test]
 fn how_many_may_go_at_once() {
     let pool =
         |case: &mut Case, budget: Value| case.edit_pool(json!({ "spec": { "disruption": { "budgets": [budget] } } }));

@@ -58,6 +58,8 @@ pub enum ViolationCode {
     RestlessTarget,
     /// A pod is put on a node that expired, and goes as soon as it can.
     ExpiredTarget,
+    /// A pod is put on a node whose provider ID another one has as well.
+    DoubledTarget,
     ConsolidationNotAllowed,
     DoNotDisrupt,
     PodDisruptionBudget,

@@ -15,9 +15,9 @@ use cutlist_api::settings::Packing;
 
 use super::concentration::Whereabouts;
 use super::costs;
-use super::known::{Known, moves_with, must_move, removed_node, steps};
-use super::plan::place;
+use super::known::{Known, must_move};
 use super::removals::eviction_cost;
+use super::steps::{moves_with, place, removed_node, steps};
 use super::violation::{Findings, ViolationCode};
 
 const PAYBACK_ANNOTATION: &str = "cutlist.dev/payback";

@@ -2,17 +2,17 @@
 //! Behaviour: reference, section 4.6; `DisruptionBudget` is ours and adds pools together, with a time zone.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use jiff::Timestamp;
 
 use crate::model::HourlyPrice;
-use crate::plan::{BudgetKind, BudgetMoney, BudgetState, DefinitionPlace, DefinitionPlaces, HoldingBudget};
+use crate::plan::{BudgetKind, BudgetMoney, BudgetState, DefinitionPlaces};
 use cutlist_api::disruption_budget::{DisruptionBudget, DisruptionBudgetSpec, TimeWindow};
 use cutlist_api::node_pool::{DisruptionReason, NodePool};
 
+use super::obstacle::budget::{Spent, SpentBudget};
 use super::refused::Refused;
-use super::windows::{Strike, Written, strike};
+use super::windows::{Firing, Written, firing};
 
 /// Nodes of one pool, as budgets count them.
 #[derive(Clone, Copy, Debug, Default)]
@@ -102,6 +102,27 @@ impl Line {
     fn exceeds_money(&self, price: HourlyPrice) -> bool {
         self.money_left().is_some_and(|left| price > left)
     }
+
+    /// Why it lets no node of this price go.
+    fn spent(&self, price: HourlyPrice) -> SpentBudget {
+        let state = &self.state;
+        let money = state.money.filter(|_| self.left() > 0 && self.exceeds_money(price));
+        let spent = match (&state.denied_by, money) {
+            (Some(window), _) => Spent::ByWindow(window.clone()),
+            (None, Some(money)) => Spent::Money {
+                limit_per_hour: money.limit_per_hour,
+                left: self.money_left().unwrap_or_default().max(HourlyPrice::ZERO),
+                price,
+            },
+            (None, None) => Spent::Nodes {
+                allowed: state.allowed,
+                counted: state.nodes_counted,
+                nodes: state.nodes.clone(),
+                taken: self.taken(),
+            },
+        };
+        SpentBudget { kind: state.kind, name: state.name.clone(), spent, definition: state.definition.clone() }
+    }
 }
 
 /// What budgets leave of a pool for one reason.
@@ -144,7 +165,7 @@ impl Ledger {
         nodes: &BTreeMap<String, PoolNodes>,
         now: Timestamp,
     ) -> Self {
-        Self::when(pools, budgets, nodes, &|written| strike(written, now))
+        Self::when(pools, budgets, nodes, &|written| firing(written, now))
     }
 
     /// As [`Ledger::new`], with another to say which schedules struck.
@@ -152,13 +173,13 @@ impl Ledger {
         pools: &[NodePool],
         budgets: &[DisruptionBudget],
         nodes: &BTreeMap<String, PoolNodes>,
-        strikes: &dyn Fn(Written<'_>) -> Strike,
+        firings: &dyn Fn(Written<'_>) -> Firing,
     ) -> Self {
         let mut ledger = Self::default();
         for pool in pools {
             let name = pool.metadata.name.clone().unwrap_or_default();
             for (position, budget) in pool.spec.disruption.budgets.iter().enumerate() {
-                let window = window(budget.schedule.as_deref().map(|it| (it, budget.duration.as_ref(), None)), strikes);
+                let window = window(budget.schedule.as_deref().map(|it| (it, budget.duration.as_ref(), None)), firings);
                 let counted = nodes.get(&name).copied().unwrap_or_default();
                 let pools = vec![name.clone()];
                 let reasons = budget.reasons.clone();
@@ -182,12 +203,12 @@ impl Ledger {
                 counted.price_disrupting += of_pool.price_disrupting;
             }
             let zone = spec.time_zone.as_deref();
-            let window = window(spec.schedule.as_deref().map(|it| (it, spec.duration.as_ref(), zone)), strikes);
+            let window = window(spec.schedule.as_deref().map(|it| (it, spec.duration.as_ref(), zone)), firings);
             let (kind, reasons) = (BudgetKind::DisruptionBudget, spec.reasons.clone());
             let mut line = Line::new(&name, kind, &spec.nodes, reasons, window, counted, selected);
             if line.state.active {
                 line.state.money = money(spec.money_per_hour, counted.price_disrupting);
-                line.state.denied_by = denied_by(spec, strikes);
+                line.state.denied_by = denied_by(spec, firings);
                 if line.state.denied_by.is_some() {
                     line.state.allowed = 0;
                 }
@@ -242,9 +263,7 @@ impl Ledger {
     pub fn check(&self, pool: &str, reason: DisruptionReason, price: HourlyPrice) -> Result<(), Refused> {
         let mut applying = self.lines.iter().filter(|line| line.applies(pool, reason));
         match applying.find(|line| line.left() == 0 || line.exceeds_money(price)) {
-            Some(line) => {
-                Err(Refused { definition: line.state.definition.clone(), ..SpentBudget::of(line, price).into() })
-            }
+            Some(line) => Err(Refused { definition: line.state.definition.clone(), ..line.spent(price).into() }),
             None => Ok(()),
         }
     }
@@ -286,14 +305,14 @@ fn money(limit: Option<f64>, disrupting: HourlyPrice) -> Option<BudgetMoney> {
     Some(BudgetMoney { limit_per_hour: limit, allowed_per_hour: allowed, used_per_hour: HourlyPrice::ZERO })
 }
 
-/// The window that keeps a budget from allowing anything now. One that can not be read denies, and one that never strikes is
+/// The window that keeps a budget from allowing anything now. One that can not be read denies, and one that never fires is
 /// never open.
-fn denied_by(spec: &DisruptionBudgetSpec, strikes: &dyn Fn(Written<'_>) -> Strike) -> Option<String> {
+fn denied_by(spec: &DisruptionBudgetSpec, firings: &dyn Fn(Written<'_>) -> Firing) -> Option<String> {
     let zone = spec.time_zone.as_deref();
-    let state = |it: &TimeWindow| match strikes((&it.schedule, Some(&it.duration), zone)) {
-        Strike::Within => Window::Open,
-        Strike::Later | Strike::Never => Window::Closed,
-        Strike::Unreadable => Window::Unreadable,
+    let state = |it: &TimeWindow| match firings((&it.schedule, Some(&it.duration), zone)) {
+        Firing::Within => Window::Open,
+        Firing::Later | Firing::Never => Window::Closed,
+        Firing::Unreadable => Window::Unreadable,
     };
     let name = |it: &TimeWindow| format!("`{}` for {}, {}", it.schedule, it.duration, zone.unwrap_or("UTC"));
     let denying = spec.deny_windows.iter().find(|it| state(it) != Window::Closed);
@@ -305,82 +324,6 @@ fn denied_by(spec: &DisruptionBudgetSpec, strikes: &dyn Fn(Written<'_>) -> Strik
         [window] => format!("allowWindows has only {}", name(window)),
         windows => format!("none of its {} allowWindows is open", windows.len()),
     })
-}
-
-/// A budget that lets no more nodes go.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SpentBudget {
-    kind: BudgetKind,
-    name: String,
-    spent: Spent,
-    /// Where it is written.
-    pub definition: Option<DefinitionPlace>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Spent {
-    /// By a window, in words.
-    ByWindow(String),
-    Money {
-        limit_per_hour: HourlyPrice,
-        left: HourlyPrice,
-        /// What the node costs.
-        price: HourlyPrice,
-    },
-    Nodes {
-        allowed: usize,
-        counted: usize,
-        /// As written.
-        nodes: String,
-        taken: usize,
-    },
-}
-
-impl SpentBudget {
-    fn of(line: &Line, price: HourlyPrice) -> Self {
-        let state = &line.state;
-        let money = state.money.filter(|_| line.left() > 0 && line.exceeds_money(price));
-        let spent = match (&state.denied_by, money) {
-            (Some(window), _) => Spent::ByWindow(window.clone()),
-            (None, Some(money)) => Spent::Money {
-                limit_per_hour: money.limit_per_hour,
-                left: line.money_left().unwrap_or_default().max(HourlyPrice::ZERO),
-                price,
-            },
-            (None, None) => Spent::Nodes {
-                allowed: state.allowed,
-                counted: state.nodes_counted,
-                nodes: state.nodes.clone(),
-                taken: line.taken(),
-            },
-        };
-        Self { kind: state.kind, name: state.name.clone(), spent, definition: state.definition.clone() }
-    }
-
-    /// As the report names it.
-    pub fn for_plan(&self) -> HoldingBudget {
-        let is_out_of_money = matches!(self.spent, Spent::Money { .. });
-        HoldingBudget { kind: self.kind, name: self.name.clone(), is_out_of_money }
-    }
-}
-
-impl fmt::Display for SpentBudget {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kind, name, spent, .. } = self;
-        match kind {
-            BudgetKind::NodePool => write!(out, "NodePool {name} ")?,
-            BudgetKind::DisruptionBudget => write!(out, "DisruptionBudget {name} ")?,
-        }
-        match spent {
-            Spent::ByWindow(window) => write!(out, "allows nothing now: {window}"),
-            Spent::Money { limit_per_hour, left, price } => {
-                write!(out, "has moneyPerHour {limit_per_hour}, of which {left} are left, and the node costs {price}")
-            }
-            Spent::Nodes { allowed, counted, nodes, taken } => {
-                write!(out, "allows {allowed} of {counted} nodes now ({nodes}), {taken} taken by this plan")
-            }
-        }
-    }
 }
 
 fn selects(budget: &DisruptionBudget, pool: &NodePool) -> bool {
@@ -413,12 +356,12 @@ enum Window {
 
 /// Open when the schedule last hit no longer ago than the duration. No schedule: always. One that never hits, such as the 30th of
 /// February: always as well, since the reference takes the zero time that its parser then answers for a hit in the past.
-fn window(written: Option<Written<'_>>, strikes: &dyn Fn(Written<'_>) -> Strike) -> Window {
+fn window(written: Option<Written<'_>>, firings: &dyn Fn(Written<'_>) -> Firing) -> Window {
     let Some(written) = written else { return Window::Open };
-    match strikes(written) {
-        Strike::Within | Strike::Never => Window::Open,
-        Strike::Later => Window::Closed,
-        Strike::Unreadable => Window::Unreadable,
+    match firings(written) {
+        Firing::Within | Firing::Never => Window::Open,
+        Firing::Later => Window::Closed,
+        Firing::Unreadable => Window::Unreadable,
     }
 }
 

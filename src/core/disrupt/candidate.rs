@@ -2,7 +2,6 @@
 //! Behaviour: reference, section 4.2.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use jiff::Timestamp;
 
@@ -28,6 +27,7 @@ use cutlist_api::node_pool::{ConsolidationPolicy, Disruption, NodePool};
 
 use super::cost::{self, MoveCosts};
 use super::drift;
+use super::obstacle::consolidation::NotConsolidatable;
 use super::obstacle::{HoldingPod, NodeObstacle};
 
 /// A node that could go.
@@ -148,57 +148,6 @@ impl Candidate {
         let after =
             self.disruption.as_ref().map(|disruption| format!(" (consolidateAfter {})", disruption.consolidate_after));
         format!("{quiet}{}", after.unwrap_or_default())
-    }
-}
-
-/// Why the definitions do not let a node go to save money now.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NotConsolidatable {
-    StaticPool {
-        node_pool: String,
-    },
-    UndefinedPool {
-        node_pool: String,
-    },
-    /// `consolidateAfter: Never`
-    Never,
-    /// `consolidateAfter` has not passed; `None`: not known since when it is quiet.
-    NotQuiet {
-        quiet_seconds: Option<i64>,
-        left_seconds: i64,
-        after: NillableDuration,
-    },
-    /// `consolidationPolicy: WhenEmpty`
-    OnlyWhenEmpty,
-}
-
-impl NotConsolidatable {
-    pub fn code(&self) -> ReasonCode {
-        match self {
-            Self::StaticPool { .. } | Self::Never | Self::OnlyWhenEmpty => ReasonCode::ConsolidationDisabled,
-            Self::UndefinedPool { .. } => ReasonCode::UnknownNodePool,
-            Self::NotQuiet { .. } => ReasonCode::ConsolidateAfterNotElapsed,
-        }
-    }
-}
-
-impl fmt::Display for NotConsolidatable {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::StaticPool { node_pool } => {
-                write!(out, "NodePool {node_pool} is static (spec.replicas): its nodes are not consolidated")
-            }
-            Self::UndefinedPool { node_pool } => write!(out, "NodePool {node_pool} is not in the definitions"),
-            Self::Never => out.write_str("consolidateAfter: Never"),
-            Self::NotQuiet { quiet_seconds: Some(quiet), left_seconds, after } => {
-                let (quiet, left) = (duration_text(*quiet), duration_text(*left_seconds));
-                write!(out, "a pod came or went {quiet} ago; consolidateAfter {after} ends in {left}")
-            }
-            Self::NotQuiet { quiet_seconds: None, after, .. } => {
-                write!(out, "not known since when it is quiet (consolidateAfter {after})")
-            }
-            Self::OnlyWhenEmpty => out.write_str("consolidationPolicy: WhenEmpty, and it is not empty"),
-        }
     }
 }
 

@@ -37,7 +37,7 @@ use cutlist_api::node_pool::NodePool;
 
 use budgets::{Ledger, PoolNodes};
 use candidate::Candidate;
-use consolidate::rules::PoolTotals;
+use consolidate::totals::PoolTotals;
 use cost::MoveCosts;
 use pass::Pass;
 use refused::{Cause, Refused};

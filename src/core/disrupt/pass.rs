@@ -9,15 +9,17 @@ use crate::scheduler::quota::Scope;
 use crate::scheduler::{Engine, HostIndex};
 use cutlist_api::node_pool::DisruptionReason;
 
-use super::candidate::{Candidate, NotConsolidatable};
+use super::candidate::Candidate;
 use super::consolidate::obstacle::NotSaved;
-use super::consolidate::rules::{Likeness, PoolTotals};
+use super::consolidate::totals::{Likeness, PoolTotals};
 use super::cost::MoveCosts;
 use super::obstacle::NodeObstacle;
+use super::obstacle::consolidation::NotConsolidatable;
+use super::obstacle::rollout::RolloutObstacle;
+use super::obstacle::static_capacity::StaticObstacle;
 use super::refused::Refused;
 use super::rehome::{self, Rehoming, Target};
-use super::rollout::{RolloutObstacle, Rollouts};
-use super::static_capacity::StaticObstacle;
+use super::rollout::Rollouts;
 use super::{Disruption, Going, Removal};
 
 /// One look at all candidates.

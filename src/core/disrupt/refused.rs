@@ -81,7 +81,7 @@ impl fmt::Display for Refused {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::disrupt::rollout::RolloutObstacle;
+    use crate::disrupt::obstacle::rollout::RolloutObstacle;
     use crate::plan::ReasonCode;
 
     #[test]

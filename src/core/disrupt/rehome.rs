@@ -7,8 +7,9 @@ use fixedbitset::FixedBitSet;
 
 use crate::inputs::Inputs;
 use crate::model::{HourlyPrice, IndexVec};
-use crate::provision::cheapest::greedy::{self, Markets};
+use crate::provision::cheapest::greedy::Markets;
 use crate::provision::cheapest::improve::Pools;
+use crate::provision::cheapest::open_nodes;
 use crate::provision::cheapest::{WorkBudget, improve};
 use crate::provision::choice::{Choice, LaunchLists, choose};
 use crate::provision::explain::explain;
@@ -115,7 +116,7 @@ pub fn fits_on_its_way(
     let levels = demand.keys().map(|class| problem.classes[*class].variants.len()).max().unwrap_or(0);
     for level in 0..levels {
         let variant_of = |class: ClassIndex| problem.classes[class].variants.get(level).copied();
-        greedy::use_those_open(engine, problem.nodes.end(), demand, variant_of);
+        open_nodes::use_those_open(engine, problem.nodes.end(), demand, variant_of);
     }
     demand.is_empty() && self::chosen(engine) == chosen
 }

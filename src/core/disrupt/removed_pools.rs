@@ -14,6 +14,7 @@ use cutlist_api::node_pool::{NodePool, NodeSelectorRequirement};
 
 use super::budgets::limit;
 use super::candidate::Candidate;
+use super::drift::is_from_definitions;
 use super::pass::Pass;
 
 /// A node that another pool takes over.
@@ -32,12 +33,6 @@ pub fn removed_pools<'i>(inputs: &Inputs<'i>) -> impl Iterator<Item = &'i NodePo
         let is_defined = defined.iter().any(|pool| pool.metadata.name == applied.metadata.name);
         !is_defined && (is_from_definitions(applied) || owned.contains(name_of(applied)))
     })
-}
-
-/// Whether a pool of the cluster was applied from the definitions.
-pub fn is_from_definitions(applied: &NodePool) -> bool {
-    let manager = applied.metadata.labels.as_ref().and_then(|labels| labels.get(keys::MANAGED_BY));
-    manager.is_some_and(|manager| manager == keys::FIELD_MANAGER)
 }
 
 /// The pool that makes the same nodes; one that is new first: then the other was renamed.

@@ -1,8 +1,6 @@
 //! Static pools: nodes beyond `spec.replicas` go, and those that drifted or expired are replaced one for one.
 //! Behaviour: reference, section 3.11. Unlike there, a node whose pods would find no other place is held back.
 
-use std::fmt;
-
 use crate::model::time::seconds_between;
 use crate::plan::{Reason, ReasonCode};
 use crate::provision::static_capacity::{open_one, use_room};
@@ -14,7 +12,8 @@ use cutlist_api::duration::NillableDuration;
 use cutlist_api::node_pool::DisruptionReason;
 
 use super::candidate::Candidate;
-use super::obstacle::{NodeObstacle, part_of};
+use super::obstacle::NodeObstacle;
+use super::obstacle::static_capacity::StaticObstacle;
 use super::pass::Pass;
 use super::refused::Refused;
 use super::rehome;
@@ -126,55 +125,6 @@ impl Pass<'_, '_> {
         match left.values().sum::<usize>() {
             0 => Ok(()),
             pods => Err(StaticObstacle::NoRoom { pods, of: candidate.pods.len() }),
-        }
-    }
-}
-
-/// Why a node of a static pool is not replaced by another one of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StaticObstacle {
-    SurplusGoesFirst,
-    /// A limit has no room for both at a time.
-    Limit {
-        scope: Scope,
-        resource: String,
-    },
-    InstancesEndEarly {
-        why: String,
-    },
-    NothingOffered {
-        why: String,
-    },
-    /// So many of its pods fit neither on other nodes nor on the new one.
-    NoRoom {
-        pods: usize,
-        of: usize,
-    },
-}
-
-impl StaticObstacle {
-    pub fn code(&self) -> ReasonCode {
-        match self {
-            Self::SurplusGoesFirst => ReasonCode::WaitsForOtherMove,
-            Self::Limit { .. } => ReasonCode::LimitReached,
-            Self::InstancesEndEarly { .. } => ReasonCode::InstancesEndEarly,
-            Self::NothingOffered { .. } => ReasonCode::NoOffering,
-            Self::NoRoom { .. } => ReasonCode::PodsWouldNotFit,
-        }
-    }
-}
-
-impl fmt::Display for StaticObstacle {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::SurplusGoesFirst => out.write_str("its pool has more nodes than replicas: those go first"),
-            Self::Limit { resource, .. } => {
-                write!(out, "limits.{resource} leaves no room for a replacement beside it")
-            }
-            Self::InstancesEndEarly { why } | Self::NothingOffered { why } => out.write_str(why),
-            Self::NoRoom { pods, of } => {
-                write!(out, "{} would fit neither on other nodes nor on a new one of its pool", part_of(*pods, *of))
-            }
         }
     }
 }

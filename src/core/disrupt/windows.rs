@@ -12,12 +12,12 @@ use super::schedules;
 
 /// Longer windows are taken for this long: a schedule has come round by then, and opened another.
 const WINDOW_MAX: SignedDuration = SignedDuration::from_hours(366 * 24);
-/// No schedule strikes more often.
+/// No schedule fires more often.
 const MINUTE: SignedDuration = SignedDuration::from_mins(1);
 
-/// Whether a schedule struck within a duration.
+/// Whether a schedule fired within a duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Strike {
+pub enum Firing {
     Within,
     Later,
     Never,
@@ -27,15 +27,15 @@ pub enum Strike {
 /// A schedule with the duration of its windows and the zone of its clock, as a definition has them.
 pub type Written<'a> = (&'a str, Option<&'a NillableDuration>, Option<&'a str>);
 
-/// Whether the schedule struck within its duration before `now`.
-pub fn strike((schedule, duration, time_zone): Written<'_>, now: Timestamp) -> Strike {
+/// Whether the schedule fired within its duration before `now`.
+pub fn firing((schedule, duration, time_zone): Written<'_>, now: Timestamp) -> Firing {
     let windows = Windows::read(schedule, duration, time_zone);
     let start = windows.as_ref().and_then(|windows| now.checked_sub(windows.length).ok());
-    let (Some(windows), Some(start)) = (windows, start) else { return Strike::Unreadable };
+    let (Some(windows), Some(start)) = (windows, start) else { return Firing::Unreadable };
     match windows.next_after(start) {
-        Some(hit) if hit > now => Strike::Later,
-        Some(_) => Strike::Within,
-        None => Strike::Never,
+        Some(hit) if hit > now => Firing::Later,
+        Some(_) => Firing::Within,
+        None => Firing::Never,
     }
 }
 
@@ -87,7 +87,7 @@ struct Opened {
     is_readable: bool,
     /// From (included) and to (excluded), in order, none touching the next.
     spans: Vec<(Timestamp, Timestamp)>,
-    /// From when on nothing strikes any more.
+    /// From when on nothing fires any more.
     never_from: Option<Timestamp>,
 }
 
@@ -102,8 +102,8 @@ impl Period {
     }
 
     /// As [`strike`], for a moment of the period. What it was not told of can not be read.
-    pub fn strike(&self, written: Written<'_>, moment: Timestamp) -> Strike {
-        self.known.get(&key(written)).map_or(Strike::Unreadable, |opened| opened.at(moment))
+    pub fn firing(&self, written: Written<'_>, moment: Timestamp) -> Firing {
+        self.known.get(&key(written)).map_or(Firing::Unreadable, |opened| opened.at(moment))
     }
 
     /// Moments at which a window opens or closes, in no order; before the period as well.
@@ -150,16 +150,16 @@ impl Opened {
         opened
     }
 
-    fn at(&self, moment: Timestamp) -> Strike {
+    fn at(&self, moment: Timestamp) -> Firing {
         if !self.is_readable {
-            return Strike::Unreadable;
+            return Firing::Unreadable;
         }
         if self.never_from.is_some_and(|since| moment >= since) {
-            return Strike::Never;
+            return Firing::Never;
         }
         let opened = self.spans.partition_point(|(open, _)| *open <= moment);
         let is_open = opened.checked_sub(1).and_then(|last| self.spans.get(last)).is_some_and(|(_, to)| moment < *to);
-        if is_open { Strike::Within } else { Strike::Later }
+        if is_open { Firing::Within } else { Firing::Later }
     }
 }
 
@@ -190,7 +190,7 @@ mod tests {
                 let period = Period::new(std::iter::once(written), from, at(1_000));
                 for minute in (200..700).step_by(7) {
                     let (moment, what) = (at(minute), format!("{written:?} at {}", at(minute)));
-                    assert_eq!(period.strike(written, moment), strike(written, moment), "{what}");
+                    assert_eq!(period.firing(written, moment), firing(written, moment), "{what}");
                 }
             }
         }
@@ -202,12 +202,12 @@ mod tests {
                 let written = (schedule, Some(&duration), None);
                 let period =
                     Period::new(std::iter::once(written), from, from.checked_add(Span::new().hours(720)).unwrap());
-                assert_eq!((period.strike(written, from), strike(written, from)), (Strike::Within, Strike::Within));
+                assert_eq!((period.firing(written, from), firing(written, from)), (Firing::Within, Firing::Within));
                 assert!(period.edges(written).count() <= 4, "{written:?}");
             }
         }
         let written = ("0 0 30 2 *", Some(&"1h".parse().unwrap()), None);
         let period = Period::new(std::iter::once(written), from, from);
-        assert_eq!((period.strike(written, from), strike(written, from)), (Strike::Never, Strike::Never));
+        assert_eq!((period.firing(written, from), firing(written, from)), (Firing::Never, Firing::Never));
     }
 }

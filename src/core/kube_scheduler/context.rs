@@ -10,9 +10,7 @@ use crate::model::Resources;
 use crate::snapshot::requests::effective_requests;
 use crate::snapshot::{Pod, Snapshot};
 
-pub(super) type Labels = BTreeMap<String, String>;
-
-static NO_LABELS: Labels = BTreeMap::new();
+use super::objects::{Labels, labels, name, repels};
 
 /// Nodes with the pods on them, and everything else a filter looks up. Borrows all objects; placing and removing a pod
 /// costs O(log pods).
@@ -121,7 +119,7 @@ impl<'a> FilterContext<'a> {
             requested.add(&effective_requests(pod).unwrap_or_default());
         }
         state.pods.insert(key.clone(), pod);
-        if super::pod_affinity::repels(pod) {
+        if repels(pod) {
             self.repelling.insert(key.clone(), (pod, name));
         }
         self.placed.insert(key, name);
@@ -171,20 +169,4 @@ impl<'a> FilterContext<'a> {
         labels.entry("kubernetes.io/metadata.name".to_owned()).or_insert_with(|| namespace.to_owned());
         labels
     }
-}
-
-pub(super) fn node_labels(node: &Node) -> &Labels {
-    labels(&node.metadata)
-}
-
-pub(super) fn node_name(node: &Node) -> &str {
-    node.metadata.name.as_deref().unwrap_or_default()
-}
-
-fn labels(metadata: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta) -> &Labels {
-    metadata.labels.as_ref().unwrap_or(&NO_LABELS)
-}
-
-fn name(metadata: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta) -> Option<&str> {
-    metadata.name.as_deref()
 }

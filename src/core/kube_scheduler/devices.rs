@@ -9,7 +9,8 @@ use kube_cel::cel::{Context, Program, Value};
 
 use crate::snapshot::{Pod, Snapshot};
 
-use super::context::{FilterContext, node_name};
+use super::context::FilterContext;
+use super::objects::node_name;
 use super::selectors::node_selector_matches;
 use super::{Filter, FilterRefusal};
 
@@ -20,7 +21,7 @@ const STEPS_MAX: usize = 200_000;
 type Alternative = (String, Option<usize>, Vec<usize>);
 
 /// One request, with its alternatives.
-struct Want {
+struct RequestedDevices {
     claim: String,
     name: String,
     alternatives: Vec<Alternative>,
@@ -42,7 +43,7 @@ struct Offered<'a> {
 
 #[derive(Default)]
 struct Wanted {
-    wants: Vec<Want>,
+    wants: Vec<RequestedDevices>,
     agreements: Vec<Agreement>,
 }
 
@@ -142,7 +143,7 @@ fn want(
         let claim = format!("{} {}", pod.key(), reference.name);
         for request in devices.and_then(|devices| devices.requests.as_ref()).into_iter().flatten() {
             let alternatives = alternatives(request, snapshot, offered)?;
-            wanted.wants.push(Want { claim: claim.clone(), name: request.name.clone(), alternatives });
+            wanted.wants.push(RequestedDevices { claim: claim.clone(), name: request.name.clone(), alternatives });
         }
         for constraint in devices.and_then(|devices| devices.constraints.as_ref()).into_iter().flatten() {
             wanted.agreements.push(Agreement {

@@ -4,7 +4,8 @@ use k8s_openapi::api::core::v1::Node;
 
 use crate::snapshot::Pod;
 
-use super::context::{FilterContext, node_name};
+use super::context::FilterContext;
+use super::objects::node_name;
 use super::{Filter, FilterRefusal};
 
 /// Listens on every address.

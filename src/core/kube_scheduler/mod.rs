@@ -9,6 +9,7 @@ mod devices;
 mod host_ports;
 mod node_affinity;
 mod nominations;
+mod objects;
 mod pod_affinity;
 mod resources;
 mod selectors;
@@ -27,7 +28,7 @@ use crate::snapshot::Pod;
 
 pub use context::FilterContext;
 pub use nominations::void_nominations;
-pub use pod_affinity::repels;
+pub use objects::repels;
 pub(crate) use selectors::matches as label_selector_matches;
 
 /// A filter, by the name that kube-scheduler gives its plugin.

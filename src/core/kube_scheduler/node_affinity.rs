@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::Node;
 
 use crate::snapshot::Pod;
 
-use super::context::node_labels;
+use super::objects::node_labels;
 use super::selectors::node_selector_matches;
 use super::{Filter, FilterRefusal};
 

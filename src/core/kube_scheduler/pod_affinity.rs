@@ -7,7 +7,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
 use crate::snapshot::Pod;
 
-use super::context::{FilterContext, node_labels};
+use super::context::FilterContext;
+use super::objects::{node_labels, required_affinity, required_anti_affinity};
 use super::{Filter, FilterRefusal, selectors};
 
 /// Topology key and value.
@@ -33,10 +34,6 @@ struct Term {
     selector: Option<LabelSelector>,
     namespaces: Vec<String>,
     namespace_selector: Option<LabelSelector>,
-}
-
-pub fn repels(pod: &Pod) -> bool {
-    !required_anti_affinity(pod).is_empty()
 }
 
 impl Counts {
@@ -146,14 +143,4 @@ fn terms(pod: &Pod, terms: &[PodAffinityTerm]) -> Vec<Term> {
             namespace_selector: term.namespace_selector.clone(),
         })
         .collect()
-}
-
-fn required_affinity(pod: &Pod) -> &[PodAffinityTerm] {
-    let affinity = pod.spec.affinity.as_ref().and_then(|affinity| affinity.pod_affinity.as_ref());
-    affinity.and_then(|it| it.required_during_scheduling_ignored_during_execution.as_deref()).unwrap_or_default()
-}
-
-fn required_anti_affinity(pod: &Pod) -> &[PodAffinityTerm] {
-    let affinity = pod.spec.affinity.as_ref().and_then(|affinity| affinity.pod_anti_affinity.as_ref());
-    affinity.and_then(|it| it.required_during_scheduling_ignored_during_execution.as_deref()).unwrap_or_default()
 }

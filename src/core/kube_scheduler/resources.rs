@@ -7,7 +7,8 @@ use crate::model::resources::format_amount;
 use crate::snapshot::Pod;
 use crate::snapshot::requests::effective_requests;
 
-use super::context::{FilterContext, NodeState, node_name};
+use super::context::{FilterContext, NodeState};
+use super::objects::node_name;
 use super::{Filter, FilterRefusal};
 
 pub(super) struct Requests(Result<Resources, String>);

@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::{Node, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 
-use super::context::{Labels, node_labels, node_name};
+use super::objects::{Labels, node_labels, node_name};
 
 /// An absent selector matches nothing, an empty one everything; what the API would not admit matches nothing.
 pub(crate) fn matches(selector: Option<&LabelSelector>, labels: &Labels) -> bool {

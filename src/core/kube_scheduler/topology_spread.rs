@@ -7,7 +7,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
 use crate::snapshot::Pod;
 
-use super::context::{FilterContext, node_labels};
+use super::context::FilterContext;
+use super::objects::node_labels;
 use super::{Filter, FilterRefusal, node_affinity, selectors, taints};
 
 /// One constraint with the number of matching pods in each domain that counts.

@@ -8,7 +8,8 @@ use k8s_openapi::api::storage::v1::StorageClass;
 use crate::model::Quantity;
 use crate::snapshot::Pod;
 
-use super::context::{FilterContext, node_labels, node_name};
+use super::context::FilterContext;
+use super::objects::{node_labels, node_name};
 use super::selectors::{self, node_selector_matches};
 use super::{Filter, FilterRefusal};
 

@@ -10,7 +10,6 @@ use crate::snapshot::nodes;
 use cutlist_api::keys;
 use cutlist_api::node_claim::NodeClaim;
 
-use super::registration::effect_name;
 use super::{Effect, Milestone, Observation, Reaction, conditions, consistency, liveness};
 
 /// Taints that go by themselves while a node starts.
@@ -78,7 +77,7 @@ pub fn obstacle(claim: &NodeClaim, node: &Node) -> Option<(&'static str, String)
     }
     let taints = nodes::taints(node);
     let startup = taints.iter().filter(|taint| {
-        claim.spec.startup_taints.iter().any(|own| own.key == taint.key && effect_name(own.effect) == taint.effect)
+        claim.spec.startup_taints.iter().any(|own| own.key == taint.key && own.effect.name() == taint.effect)
     });
     if let Some(text) = still_there("start-up taint", startup) {
         return Some(("StartupTaintsExist", text));

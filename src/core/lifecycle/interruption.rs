@@ -47,6 +47,7 @@ pub enum InterruptionKind {
     Stopping,
     Terminating,
     ScheduledChange,
+    StatusCheckFailed,
     CapacityReservation,
     /// Of no event: the class says when it ends.
     CapacityBlock,
@@ -60,7 +61,7 @@ impl InterruptionKind {
             Self::Rebalance => "SpotRebalanceRecommendation",
             Self::Stopping => "InstanceStopping",
             Self::Terminating => "InstanceTerminating",
-            Self::ScheduledChange => "InstanceUnhealthy",
+            Self::ScheduledChange | Self::StatusCheckFailed => "InstanceUnhealthy",
             Self::CapacityReservation => "CapacityReservationInstanceInterrupted",
             Self::CapacityBlock => "CapacityBlockExpiring",
         }
@@ -107,6 +108,7 @@ impl Interruption {
             {
                 InterruptionKind::ScheduledChange
             }
+            (keys::STATUS_CHECKS, keys::STATUS_CHECK_FAILED) => InterruptionKind::StatusCheckFailed,
             _ => return None,
         };
         let affected = detail.get("affectedEntities").and_then(serde_json::Value::as_array).into_iter().flatten();
@@ -150,6 +152,10 @@ impl Interruption {
             InterruptionKind::Stopping => "the instance is stopping".to_owned(),
             InterruptionKind::Terminating => "the instance is terminating".to_owned(),
             InterruptionKind::ScheduledChange => "EC2 has scheduled maintenance of the instance".to_owned(),
+            InterruptionKind::StatusCheckFailed => self.time.map_or_else(
+                || "a status check of the instance fails".to_owned(),
+                |since| format!("a status check of the instance fails since {since}"),
+            ),
             InterruptionKind::CapacityReservation => {
                 "EC2 takes back the capacity reservation that the instance runs in".to_owned()
             }
@@ -234,6 +240,9 @@ mod tests {
         assert_eq!(state("stopping"), Some(InterruptionKind::Stopping));
         assert_eq!(state("shutting-down"), Some(InterruptionKind::Terminating));
         assert_eq!(state("running"), None);
+        let failed = event(keys::STATUS_CHECKS, keys::STATUS_CHECK_FAILED, of_instance).unwrap();
+        assert!(failed.ends_instances() && failed.concerns("aws:///us-east-1a/i-1"));
+        assert_eq!(failed.message(), "a status check of the instance fails since 2026-11-20T09:00:00Z");
     }
 
     #[test]

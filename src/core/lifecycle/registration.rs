@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::snapshot::nodes;
 use cutlist_api::keys;
 use cutlist_api::node_claim::NodeClaim;
-use cutlist_api::node_pool::{Taint, TaintEffect};
+use cutlist_api::node_pool::Taint;
 
 use super::initialization::{self, Seen};
 use super::{Effect, Milestone, Observation, Reaction, conditions, liveness};
@@ -60,7 +60,7 @@ fn of_node(taint: &Taint) -> NodeTaint {
     NodeTaint {
         key: taint.key.clone(),
         value: taint.value.clone(),
-        effect: effect_name(taint.effect).to_owned(),
+        effect: taint.effect.name().to_owned(),
         time_added: time_added.map(Time),
     }
 }
@@ -97,13 +97,5 @@ fn patch(claim: &NodeClaim, node: &Node, taints: &[NodeTaint], is_of_use: bool) 
 }
 
 fn is_same(node: &NodeTaint, taint: &Taint) -> bool {
-    node.key == taint.key && node.effect == effect_name(taint.effect)
-}
-
-pub(super) fn effect_name(effect: TaintEffect) -> &'static str {
-    match effect {
-        TaintEffect::NoSchedule => "NoSchedule",
-        TaintEffect::PreferNoSchedule => "PreferNoSchedule",
-        TaintEffect::NoExecute => "NoExecute",
-    }
+    node.key == taint.key && node.effect == taint.effect.name()
 }

@@ -28,7 +28,7 @@ use cutlist_api::keys;
 use cutlist_api::node_pool::{NodeClassReference, NodePool};
 
 pub use images::Images;
-pub use nothing::NothingOffered;
+pub use nothing::{NothingOffered, named_types};
 pub use overlays::AddedCapacity;
 use overlays::Overlays;
 use quotas::Quotas;

@@ -12,6 +12,7 @@ use cutlist_api::node_pool::NodePool;
 
 use super::images::Images;
 use super::quotas::Quotas;
+use super::subnets::Subnets;
 
 /// Why a pool can launch nothing.
 #[derive(Debug)]
@@ -29,7 +30,7 @@ const TYPES_NAMED_MAX: usize = 5;
 impl NothingOffered {
     /// `types`: the catalog as the class of the pool leaves it. O(requirements^2 x types).
     pub fn of(inputs: &Inputs<'_>, pool: &NodePool, types: &[InstanceType]) -> Self {
-        let entries = entries(pool);
+        let entries = Entry::of_pool(pool);
         let matching = Matching::new(types, &inputs.catalog.region);
         if let Some(unmatched) = matching.unmatched(&entries) {
             let assumed = names_other_regions(inputs, &unmatched).then(|| region_text(inputs)).flatten();
@@ -38,6 +39,9 @@ impl NothingOffered {
         }
         if let Some(key) = label_without_value(pool) {
             let text = format!("no value of label {key} meets all that it requires of it");
+            return Self { text, unmatched: None, without_price: Vec::new() };
+        }
+        if let Some(text) = asked_of_the_class(pool, types, &entries) {
             return Self { text, unmatched: None, without_price: Vec::new() };
         }
         let relevant = matching.relevant(&entries);
@@ -51,11 +55,12 @@ impl NothingOffered {
             it.offerings.iter().filter(allowed).all(|it| !it.available && it.price == HourlyPrice::ZERO)
         };
         let (text, without_price) = if found.iter().any(|it| offered(it)) {
-            (format!("{} match, but in no zone that has a subnet", named(&names)), Vec::new())
+            let with_room = if has_full_zone(inputs, pool) { " with free addresses" } else { "" };
+            (format!("{} match, but in no zone that has a subnet{with_room}", named_types(&names)), Vec::new())
         } else if !names.is_empty() && names.iter().filter_map(|name| sold(name)).all(unpriced) {
             let text = format!(
                 "only {} match, which have no price in the catalog of {}: what it costs is not known, so it is not chosen",
-                named(&names),
+                named_types(&names),
                 inputs.catalog.date
             );
             (text, names.iter().map(|name| (*name).to_owned()).collect())
@@ -63,25 +68,22 @@ impl NothingOffered {
             ("its requirements match no instance type that is offered".to_owned(), Vec::new())
         } else if !launchable(inputs, pool, &names) {
             let class = &pool.spec.template.spec.node_class_ref.name;
-            (format!("only {} match, which its EC2NodeClass {class} can not launch", named(&names)), Vec::new())
+            (format!("only {} match, which its EC2NodeClass {class} can not launch", named_types(&names)), Vec::new())
         } else if let Some(class) = class_without_image(inputs, pool, &found) {
-            (format!("only {} match, which EC2NodeClass {class} has no image for", named(&names)), Vec::new())
+            (format!("only {} match, which EC2NodeClass {class} has no image for", named_types(&names)), Vec::new())
         } else if let Some(quota) = quota_in_the_way(inputs, &found, allowed) {
-            let text =
-                format!("only {} match, for which the quota {} {} is too small", named(&names), quota.name, quota.code);
+            let text = format!(
+                "only {} match, for which the quota {} {} is too small",
+                named_types(&names),
+                quota.name,
+                quota.code
+            );
             (text, Vec::new())
         } else {
-            (format!("only {} match, for which EC2 has no capacity now", named(&names)), Vec::new())
+            (format!("only {} match, for which EC2 has no capacity now", named_types(&names)), Vec::new())
         };
         Self { text, unmatched: None, without_price }
     }
-}
-
-/// Requirements and labels of the pool.
-pub(super) fn entries(pool: &NodePool) -> Vec<Entry> {
-    let template = &pool.spec.template;
-    let labels = template.metadata.labels.iter().map(|(key, value)| Entry::of_label(key, value));
-    template.spec.requirements.iter().map(Entry::new).chain(labels).collect()
 }
 
 /// A label of which the requirements and labels of the pool leave no value that a node could have.
@@ -90,6 +92,31 @@ fn label_without_value(pool: &NodePool) -> Option<String> {
     let mut requirements = Requirements::from_entries(&template.spec.requirements);
     requirements.extend(&Requirements::from_labels(&template.metadata.labels));
     requirements.iter().find(|(_, requirement)| !requirement.can_be_met()).map(|(key, _)| key.to_owned())
+}
+
+/// What no instance type has by itself, and the class would have to bring: a build of Windows, which is one of its images, or capacity
+/// reservations, which it selects. Nodes for those are offered apart.
+fn asked_of_the_class(pool: &NodePool, types: &[InstanceType], entries: &[Entry]) -> Option<String> {
+    let class = &pool.spec.template.spec.node_class_ref.name;
+    let is_of_no_image = |entry: &&Entry| {
+        entry.key == keys::WINDOWS_BUILD && !types.iter().any(|instance_type| entry.allows_type(instance_type))
+    };
+    if let Some(entry) = entries.iter().find(is_of_no_image) {
+        return Some(format!(
+            "its requirement {} matches nothing: EC2NodeClass {class} has no such images",
+            entry.text()
+        ));
+    }
+    let entry = entries.iter().find(|entry| entry.is_of_reservations())?;
+    let text = entry.text();
+    Some(format!("its requirement {text} matches nothing but capacity reservations that EC2NodeClass {class} selects"))
+}
+
+/// Whether the class of the pool has a zone that is left out because its subnets are full.
+fn has_full_zone(inputs: &Inputs<'_>, pool: &NodePool) -> bool {
+    let name = Some(&pool.spec.template.spec.node_class_ref.name);
+    let class = inputs.node_classes.iter().find(|it| it.metadata.name.as_ref() == name);
+    class.is_some_and(|class| !Subnets::of(inputs, class).full().is_empty())
 }
 
 /// Whether the class leaves any of these types as the catalog offers it.
@@ -138,7 +165,7 @@ fn quota_in_the_way(
 }
 
 /// `m5.large`, or the first of many.
-fn named(names: &[&str]) -> String {
+pub fn named_types(names: &[&str]) -> String {
     let mut shown: Vec<String> = names.iter().take(TYPES_NAMED_MAX).map(|name| (*name).to_owned()).collect();
     let rest = names.len().saturating_sub(TYPES_NAMED_MAX);
     if rest > 0 {

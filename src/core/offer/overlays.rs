@@ -10,6 +10,7 @@ use crate::model::requirements::label;
 use crate::model::resources::MEMORY;
 use crate::model::{HourlyPrice, Requirements, Resources};
 use crate::plan::{Note, NoteCode};
+use crate::prepare::preview_prices::overlays_in_force;
 use cutlist_api::keys;
 use cutlist_api::node_overlay::NodeOverlay;
 use cutlist_api::node_pool::{NodePool, NodeSelectorRequirement};
@@ -49,7 +50,7 @@ impl Overlays {
     /// O(overlays x pools x offerings).
     pub(super) fn new(inputs: &Inputs<'_>) -> Self {
         let mut overlays = Self::default();
-        let mut readings: Vec<Reading<'_>> = in_force(inputs).into_iter().filter_map(Reading::new).collect();
+        let mut readings: Vec<Reading<'_>> = overlays_in_force(inputs).into_iter().filter_map(Reading::new).collect();
         if readings.is_empty() {
             return overlays;
         }
@@ -231,32 +232,51 @@ impl<'a> Reading<'a> {
     }
 }
 
+/// What two overlays of one weight both settle.
+struct Clash<'s> {
+    place: Touched,
+    /// `None`: its price.
+    resource: Option<&'s str>,
+    other: &'s str,
+}
+
 impl Settled<'_> {
-    /// Why the overlay can not be applied beside one of the same weight.
+    /// Why the overlay can not be applied beside one of the same weight: the first thing that both settle, and how much there is of it.
     fn conflict(&self, reading: &Reading<'_>, touched: &[Touched], inputs: &Inputs<'_>) -> Option<String> {
-        let types = &inputs.catalog.instance_types;
-        let pool_name = |pool: usize| inputs.node_pools[pool].metadata.name.as_deref().unwrap_or_default();
-        touched.iter().find_map(|place @ (pool, position, offering)| {
-            let instance_type = &types[*position];
-            let of_price = self.prices.get(place).filter(|(weight, _)| reading.price.is_some() && *weight == reading.weight);
-            let what = of_price.map(|(_, other)| {
-                let Offering { zone, capacity_type, .. } = &instance_type.offerings[*offering];
-                (format!("the price of {} {capacity_type} in {zone}", instance_type.name), *other)
-            });
-            let of_capacity = || {
-                reading.capacity.iter().find_map(|(resource, amount)| {
-                    let (weight, other_amount, other) =
-                        self.capacities.get(&(*pool, *position, resource.to_owned()))?;
-                    (*weight == reading.weight && *other_amount != amount)
-                        .then(|| (format!("{resource} of {}", instance_type.name), *other))
-                })
-            };
-            let (what, other) = what.or_else(of_capacity)?;
-            Some(format!(
-                "NodeOverlay {} is not applied: NodeOverlay {other} of the same weight sets {what} for NodePool {} as well",
-                reading.name,
-                pool_name(*pool)
-            ))
+        let clashes: Vec<Clash<'_>> = touched.iter().filter_map(|place| self.clash(reading, *place)).collect();
+        let Clash { place: (pool, instance_type, offering), resource, other } = clashes.first()?;
+        let name = &inputs.catalog.instance_types[*instance_type].name;
+        let what = match resource {
+            Some(resource) => format!("{resource} of {name}"),
+            None => {
+                let Offering { zone, capacity_type, .. } =
+                    &inputs.catalog.instance_types[*instance_type].offerings[*offering];
+                format!("the price of {name} {capacity_type} in {zone}")
+            }
+        };
+        let pool = inputs.node_pools[*pool].metadata.name.as_deref().unwrap_or_default();
+        let pools = clashes.iter().map(|clash| clash.place.0).collect::<BTreeSet<_>>().len();
+        let and_pools = if pools > 1 { format!(" and {} more", pools - 1) } else { String::new() };
+        let types = clashes.iter().map(|clash| clash.place.1).collect::<BTreeSet<_>>().len();
+        let in_all = if types > 1 { format!(", {types} instance types in all") } else { String::new() };
+        Some(format!(
+            "NodeOverlay {} is not applied: NodeOverlay {other} of the same weight sets {what} for NodePool {pool}{and_pools} as well{in_all}",
+            reading.name
+        ))
+    }
+
+    /// What another overlay of the same weight settled at this place.
+    fn clash<'s>(&'s self, reading: &'s Reading<'_>, place: Touched) -> Option<Clash<'s>> {
+        let of_price =
+            self.prices.get(&place).filter(|(weight, _)| reading.price.is_some() && *weight == reading.weight);
+        if let Some((_, other)) = of_price {
+            return Some(Clash { place, resource: None, other });
+        }
+        let (pool, instance_type, _) = place;
+        reading.capacity.iter().find_map(|(resource, amount)| {
+            let (weight, other_amount, other) = self.capacities.get(&(pool, instance_type, resource.to_owned()))?;
+            let clashes = *weight == reading.weight && *other_amount != amount;
+            clashes.then_some(Clash { place, resource: Some(resource), other })
         })
     }
 }
@@ -272,17 +292,4 @@ fn touched(reading: &Reading<'_>, inputs: &Inputs<'_>) -> Vec<Touched> {
         }
     }
     touched
-}
-
-/// The overlays of the definitions, and those of the cluster that nobody applied from definitions.
-fn in_force<'a>(inputs: &Inputs<'a>) -> Vec<&'a NodeOverlay> {
-    let defined: BTreeSet<Option<&str>> =
-        inputs.node_overlays.iter().map(|overlay| overlay.metadata.name.as_deref()).collect();
-    let is_applied = |overlay: &NodeOverlay| {
-        let labels = overlay.metadata.labels.as_ref();
-        labels.and_then(|labels| labels.get(keys::MANAGED_BY)).is_some_and(|manager| manager == keys::FIELD_MANAGER)
-    };
-    let others = inputs.snapshot.node_overlays.iter();
-    let others = others.filter(|overlay| !defined.contains(&overlay.metadata.name.as_deref()) && !is_applied(overlay));
-    inputs.node_overlays.iter().chain(others).collect()
 }

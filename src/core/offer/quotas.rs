@@ -3,15 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::catalog::matching::Matching;
+use crate::catalog::matching::{Entry, Matching};
 use crate::catalog::vcpu_quotas::{VcpuQuota, quota_of};
 use crate::catalog::{InstanceType, Offering};
 use crate::inputs::Inputs;
 use crate::plan::Alternative;
 use cutlist_api::keys;
 use cutlist_api::node_claim::NodeClaim;
-
-use super::nothing::entries;
 
 /// What is left of each quota of which it is known.
 #[derive(Debug, Default)]
@@ -102,7 +100,7 @@ pub fn pools_short_of_quota(inputs: &Inputs<'_>) -> BTreeMap<&'static str, Vec<S
     }
     let matching = Matching::new(&inputs.catalog.instance_types, &inputs.catalog.region);
     for pool in inputs.node_pools.iter().filter(|pool| !pool.spec.template.spec.node_class_ref.is_of_others()) {
-        let entries = entries(pool);
+        let entries = Entry::of_pool(pool);
         let relevant = matching.relevant(&entries);
         let is_allowed =
             |it: &&Offering| it.available && relevant.iter().all(|entry| entry.allows_offering(it).unwrap_or(true));

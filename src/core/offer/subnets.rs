@@ -14,7 +14,12 @@ pub struct Subnets<'a> {
     found: Vec<&'a Subnet>,
     /// The zones that the cloud named when it was asked.
     asked: Option<Vec<String>>,
+    /// What is free in them by id, as far as the cloud said.
+    free: BTreeMap<&'a str, u64>,
 }
+
+/// A node takes an address, and each of its pods: with fewer no node is of use.
+const ADDRESSES_MIN: u64 = 2;
 
 impl<'a> Subnets<'a> {
     /// By the status of the applied class, if its terms are those of the definitions; else by that of the definitions, which may have
@@ -27,8 +32,11 @@ impl<'a> Subnets<'a> {
         let by_applied = applied.filter(|_| is_same == Some(true)).and_then(EC2NodeClass::status_now);
         let by_definition = class.status.as_ref().filter(|_| is_same != Some(false));
         let said = by_applied.into_iter().chain(by_definition).find(|status| !status.subnets.is_empty());
-        let found = said.map_or_else(|| by_id(inputs, class), |status| status.subnets.iter().collect());
-        Self { found, asked }
+        let found = said.map_or_else(|| by_id(inputs, class), |status| status.subnets.iter().collect::<Vec<_>>());
+        let counted = inputs.policy.free_addresses.as_ref();
+        let free = |subnet: &&'a Subnet| Some((subnet.id.as_str(), *counted?.get(&subnet.id)?));
+        let free = found.iter().filter_map(free).collect();
+        Self { found, asked, free }
     }
 
     /// The zones in which its terms find a subnet; `None` where nobody says.
@@ -36,9 +44,28 @@ impl<'a> Subnets<'a> {
         (!self.found.is_empty()).then(|| self.found.iter().map(|subnet| subnet.zone.as_str()).collect())
     }
 
+    /// The zones whose subnets have no addresses for another node, with what is left in each subnet. One of which that is not known may have
+    /// some.
+    pub fn full(&self) -> BTreeMap<&'a str, Vec<(&'a str, u64)>> {
+        let mut left: BTreeMap<&str, Vec<(&str, Option<u64>)>> = BTreeMap::new();
+        for subnet in &self.found {
+            let free = self.free.get(subnet.id.as_str()).copied();
+            left.entry(&subnet.zone).or_default().push((&subnet.id, free));
+        }
+        let known = |(zone, subnets): (&'a str, Vec<(&'a str, Option<u64>)>)| {
+            let subnets: Option<Vec<_>> = subnets.into_iter().map(|(id, free)| Some((id, free?))).collect();
+            Some((zone, subnets.filter(|subnets| subnets.iter().all(|(_, free)| *free < ADDRESSES_MIN))?))
+        };
+        left.into_iter().filter_map(known).collect()
+    }
+
     /// The zones in which its nodes can be launched; `None` where nobody says, and any has to do.
     pub fn zones(&self) -> Option<Vec<String>> {
-        let found = self.zones_found();
+        let full = self.full();
+        let found = self.zones_found().map(|mut found| {
+            found.retain(|zone| !full.contains_key(zone));
+            found
+        });
         let asked = self.asked.as_ref().map(|asked| asked.iter().map(String::as_str).collect::<BTreeSet<_>>());
         let zones = match (found, asked) {
             (Some(found), Some(asked)) => &found & &asked,

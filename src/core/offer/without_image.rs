@@ -2,12 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::catalog::matching::Matching;
+use crate::catalog::matching::{Entry, Matching};
 use crate::inputs::Inputs;
 use crate::plan::{Note, NoteCode};
 
 use super::images::Images;
-use super::nothing::entries;
 
 /// Types that one note names.
 const TYPES_NAMED: usize = 3;
@@ -28,7 +27,7 @@ pub fn notes(inputs: &Inputs<'_>) -> Vec<Note> {
     let matching = Matching::new(&inputs.catalog.instance_types, &inputs.catalog.region);
     let mut lacking: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for (pool, class, images) in locked {
-        let entries = entries(pool);
+        let entries = Entry::of_pool(pool);
         let relevant = matching.relevant(&entries);
         let names = Images::Locked(images).lacking(matching.types(&relevant));
         if !names.is_empty() {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::inputs::Inputs;
 use crate::model::resources::PODS;
 use crate::model::words::pods_text;
+use crate::offer::Subnets;
 use crate::plan::{CloudFact, CloudFactCode, Step, StepKind};
 
 /// Subnets that one fact names.
@@ -16,16 +17,22 @@ struct Launched {
     nodes: u64,
     /// With those of DaemonSets. On the host's network a pod takes no address, which is not counted off here.
     pods: u64,
+    /// Addresses of the prefixes that the nodes are given as a whole, of which their pods take theirs.
+    prefixed: u64,
 }
 
 impl Launched {
-    /// One address for the interface of each node, and one for each pod.
+    /// One address for the interface of each node, those of its prefixes, and one for each pod beside them.
     fn addresses(self) -> u64 {
-        self.nodes + self.pods
+        self.nodes + self.prefixed.max(self.pods)
     }
 }
 
-/// For each class and zone that this plan launches in, what is free there and what is left; nothing where no cloud was asked.
+/// Addresses of a prefix. Source: the EC2 user guide, "Assign prefixes to network interfaces".
+const OF_A_PREFIX: u64 = 16;
+
+/// For each class and zone that this plan launches in, what is free there and what is left, and which zones are left out because nothing
+/// is; nothing where no cloud was asked.
 /// O(steps + subnets).
 pub fn facts(inputs: &Inputs<'_>, steps: &[Step]) -> Vec<CloudFact> {
     let Some(free) = &inputs.policy.free_addresses else { return Vec::new() };
@@ -34,11 +41,31 @@ pub fn facts(inputs: &Inputs<'_>, steps: &[Step]) -> Vec<CloudFact> {
         let mut pools = inputs.node_pools.iter();
         let pool = pools.find(|pool| pool.metadata.name.as_deref() == Some(&step.node_pool));
         let Some(pool) = pool else { continue };
-        let entry = launched.entry((&pool.spec.template.spec.node_class_ref.name, &step.zone)).or_default();
+        let class = pool.spec.template.spec.node_class_ref.name.as_str();
+        let entry = launched.entry((class, &step.zone)).or_default();
+        entry.prefixed += prefixes(inputs, class) * OF_A_PREFIX;
         entry.nodes += 1;
         entry.pods += u64::try_from(step.requested.get(PODS)).unwrap_or_default().max(step.pods.len() as u64);
     }
-    launched.into_iter().map(|((class, zone), launched)| of_zone(inputs, free, class, zone, launched)).collect()
+    let full = inputs.node_classes.iter().flat_map(|class| {
+        let name = class.metadata.name.as_deref().unwrap_or_default();
+        Subnets::of(inputs, class).full().into_iter().map(move |(zone, subnets)| full(name, zone, &subnets))
+    });
+    let launched = launched.iter().map(|((class, zone), launched)| of_zone(inputs, free, class, zone, *launched));
+    launched.chain(full).collect()
+}
+
+/// Prefixes of a node of the class.
+fn prefixes(inputs: &Inputs<'_>, class: &str) -> u64 {
+    let class = inputs.node_classes.iter().find(|it| it.metadata.name.as_deref() == Some(class));
+    let count = class.and_then(|class| class.spec.ip_prefix_count);
+    count.and_then(|count| u64::try_from(count).ok()).unwrap_or_default()
+}
+
+/// A zone that is left out.
+fn full(class: &str, zone: &str, subnets: &[(&str, u64)]) -> CloudFact {
+    let text = format!("{}: no node is launched there until some are free", named(subnets));
+    fact(class, zone, CloudFactCode::AddressesShort, 0, text)
 }
 
 fn of_zone(
@@ -54,13 +81,17 @@ fn of_zone(
     let known: Vec<(&str, u64)> =
         subnets.filter_map(|subnet| Some((subnet.id.as_str(), *free.get(&subnet.id)?))).collect();
     let (code, text) = said(&known, launched);
+    fact(class, zone, code, usize::try_from(launched.nodes).unwrap_or(usize::MAX), text)
+}
+
+fn fact(class: &str, zone: &str, code: CloudFactCode, nodes: usize, text: String) -> CloudFact {
     CloudFact {
         node_class: class.to_owned(),
         subject: format!("addresses {zone}"),
         code,
         before: Vec::new(),
         after: None,
-        nodes: usize::try_from(launched.nodes).unwrap_or(usize::MAX),
+        nodes,
         replaces: BTreeMap::new(),
         used: false,
         text,
@@ -68,8 +99,19 @@ fn of_zone(
     }
 }
 
+fn named(subnets: &[(&str, u64)]) -> String {
+    let mut named: Vec<String> =
+        subnets.iter().take(SUBNETS_NAMED).map(|(subnet, free)| format!("{subnet} {free} free")).collect();
+    if subnets.len() > SUBNETS_NAMED {
+        named.push(format!("{} more", subnets.len() - SUBNETS_NAMED));
+    }
+    named.join(", ")
+}
+
 fn said(known: &[(&str, u64)], launched: Launched) -> (CloudFactCode, String) {
     let nodes = if launched.nodes == 1 { "1 node".to_owned() } else { format!("{} nodes", launched.nodes) };
+    let prefixes = launched.prefixed / OF_A_PREFIX;
+    let nodes = if prefixes == 0 { nodes } else { format!("{nodes} with {prefixes} prefixes of {OF_A_PREFIX}") };
     let pods = pods_text(usize::try_from(launched.pods).unwrap_or(usize::MAX));
     let needed = launched.addresses();
     let takes = format!("this plan takes up to {needed} ({nodes}, {pods})");
@@ -77,12 +119,7 @@ fn said(known: &[(&str, u64)], launched: Launched) -> (CloudFactCode, String) {
         return (CloudFactCode::AddressesUnknown, format!("how many are free is not known; {takes}"));
     }
     let total: u64 = known.iter().map(|(_, free)| *free).sum();
-    let mut named: Vec<String> =
-        known.iter().take(SUBNETS_NAMED).map(|(subnet, free)| format!("{subnet} {free} free")).collect();
-    if known.len() > SUBNETS_NAMED {
-        named.push(format!("{} more", known.len() - SUBNETS_NAMED));
-    }
-    let named = named.join(", ");
+    let named = named(known);
     match total.checked_sub(needed) {
         Some(left) => (CloudFactCode::AddressesFree, format!("{named}; {takes} -> {left} left")),
         None => (
@@ -101,7 +138,7 @@ mod tests {
 
     #[test]
     fn what_is_left_and_what_lacks_is_said() {
-        let launched = Launched { nodes: 2, pods: 58 };
+        let launched = Launched { nodes: 2, pods: 58, prefixed: 0 };
         type Case = (&'static [(&'static str, u64)], CloudFactCode, &'static str);
         let cases: [Case; 3] = [
             (
@@ -124,5 +161,10 @@ mod tests {
         for (known, code, text) in cases {
             assert_eq!(said(known, launched), (code, text.to_owned()));
         }
+        let (_, text) = said(&[("subnet-a", 200)], Launched { prefixed: 64, ..launched });
+        assert_eq!(
+            text,
+            "subnet-a 200 free; this plan takes up to 66 (2 nodes with 4 prefixes of 16, 58 pods) -> 134 left"
+        );
     }
 }

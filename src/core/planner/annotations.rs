@@ -1,5 +1,7 @@
 //! Annotations by which somebody means to keep pods or nodes from being moved, and which do not.
 
+use std::collections::BTreeSet;
+
 use crate::lifecycle::do_not_disrupt::{Protection, protection};
 use crate::plan::{Note, NoteCode};
 use crate::scheduler::Problem;
@@ -11,7 +13,8 @@ const NAMED_MAX: usize = 5;
 
 /// What annotations do not do that they are written for. O(pods + nodes).
 pub fn notes(problem: &Problem<'_>) -> Vec<Note> {
-    [of_pods(problem), of_nodes(problem), of_old_names(problem)].into_iter().flatten().collect()
+    let notes = [of_pods(problem), of_nodes(problem), of_old_names(problem), of_cluster_autoscaler(problem)];
+    notes.into_iter().flatten().collect()
 }
 
 fn running<'p>(problem: &Problem<'p>) -> impl Iterator<Item = &'p Pod> {
@@ -50,6 +53,22 @@ fn of_old_names(problem: &Problem<'_>) -> Option<Note> {
     let named = named(running(problem).filter_map(old_name), ["pod", "pods"])?;
     let counts = keys::DO_NOT_DISRUPT;
     Some(note(format!("annotations of older versions protect nothing, so not {named}: write {counts}")))
+}
+
+/// Pods that ask Cluster Autoscaler to leave them where they are, on nodes that are none of its own.
+fn of_cluster_autoscaler(problem: &Problem<'_>) -> Option<Note> {
+    let managed: BTreeSet<&str> = problem.machines.iter().filter(|it| it.is_managed()).map(|it| it.name).collect();
+    let is_meant = |pod: &&Pod| {
+        let annotations = &pod.metadata.annotations;
+        let is_managed = pod.spec.node_name.as_deref().is_some_and(|node| managed.contains(node));
+        let asks = annotations.get(keys::SAFE_TO_EVICT).is_some_and(|value| value == "false");
+        is_managed && asks && !annotations.contains_key(keys::DO_NOT_DISRUPT)
+    };
+    let named = named(running(problem).filter(is_meant).map(Pod::key), ["pod", "pods"])?;
+    let (asked, counts) = (keys::SAFE_TO_EVICT, keys::DO_NOT_DISRUPT);
+    Some(note(format!(
+        "annotation {asked} is for Cluster Autoscaler and protects nothing here, so not {named}: write {counts}"
+    )))
 }
 
 /// `pod shop/a`, `pods shop/a, shop/b, and 3 more`; `None`: there are none.

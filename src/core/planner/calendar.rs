@@ -33,7 +33,7 @@ pub fn calendar(
     let selected: Vec<Vec<String>> = budgets.iter().map(|budget| selected(&bare, budget, &counted, from)).collect();
     let schedule = |name: &str, nodes: usize, pool: &str, pools: &[NodePool], budgets: &[DisruptionBudget]| {
         let allowed =
-            |moment| Ledger::when(pools, budgets, &counted, &|written| period.strike(written, moment)).allowances(pool);
+            |moment| Ledger::when(pools, budgets, &counted, &|written| period.firing(written, moment)).allowances(pool);
         let edges = edges(pools, budgets, &period);
         Schedule { name: name.to_owned(), nodes, days: all_days(&dates, &begin, &edges, &allowed) }
     };
@@ -201,7 +201,7 @@ mod tests {
         hours.map(|hours| (hours.from, hours.to, hours.allowed[0].nodes)).collect()
     }
 
-    /// The budget of a minute, and one that strikes between two o'clock and three on the day when the clock shows that twice.
+    /// The budget of a minute, and one that fires between two o'clock and three on the day when the clock shows that twice.
     #[test]
     fn short_windows_are_seen_and_hours_that_come_twice_are_told_apart() {
         let said = |budget: serde_json::Value, date: &str| {

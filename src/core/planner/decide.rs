@@ -36,8 +36,8 @@ pub enum Phase {
 
 /// The same, and tells when each part is done; what the caller does then does not change the plan.
 pub fn decide_in_phases(inputs: &Inputs<'_>, done: &mut dyn FnMut(Phase)) -> Plan {
-    let snapshot = prepare::complete(inputs);
-    let inputs = &Inputs { snapshot: &snapshot, ..inputs.clone() };
+    let (snapshot, catalog) = (prepare::complete(inputs), prepare::preview_prices::catalog(inputs));
+    let inputs = &Inputs { snapshot: &snapshot, catalog: &catalog, ..inputs.clone() };
     let mut problem = Problem::new(inputs);
     done(Phase::Compiled);
     let mut engine = provision::engine(&problem, inputs);

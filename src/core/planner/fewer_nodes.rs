@@ -25,7 +25,7 @@ const DEARER_PART: usize = 10;
 /// are bought, and while moves of earlier plans are under way. The problem is as it was afterwards.
 pub fn fewer_nodes(inputs: &Inputs<'_>, problem: &mut Problem<'_>, provisioning: &Provisioning) -> Option<FewerNodes> {
     let policy = &inputs.policy;
-    let bought = bill(inputs, problem, provisioning);
+    let bought = node_totals(inputs, problem, provisioning);
     if bought.nodes < NODES_MIN || policy.packing != Packing::Cheapest || policy.moves_under_way {
         return None;
     }
@@ -37,7 +37,7 @@ pub fn fewer_nodes(inputs: &Inputs<'_>, problem: &mut Problem<'_>, provisioning:
     let mut engine = provision::engine(problem, inputs);
     let other = provision(&mut engine, inputs, policy.packing);
     drop(engine);
-    let fewer = bill(inputs, problem, &other);
+    let fewer = node_totals(inputs, problem, &other);
     problem.search_work = work;
     problem.templates.iter_mut().zip(beside).for_each(|(template, beside)| template.cost_beside = beside);
     let unplaced = |it: &Provisioning| it.unplaced.values().map(Vec::len).sum::<usize>();
@@ -53,18 +53,18 @@ fn costs_beside(problem: &Problem<'_>) -> Vec<HourlyPrice> {
 }
 
 /// New nodes for pods, and what the bill has of them: not the amount for each node.
-struct Bill {
+struct NodeTotals {
     nodes: usize,
     per_hour: HourlyPrice,
 }
 
-fn bill(inputs: &Inputs<'_>, problem: &Problem<'_>, provisioning: &Provisioning) -> Bill {
+fn node_totals(inputs: &Inputs<'_>, problem: &Problem<'_>, provisioning: &Provisioning) -> NodeTotals {
     let for_pods = |purchase: &&Purchase| !problem.templates[purchase.template].is_static();
     let of_bill = |purchase: &Purchase| {
         let pool = &inputs.node_pools[problem.templates[purchase.template].pool];
         purchase.price + problem.offer.costs_of_pool(pool).total()
     };
-    Bill {
+    NodeTotals {
         nodes: provisioning.purchases.iter().filter(for_pods).count(),
         per_hour: provisioning.purchases.iter().filter(for_pods).map(of_bill).sum(),
     }

@@ -23,15 +23,15 @@ struct Concentrated {
 
 /// The node of a pod, and the type and zone of the node if it is spot.
 #[derive(Clone)]
-struct Home<'a> {
+struct PodPlace<'a> {
     node: &'a str,
     spot: Option<(&'a str, &'a str)>,
 }
 
-/// Homes by position of the pod in the snapshot.
-struct Homes<'a>(BTreeMap<usize, Home<'a>>);
+/// Places by position of the pod in the snapshot.
+struct PodPlaces<'a>(BTreeMap<usize, PodPlace<'a>>);
 
-impl<'a> Homes<'a> {
+impl<'a> PodPlaces<'a> {
     /// Where pods run that stay or have yet to move: not on nodes that are on their way out.
     fn now(inputs: &'a Inputs<'_>, problem: &'a Problem<'_>) -> Self {
         let positions: BTreeMap<&str, HostIndex> =
@@ -51,7 +51,7 @@ impl<'a> Homes<'a> {
         let label = |key| machine.label(key).unwrap_or_default();
         let is_spot = label(keys::CAPACITY_TYPE) == keys::SPOT;
         let spot = is_spot.then(|| (label(keys::INSTANCE_TYPE), label(keys::ZONE)));
-        self.0.insert(pod, Home { node: machine.name, spot });
+        self.0.insert(pod, PodPlace { node: machine.name, spot });
     }
 
     /// After what is bought and placed for pending pods. `names` are to be different from all node names.
@@ -59,7 +59,7 @@ impl<'a> Homes<'a> {
         for (purchase, name) in provisioning.purchases.iter().zip(names) {
             let spot = (purchase.capacity_type == keys::SPOT)
                 .then_some((purchase.instance_type.as_str(), purchase.zone.as_str()));
-            self.0.extend(purchase.pods.iter().map(|pod| (*pod, Home { node: name, spot })));
+            self.0.extend(purchase.pods.iter().map(|pod| (*pod, PodPlace { node: name, spot })));
         }
         for (pod, host) in &provisioning.placements {
             self.move_to_host(*pod, *host, problem);
@@ -86,7 +86,7 @@ impl<'a> Homes<'a> {
         }
         for step in steps.iter().filter(|step| step.kind == StepKind::Create) {
             let spot = (step.capacity_type == keys::SPOT).then_some((step.instance_type.as_str(), step.zone.as_str()));
-            let home = Home { node: &step.node_claim, spot };
+            let home = PodPlace { node: &step.node_claim, spot };
             self.0.extend(positions(&step.pods).into_iter().map(|pod| (pod, home.clone())));
         }
         let hosts: BTreeMap<&str, HostIndex> =
@@ -139,7 +139,7 @@ pub fn per_hour(
     placements: &[Placement],
 ) -> Option<PenaltiesPerHour> {
     let concentration = problem.concentration.as_ref().filter(|_| inputs.policy.packing == Packing::Cheapest)?;
-    let concentrated = Homes::now(inputs, problem).planned(inputs, problem, steps, placements).concentrated(inputs);
+    let concentrated = PodPlaces::now(inputs, problem).planned(inputs, problem, steps, placements).concentrated(inputs);
     Some(PenaltiesPerHour {
         blast_radius: concentration.on_node.per_pod.times(concentrated.on_nodes),
         spot_concentration: concentration.in_spot_pool.per_pod.times(concentrated.in_spot_pools),
@@ -215,7 +215,7 @@ fn sets_amount_per_node(penalties: &Penalties) -> bool {
 fn after_provisioning(inputs: &Inputs<'_>, problem: &Problem<'_>, provisioning: &Provisioning) -> Concentrated {
     // No node has a space in its name.
     let names: Vec<String> = (0..provisioning.purchases.len()).map(|new| format!("new {new}")).collect();
-    Homes::now(inputs, problem).provisioned(problem, provisioning, &names).concentrated(inputs)
+    PodPlaces::now(inputs, problem).provisioned(problem, provisioning, &names).concentrated(inputs)
 }
 
 fn texts_of_concentration(

@@ -17,9 +17,10 @@ use crate::plan::{
     NodeCounts, Note, NoteCode, Pending, PendingReason, Reason, ReasonCode, Step, StepKind, Summary, Unlimited, change,
 };
 use crate::provision::advice::Adviser;
+use crate::provision::amounts::amount;
 use crate::provision::bound::{OpenNode, lower_bound};
 use crate::provision::cheapest::market::Counted;
-use crate::provision::explain::{amount, explain, why_not_existing};
+use crate::provision::explain::{explain, why_not_existing};
 use crate::provision::passing::passes;
 use crate::provision::priority::may_preempt;
 use crate::provision::purchase::Lowered;

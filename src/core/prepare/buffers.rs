@@ -24,7 +24,9 @@ use cutlist_api::keys;
 use super::limit_range::LimitRanges;
 
 /// The most pods of one buffer that are planned for: a number with too many digits must not fill memory.
-const PODS_MAX: usize = 10_000;
+pub const PODS_MAX: usize = 10_000;
+/// The most pods of all buffers together: whoever may make one may make hundreds, and each pod takes memory and a place.
+pub const PODS_OF_ALL_MAX: usize = 20_000;
 
 /// Why a buffer keeps no room, or less than it asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +38,7 @@ pub enum BufferObstacle {
     Kind(ScalableReference),
     NoAmount,
     Template(String),
-    TooMany(usize),
+    TooMany { asked: usize, planned: usize },
 }
 
 impl fmt::Display for BufferObstacle {
@@ -61,10 +63,11 @@ impl fmt::Display for BufferObstacle {
             Self::NoAmount => formatter
                 .write_str("keeps no room: neither replicas nor percentage nor limits on what its pods request"),
             Self::Template(problem) => write!(formatter, "keeps no room: its pods can not be read: {problem}"),
-            Self::TooMany(asked) => {
+            Self::TooMany { asked, planned } => {
                 write!(
                     formatter,
-                    "keeps room for {PODS_MAX} pods of the {asked} it asks for: that is the most that is planned"
+                    "keeps room for {planned} pods of the {asked} it asks for: {PODS_MAX} are the most that is planned for one, and \
+                     {PODS_OF_ALL_MAX} for all together"
                 )
             }
         }
@@ -82,7 +85,7 @@ pub fn notes(inputs: &Inputs<'_>) -> Vec<Note> {
     let mut notes = Vec::new();
     for (buffer, outcome) in resolved(inputs) {
         let obstacle = match outcome {
-            Ok(resolved) if resolved.asked > PODS_MAX => BufferObstacle::TooMany(resolved.asked),
+            Ok(Resolved { asked, planned, .. }) if asked > planned => BufferObstacle::TooMany { asked, planned },
             Ok(_) => continue,
             Err(obstacle) => obstacle,
         };
@@ -97,6 +100,7 @@ pub fn notes(inputs: &Inputs<'_>) -> Vec<Note> {
 struct Resolved {
     pod: Pod,
     asked: usize,
+    planned: usize,
 }
 
 fn resolved<'a>(inputs: &Inputs<'a>) -> Vec<(&'a CapacityBuffer, Result<Resolved, BufferObstacle>)> {
@@ -105,7 +109,22 @@ fn resolved<'a>(inputs: &Inputs<'a>) -> Vec<(&'a CapacityBuffer, Result<Resolved
     }
     let mut buffers = in_force(inputs);
     buffers.sort_by_key(|buffer| key(buffer));
-    buffers.into_iter().map(|buffer| (buffer, resolve(buffer, inputs))).collect()
+    let mut resolved: Vec<_> = buffers.into_iter().map(|buffer| (buffer, resolve(buffer, inputs))).collect();
+    share_out(resolved.iter_mut().filter_map(|(_, outcome)| outcome.as_mut().ok()).collect());
+    resolved
+}
+
+/// Where all together ask for too many, each gets as many as the others, as far as it asks for so many.
+fn share_out(mut buffers: Vec<&mut Resolved>) {
+    buffers.sort_by_key(|buffer| buffer.planned);
+    let (mut left, mut to_come) = (PODS_OF_ALL_MAX, buffers.len());
+    let mut buffers = buffers.into_iter().peekable();
+    while let Some(buffer) = buffers.next_if(|buffer| buffer.planned <= left / to_come) {
+        left -= buffer.planned;
+        to_come -= 1;
+    }
+    // Those that are left ask for more than each can have.
+    buffers.for_each(|buffer| buffer.planned = left / to_come);
 }
 
 /// Buffers of the definitions, and those of the cluster that somebody else applied.
@@ -150,7 +169,7 @@ fn resolve(buffer: &CapacityBuffer, inputs: &Inputs<'_>) -> Result<Resolved, Buf
     LimitRanges::new(snapshot).complete(&mut pod);
     let requests = effective_requests(&pod).map_err(|error| unreadable(error.to_string()))?;
     let asked = asked(spec, replicas, &requests).ok_or(BufferObstacle::NoAmount)?;
-    Ok(Resolved { pod, asked })
+    Ok(Resolved { pod, asked, planned: asked.min(PODS_MAX) })
 }
 
 /// That of the definitions goes before the cluster's.
@@ -232,5 +251,28 @@ fn virtual_pods(buffer: &CapacityBuffer, resolved: &Resolved) -> Vec<Pod> {
         pod.spec.preemption_policy = Some("Never".to_owned());
         pod
     };
-    (0..resolved.asked.min(PODS_MAX)).map(pod).collect()
+    (0..resolved.planned).map(pod).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::pod;
+
+    fn shares(asked: &[usize]) -> Vec<usize> {
+        let resolved = |asked: &usize| Resolved { pod: pod("a"), asked: *asked, planned: (*asked).min(PODS_MAX) };
+        let mut resolved: Vec<Resolved> = asked.iter().map(resolved).collect();
+        share_out(resolved.iter_mut().collect());
+        resolved.into_iter().map(|buffer| buffer.planned).collect()
+    }
+
+    #[test]
+    fn many_buffers_share_what_is_planned_for_all() {
+        assert_eq!(shares(&[10, 0, 20]), [10, 0, 20]);
+        assert_eq!(shares(&[30_000, 9_000]), [10_000, 9_000]);
+        assert_eq!(shares(&[30_000, 5, 10_000]), [9_997, 5, 9_997]);
+        assert_eq!(shares(&[usize::MAX; 200]), [100; 200]);
+        assert_eq!(shares(&[1; 50_000]), [0; 50_000]);
+        assert_eq!(shares(&[]), [0; 0]);
+    }
 }

@@ -2,7 +2,7 @@
 //! `defaultingType: List`). They apply to pods that declare none, and select what the pod belongs to.
 //! Source: `k8s.io/kubernetes/pkg/scheduler/framework/plugins/helper` (DefaultSelector).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::TopologySpreadConstraint;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
@@ -11,6 +11,10 @@ use crate::snapshot::{Pod, Snapshot};
 use cutlist_api::settings::DefaultTopologySpreadConstraint;
 
 type Labels = BTreeMap<String, String>;
+
+/// Services of one namespace that are looked at, of those that select differently: whoever may make pods and Services there may make
+/// thousands of both, and each pod is held against each Service. What the others ask for makes a constraint narrower, and no more.
+pub const SERVICES_MAX: usize = 1_000;
 
 /// Gives pods without constraints the default ones, as far as a Service or an owner says what they belong to. Pods of
 /// DaemonSets are left as they are: nobody spreads them. O(pods + services of their namespaces that share a label with them).
@@ -54,13 +58,20 @@ struct Owners<'a> {
 
 impl<'a> Owners<'a> {
     fn new(snapshot: &'a Snapshot) -> Self {
-        let mut services: BTreeMap<(&str, &str, &str), Vec<&Labels>> = BTreeMap::new();
+        let mut of_namespaces: BTreeMap<&str, BTreeSet<&Labels>> = BTreeMap::new();
         for service in &snapshot.services {
-            let Some(selector) = service.spec.as_ref().and_then(|spec| spec.selector.as_ref()) else { continue };
+            let selector = service.spec.as_ref().and_then(|spec| spec.selector.as_ref());
             // An empty selector would add nothing.
-            let Some((key, value)) = selector.first_key_value() else { continue };
+            let Some(selector) = selector.filter(|selector| !selector.is_empty()) else { continue };
             let namespace = service.metadata.namespace.as_deref().unwrap_or_default();
-            services.entry((namespace, key, value)).or_default().push(selector);
+            of_namespaces.entry(namespace).or_default().insert(selector);
+        }
+        let mut services: BTreeMap<(&str, &str, &str), Vec<&Labels>> = BTreeMap::new();
+        for (namespace, selectors) in of_namespaces {
+            for selector in selectors.into_iter().take(SERVICES_MAX) {
+                let Some((key, value)) = selector.first_key_value() else { continue };
+                services.entry((namespace, key, value)).or_default().push(selector);
+            }
         }
         let name = |metadata: &'a k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta| {
             (metadata.namespace.as_deref().unwrap_or_default(), metadata.name.as_deref().unwrap_or_default())
@@ -91,8 +102,8 @@ impl<'a> Owners<'a> {
         let selecting =
             candidates.flatten().filter(|selector| selector.iter().all(|(key, value)| labels.get(key) == Some(value)));
         // All of them select this pod, so they do not contradict each other.
-        let mut match_labels: Labels =
-            selecting.flat_map(|selector| selector.iter()).map(|(key, value)| (key.clone(), value.clone())).collect();
+        let asked: BTreeMap<&String, &String> = selecting.copied().flatten().collect();
+        let mut match_labels: Labels = asked.into_iter().map(|(key, value)| (key.clone(), value.clone())).collect();
         let mut expressions = Vec::new();
         if let Some(owner) = pod.controller() {
             match (owner.api_version.as_str(), owner.kind.as_str()) {
@@ -131,5 +142,34 @@ impl<'a> Owners<'a> {
             labels.insert(key.clone(), value.clone());
         }
         expressions.extend(selector.match_expressions.iter().flatten().cloned());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::Service;
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing::{BuildPod, object, pod};
+
+    #[test]
+    fn of_very_many_services_some_say_what_a_pod_belongs_to() {
+        let key = |number: usize| format!("key-{number:05}");
+        let services: Vec<Service> = (0..1_500)
+            .map(|number| {
+                object(json!({
+                    "metadata": { "name": format!("service-{number}"), "namespace": "default" },
+                    "spec": { "selector": { "app": "web", (key(number)): "value" } },
+                }))
+            })
+            .collect();
+        let of_all = (0..1_500).fold(pod("web").label("app", "web"), |pod, number| pod.label(&key(number), "value"));
+        let mut snapshot = Snapshot { services: services.into(), pods: vec![of_all].into(), ..Snapshot::default() };
+        let constraint = json!({ "maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway" });
+        apply(&mut snapshot, &[object(constraint)]);
+        let spread = &snapshot.pods[0].spec.topology_spread_constraints[0];
+        let selector = spread.label_selector.as_ref().and_then(|selector| selector.match_labels.as_ref());
+        assert_eq!(selector.map(BTreeMap::len), Some(SERVICES_MAX + 1));
     }
 }

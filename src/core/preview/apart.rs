@@ -13,33 +13,33 @@ use cutlist_api::preview::PreviewCount;
 
 /// The two parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Apart<T> {
+pub struct ByCause<T> {
     pub caused: Vec<T>,
     pub anyway: Vec<T>,
 }
 
 /// Without a base nothing is known to be so anyway.
-fn apart<T: Clone>(all: &[T], is_anyway: impl Fn(&T) -> bool) -> Apart<T> {
+fn apart<T: Clone>(all: &[T], is_anyway: impl Fn(&T) -> bool) -> ByCause<T> {
     let (anyway, caused) = all.iter().cloned().partition(|item| is_anyway(item));
-    Apart { caused, anyway }
+    ByCause { caused, anyway }
 }
 
 /// A risk is the same when it is of one kind for the same pods or workload.
-pub fn risks(plan: &Plan, base: Option<&Plan>) -> Apart<Risk> {
+pub fn risks(plan: &Plan, base: Option<&Plan>) -> ByCause<Risk> {
     let of_base: BTreeSet<_> =
         base.iter().flat_map(|base| &base.risks).map(|risk| (risk.code, risk.subject.as_str())).collect();
     apart(&plan.risks, |risk| of_base.contains(&(risk.code, risk.subject.as_str())))
 }
 
 /// A node is held back as before when it is for the same reason, whatever figures are in the sentence.
-pub fn held_back(plan: &Plan, base: Option<&Plan>) -> Apart<HeldBack> {
+pub fn held_back(plan: &Plan, base: Option<&Plan>) -> ByCause<HeldBack> {
     let of_base: BTreeSet<_> =
         base.iter().flat_map(|base| &base.held_back).map(|held| (held.node.as_str(), held.code)).collect();
     apart(&plan.held_back, |held| of_base.contains(&(held.node.as_str(), held.code)))
 }
 
 /// Pods that wait with the base as well are no news, whatever they wait for. A group with pods of both is two groups.
-pub fn pending(plan: &Plan, base: Option<&Plan>) -> Apart<Pending> {
+pub fn pending(plan: &Plan, base: Option<&Plan>) -> ByCause<Pending> {
     let of_base: BTreeSet<&str> =
         base.iter().flat_map(|base| &base.pending).flat_map(|group| &group.pods).map(String::as_str).collect();
     let part = |is_anyway: bool| {
@@ -49,7 +49,7 @@ pub fn pending(plan: &Plan, base: Option<&Plan>) -> Apart<Pending> {
         });
         groups.filter(|group| !group.pods.is_empty()).collect()
     };
-    Apart { caused: part(false), anyway: part(true) }
+    ByCause { caused: part(false), anyway: part(true) }
 }
 
 pub(super) fn counts_of_risks(plan: &Plan, base: Option<&Plan>) -> Vec<PreviewCount> {

@@ -11,7 +11,7 @@ use crate::plan::{Plan, Step};
 /// Hexadecimal digits of a digest that people see, and write to approve a plan: the fewest that count. Who may push chooses what is hashed, and
 /// tries as many plans as they like without showing one: with 7 digits (28 bits) the second of two that begin alike is found in a second. With 12
 /// (48 bits) it takes years to find one that begins as a given plan does. Two of one's own that begin alike take minutes still: reviews remember
-/// what was shown, and ask for all of the digits where two of them do (`cli/review/approvals.rs`).
+/// what was shown, and ask for all of the digits where two of them do (`controller/reviews/digests.rs`).
 pub const DIGEST_DIGITS: usize = 12;
 
 /// SHA-256 over what a plan decides, in hexadecimal: its steps in their order with their moves and waves, where pods go, which pods wait

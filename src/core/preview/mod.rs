@@ -11,7 +11,7 @@ use crate::plan::{NodeCounts, NoteCode, Plan, Step, StepKind};
 use crate::snapshot::Snapshot;
 use cutlist_api::preview::{PreviewCount, PreviewFigures, PreviewPlan};
 
-pub use apart::{Apart, held_back, pending, risks};
+pub use apart::{ByCause, held_back, pending, risks};
 pub use digest::{DIGEST_DIGITS, digest, hash_of_texts};
 
 /// Notes that say what the prices are worth.

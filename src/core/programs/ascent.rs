@@ -8,9 +8,9 @@
 
 use std::collections::BTreeMap;
 
-use super::dual::{Prices, shares};
 use super::filling::{Bin, Filling, Item};
 use super::number;
+use super::prices::{Prices, shares};
 
 const ROUNDS_MAX: usize = 300;
 

@@ -179,7 +179,7 @@ fn units(items: &[Item], bins: &[Bin]) -> Vec<f64> {
 
 /// What a bin says of an item, its size aside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Welcome {
+enum Compatibility {
     /// It has no room for one.
     Unknown,
     No,
@@ -190,28 +190,31 @@ enum Welcome {
 
 /// Items that no bin tells apart but by size, if these are no more groups than that.
 fn alike(items: &[Item], bins: &[Bin], groups_max: usize) -> Option<Vec<Vec<usize>>> {
-    let mut welcomes = vec![vec![Welcome::Unknown; bins.len()]; items.len()];
+    let mut compatibilities = vec![vec![Compatibility::Unknown; bins.len()]; items.len()];
     for (position, bin) in bins.iter().enumerate() {
         let most = by_item(bin, items.len());
-        for (item, welcomes) in welcomes.iter_mut().enumerate() {
+        for (item, compatibilities) in compatibilities.iter_mut().enumerate() {
             let fit = copies(&items[item].request, &bin.room);
-            welcomes[position] = match most[item] {
-                _ if fit < 1.0 => Welcome::Unknown,
-                0.0 => Welcome::No,
-                most if most < fit.min(items[item].count) => Welcome::Some,
-                _ => Welcome::All,
+            compatibilities[position] = match most[item] {
+                _ if fit < 1.0 => Compatibility::Unknown,
+                0.0 => Compatibility::No,
+                most if most < fit.min(items[item].count) => Compatibility::Some,
+                _ => Compatibility::All,
             };
         }
     }
     // Those that most bins have room for say the most.
-    let known = |item: &usize| welcomes[*item].iter().filter(|welcome| **welcome != Welcome::Unknown).count();
+    let known = |item: &usize| {
+        compatibilities[*item].iter().filter(|compatibility| **compatibility != Compatibility::Unknown).count()
+    };
     let mut order: Vec<usize> = (0..items.len()).collect();
     order.sort_by_key(|item| std::cmp::Reverse(known(item)));
-    let mut groups: Vec<(Vec<Welcome>, Vec<usize>)> = Vec::new();
+    let mut groups: Vec<(Vec<Compatibility>, Vec<usize>)> = Vec::new();
     for item in order {
-        let own = &welcomes[item];
-        let agree =
-            |(one, two): (&Welcome, &Welcome)| *one == Welcome::Unknown || *two == Welcome::Unknown || one == two;
+        let own = &compatibilities[item];
+        let agree = |(one, two): (&Compatibility, &Compatibility)| {
+            *one == Compatibility::Unknown || *two == Compatibility::Unknown || one == two
+        };
         let Some(group) = groups.iter().position(|(theirs, _)| theirs.iter().zip(own).all(agree)) else {
             if groups.len() == groups_max {
                 return None;
@@ -221,7 +224,7 @@ fn alike(items: &[Item], bins: &[Bin], groups_max: usize) -> Option<Vec<Vec<usiz
         };
         let (theirs, members) = &mut groups[group];
         members.push(item);
-        let unknown = theirs.iter_mut().zip(own).filter(|(theirs, _)| **theirs == Welcome::Unknown);
+        let unknown = theirs.iter_mut().zip(own).filter(|(theirs, _)| **theirs == Compatibility::Unknown);
         unknown.for_each(|(theirs, own)| *theirs = *own);
     }
     Some(groups.into_iter().map(|(_, members)| members).collect())
@@ -286,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_near_in_size_and_welcome_in_the_same_bins_is_one() {
+    fn what_is_near_in_size_and_compatible_with_the_same_bins_is_one() {
         let (items, bins) = (items(), bins());
         let largest = grouping(&items, &bins, Size::OfLargest);
         assert_eq!(largest.members, [vec![0, 1], vec![2, 3], vec![4]]);

@@ -1,7 +1,7 @@
 //! Linear programs over bins and items: what may be bought for what, at which price. No word of Kubernetes.
 //!
 //! `filling` fills one bin at given prices of items, `covering` chooses among filled bins, `generation` finds further ones, `dual` and
-//! `ascent` make lower bounds of prices, `grouping` and `parts` make programs smaller, `columns` and `whole_pods` make whole numbers.
+//! `ascent` make lower bounds of `prices`, `grouping` and `parts` make programs smaller, `columns` and `whole_pods` make whole numbers.
 
 pub mod ascent;
 pub mod columns;
@@ -11,6 +11,7 @@ pub mod filling;
 pub mod generation;
 pub mod grouping;
 pub mod parts;
+pub mod prices;
 pub mod whole_pods;
 
 /// A count as a number to calculate with.

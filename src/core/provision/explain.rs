@@ -7,69 +7,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalog::values::Values;
 use crate::model::requirements::normalized;
-use crate::model::resources::{CPU, is_in_bytes};
 use crate::model::suggest;
 use crate::model::{Requirement, Requirements};
+use crate::offer::named_types;
 use crate::plan::{DefinitionPlace, DefinitionPlaces, PendingReason, ReasonCode, field_of};
 use crate::scheduler::class::VariantIndex;
 use crate::scheduler::quota::Scope;
-use crate::scheduler::template::{Template, TemplateIndex};
+use crate::scheduler::template::Template;
 use crate::scheduler::volumes::NODE_NAME;
 use crate::scheduler::{ClassIndex, Engine, HostIndex, Refusal};
 use cutlist_api::keys;
 use cutlist_api::node_pool::Operator;
 
+use super::amounts::amount;
+use super::distances::{Distance, distances};
 use super::passing::{Passing, passing};
-
-/// What keeps a class from one pool.
-#[derive(Debug)]
-pub struct Distance<'p> {
-    pub pool: &'p str,
-    /// All of it, as far as it does not depend on the rest; at least one.
-    pub obstacles: Vec<Refusal>,
-}
-
-impl Distance<'_> {
-    /// A pool that the pod does not name is further than any other; then fewer obstacles are nearer, then lesser ones.
-    fn order(&self) -> (bool, usize, u8, &str) {
-        let of_another_pool =
-            |refusal: &Refusal| matches!(refusal, Refusal::Requirement { key } if key == keys::NODE_POOL);
-        let largest = self.obstacles.iter().map(Refusal::distance).max().unwrap_or_default();
-        (self.obstacles.iter().any(of_another_pool), self.obstacles.len(), largest, self.pool)
-    }
-}
-
-/// What keeps one more pod of the class from a node of each pool, nearest pool first. O(templates x types).
-pub fn distances<'p>(engine: &Engine<'p, '_>, class: ClassIndex) -> Vec<Distance<'p>> {
-    let problem = engine.problem;
-    let Some(variant) = problem.classes[class].variants.last().copied() else { return Vec::new() };
-    let mut distances: Vec<Distance<'p>> = Vec::new();
-    let bought_from = |(_, template): &(TemplateIndex, &Template)| !template.is_static();
-    for (position, template) in problem.templates.enumerated().filter(bought_from) {
-        let mut obstacles = problem.obstacles(variant, position);
-        if obstacles.is_empty() {
-            let refusal = engine.refusal_to_open(class, variant, position);
-            obstacles.extend(refusal.map(|refusal| instead_of_spread(engine, position, refusal)));
-            // It would fit; then what is left for a launch is not varied enough.
-            let varied = template.min_values.first().filter(|_| obstacles.is_empty());
-            obstacles.extend(varied.map(|(key, _)| Refusal::MinValues { key: key.clone() }));
-        }
-        // What keeps a pod from a reservation is no news when it keeps it from the pool too.
-        if !obstacles.is_empty() && (!template.is_reserved() || obstacles.iter().all(is_used_up)) {
-            distances.push(Distance { pool: &template.name, obstacles });
-        }
-    }
-    distances.sort_by(|one, two| one.order().cmp(&two.order()));
-    distances
-}
-
-/// Pods whose pool could make no more nodes were placed as kube-scheduler would, by a laxer rule: nodes alone count. A new node would
-/// now be too far from the others, but what kept it from being made before is the limit.
-fn instead_of_spread(engine: &Engine<'_, '_>, template: TemplateIndex, refusal: Refusal) -> Refusal {
-    let is_of_placed = engine.counted_nodes_alone() && matches!(refusal, Refusal::Spread { .. });
-    let limit = is_of_placed.then(|| engine.opened_empty(template).err()).flatten();
-    limit.filter(|limit| matches!(limit, Refusal::Limit { .. })).unwrap_or(refusal)
-}
+use super::unpriced;
 
 /// The reasons why no pool takes one more pod of the class, nearest first. What would help: [`super::advice`].
 pub fn explain(engine: &Engine<'_, '_>, class: ClassIndex, places: &DefinitionPlaces) -> Vec<PendingReason> {
@@ -89,10 +42,6 @@ pub fn explain(engine: &Engine<'_, '_>, class: ClassIndex, places: &DefinitionPl
     reasons
 }
 
-fn is_used_up(refusal: &Refusal) -> bool {
-    matches!(refusal, Refusal::Limit { scope: Scope::Reservation(_), .. })
-}
-
 fn reason(
     engine: &Engine<'_, '_>,
     class: ClassIndex,
@@ -107,18 +56,30 @@ fn reason(
             None => text,
         }
     };
-    let texts: Vec<String> = distance.obstacles.iter().map(text).collect();
+    let mut texts: Vec<String> = distance.obstacles.iter().map(text).collect();
+    let template = template_of(engine, distance.pool);
+    let unpriced = template.map(|it| unpriced::would_do(engine, class, it, &distance.obstacles)).unwrap_or_default();
+    texts.extend((!unpriced.is_empty()).then(|| for_want_of_a_price(&unpriced)));
     let code = distance.obstacles.first().map_or(ReasonCode::NoOffering, Refusal::code);
     let nothing = match distance.obstacles.contains(&Refusal::EmptyPool) {
-        true => template_of(engine, distance.pool).and_then(|template| template.nothing_offered.as_deref()),
+        true => template.and_then(|template| template.nothing_offered.as_deref()),
         false => None,
     };
+    let names = || unpriced.iter().map(|name| (*name).to_owned()).collect();
     PendingReason {
         unmatched: nothing.and_then(|nothing| nothing.unmatched.clone()),
         definition: distance.obstacles.first().and_then(|first| definition(engine, distance.pool, first, places)),
-        without_price: nothing.map(|nothing| nothing.without_price.clone()).unwrap_or_default(),
+        without_price: nothing.map_or_else(names, |nothing| nothing.without_price.clone()),
         ..PendingReason::new(distance.pool, code, texts.join("; "))
     }
+}
+
+fn for_want_of_a_price(names: &[&str]) -> String {
+    let (has, what) = match names {
+        [_] => ("has", "what it costs is not known, so it is not chosen"),
+        _ => ("have", "what they cost is not known, so they are not chosen"),
+    };
+    format!("only {} would do, which {has} no price in the catalog: {what}", named_types(names))
 }
 
 /// Where the pool says what stands in the way. What the pod asks for is in no definition.
@@ -189,8 +150,9 @@ pub fn existing_nodes(engine: &Engine<'_, '_>, class: ClassIndex) -> Vec<Existin
     let Some(variant) = problem.classes[class].variants.last().copied() else { return Vec::new() };
     // By what it is about: nodes, of resources the most that one of them has free, and the first refusal.
     let mut kinds: BTreeMap<Refusal, (Vec<&str>, i64, Refusal)> = BTreeMap::new();
-    let leaving = engine.existing_hosts().filter(|host| engine.is_closed(*host));
-    let leaving: Vec<&str> = leaving.map(|host| problem.machines[problem.nodes[host].machine].name).collect();
+    let closed = engine.existing_hosts().filter(|host| engine.is_closed(*host));
+    let closed = closed.map(|host| problem.machines[problem.nodes[host].machine].name);
+    let (doubled, leaving): (Vec<&str>, Vec<&str>) = closed.partition(|name| problem.snapshot.doubts.is_doubled(name));
     for (host, refusal) in refusals_of_existing(engine, class, variant) {
         let free = if let Refusal::Resource { available, .. } = &refusal { *available } else { 0 };
         let entry = kinds.entry(refusal.kind()).or_insert_with(|| (Vec::new(), free, refusal));
@@ -203,6 +165,10 @@ pub fn existing_nodes(engine: &Engine<'_, '_>, class: ClassIndex) -> Vec<Existin
     }
     if !leaving.is_empty() {
         found.push(group_of_nodes(leaving, ReasonCode::BeingDeleted, "on its way out".to_owned()));
+    }
+    if !doubled.is_empty() {
+        let text = "another one has its provider ID".to_owned();
+        found.push(group_of_nodes(doubled, ReasonCode::ProviderIdShared, text));
     }
     found.sort_by(|one, two| two.nodes.cmp(&one.nodes).then_with(|| one.text.cmp(&two.text)));
     found
@@ -338,6 +304,9 @@ fn describe_requirement(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, 
         _ if is_without_image(engine, &sides, key) => {
             format!("the pod wants {key} {asked}, which EC2NodeClass {} has no image for", class_of(&sides))
         }
+        _ if !unpriced::alone_left(sides.pool, &only(key, sides.asked)).is_empty() => {
+            format!("the pod wants {key} {asked}, which no instance type with a price has")
+        }
         Some(offered) => {
             // What others sell, and this pool does not, is no slip.
             let slip = sides.pool.offerings.defines(key).then(|| near(&sides, key));
@@ -363,6 +332,12 @@ fn describe_requirement(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, 
 pub fn opts_out(sides: &Sides<'_>, key: &str) -> bool {
     let is_of_every_node = matches!(key, keys::NODE_POOL | keys::REGISTERED | keys::INITIALIZED);
     is_of_every_node && sides.asked.allows_nothing() && sides.asked.allows_absence()
+}
+
+fn only(key: &str, requirement: &Requirement) -> Requirements {
+    let mut alone = Requirements::new();
+    alone.add(key, requirement.clone());
+    alone
 }
 
 fn class_of<'p>(sides: &Sides<'p>) -> &'p str {
@@ -432,53 +407,4 @@ pub fn values(requirement: &Requirement) -> String {
         }
     });
     texts.collect::<Vec<_>>().join(" and ")
-}
-
-const MEBIBYTE: i64 = 1 << 20;
-
-/// An amount for people: cores with at most three decimals, bytes in GiB with one, counts as they are.
-pub fn amount(resource: &str, amount: i64) -> String {
-    match resource {
-        CPU => {
-            let text = format!("{}.{:03}", amount / 1000, (amount % 1000).abs());
-            text.trim_end_matches('0').trim_end_matches('.').to_owned()
-        }
-        _ if is_in_bytes(resource) && amount != 0 => {
-            let tenths = (i128::from(amount) * 10 + (1 << 29)) >> 30;
-            if (-MEBIBYTE..MEBIBYTE).contains(&amount) {
-                if amount % 1024 == 0 { format!("{}Ki", amount / 1024) } else { amount.to_string() }
-            } else if tenths.abs() < 10 {
-                format!("{}Mi", amount / MEBIBYTE)
-            } else {
-                format!("{}.{}Gi", tenths / 10, tenths % 10).replace(".0Gi", "Gi")
-            }
-        }
-        _ => amount.to_string(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::model::resources::MEMORY;
-
-    #[test]
-    fn amounts_read_like_people_write_them() {
-        assert_eq!(amount(CPU, 10_000), "10");
-        assert_eq!(amount(CPU, 7_910), "7.91");
-        assert_eq!(amount(CPU, 150), "0.15");
-        assert_eq!(amount(MEMORY, 512 << 20), "512Mi");
-        assert_eq!(amount(MEMORY, 14_162 << 20), "13.8Gi");
-        assert_eq!(amount(MEMORY, 2 << 30), "2Gi");
-        assert_eq!(amount("ephemeral-storage", 400 << 30), "400Gi");
-        assert_eq!(amount("hugepages-2Mi", 4 << 30), "4Gi");
-        assert_eq!(amount("hugepages-1Gi", 1 << 30), "1Gi");
-        assert_eq!((amount("hugepages-2Mi", 2 << 20), amount("hugepages-2Mi", 0)), ("2Mi".to_owned(), "0".to_owned()));
-        assert_eq!(
-            (amount(MEMORY, 0), amount(MEMORY, 1 << 16), amount(MEMORY, 77)),
-            ("0".into(), "64Ki".into(), "77".into())
-        );
-        assert_eq!(amount("nvidia.com/gpu", 4), "4");
-        assert_eq!(amount("vpc.amazonaws.com/pod-eni", 1), "1");
-    }
 }

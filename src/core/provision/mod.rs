@@ -5,11 +5,14 @@
 
 pub mod advice;
 mod age;
+pub mod amounts;
+mod at_once;
 pub mod backlog;
 pub mod bound;
 pub mod cheapest;
 pub mod choice;
 pub mod daemon_pods;
+pub mod distances;
 mod expected;
 pub mod explain;
 pub mod karpenter;
@@ -21,6 +24,7 @@ pub mod purchase;
 mod reference_sort;
 pub mod refused_nodes;
 pub mod static_capacity;
+mod unpriced;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,11 +44,15 @@ pub use purchase::Purchase;
 use refused_nodes::RefusedNodes;
 use static_capacity::Shortfall;
 
-/// An engine for these inputs, in which nothing was placed yet. Nodes that every plan removes take no pods.
+/// An engine for these inputs, in which nothing was placed yet. Nodes that every plan removes take no pods, and neither do those of which
+/// nobody knows whether they are.
 pub fn engine<'p, 'a>(problem: &'p Problem<'a>, inputs: &Inputs<'_>) -> Engine<'p, 'a> {
     let mut engine = Engine::new(problem, inputs.policy.packing);
     engine.lower_min_values(inputs.policy.scheduling.min_values_policy == MinValuesPolicy::BestEffort);
     without_future(inputs, &problem.machines).into_iter().map(HostIndex::from).for_each(|host| engine.close(host));
+    let doubts = &inputs.snapshot.doubts;
+    let doubled = problem.machines.enumerated().filter(|(_, machine)| doubts.is_doubled(machine.name));
+    doubled.for_each(|(host, _)| engine.withhold(host));
     engine
 }
 
@@ -94,9 +102,17 @@ pub fn provision(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, packing: Pack
     let since = engine.mark();
     let mut budget = cheapest::WorkBudget::new(problem);
     engine.hold_in_any_order(true);
-    match packing {
-        Packing::Karpenter => karpenter::pack_in_turn(engine, &backlog.queue(problem), &demand),
-        Packing::Cheapest => priority::pack(engine, &order, &demand, &mut budget),
+    let some_at_once = match packing {
+        Packing::Karpenter => {
+            karpenter::pack_in_turn(engine, &backlog.queue(problem), &demand);
+            false
+        }
+        // The room that seems free is for the pods of the moves.
+        Packing::Cheapest if inputs.policy.moves_under_way => {
+            priority::pack(engine, &order, &demand, &mut budget);
+            false
+        }
+        Packing::Cheapest => at_once::pack(engine, &order, &backlog, &demand, &mut budget),
     };
     engine.hold_in_any_order(false);
     let mut waiting = Waiting::new(&backlog, &settled);
@@ -121,7 +137,7 @@ pub fn provision(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, packing: Pack
         Some((host, Purchase::new(engine, host, pods, &mut lists)?))
     });
     let purchases: Vec<(HostIndex, Purchase)> = purchases.collect();
-    let counted_nodes_alone = engine.counted_nodes_alone();
+    let counted_nodes_alone = some_at_once || engine.counted_nodes_alone();
     let order_matters = order_matters(engine, &purchases, &placements);
     let purchases = purchases.into_iter().map(|(_, purchase)| purchase).collect();
     let unplaced = waiting.left();

@@ -8,7 +8,7 @@ use crate::kube_scheduler;
 use crate::plan::ReasonCode;
 use crate::scheduler::taints::EffectiveTaint;
 
-use super::explain::amount;
+use super::amounts::amount;
 
 /// What keeps a pod waiting whatever could be bought.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,7 +8,8 @@ use crate::scheduler::quota::Scope;
 use crate::scheduler::topology::{GroupIndex, GroupKind};
 use crate::scheduler::{ClassIndex, Engine, Refusal};
 
-use super::explain::{amount, distances};
+use super::amounts::amount;
+use super::distances::distances;
 
 /// Why an obstacle passes by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]

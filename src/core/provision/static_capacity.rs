@@ -4,7 +4,7 @@
 use crate::scheduler::template::TemplateIndex;
 use crate::scheduler::{ClassIndex, Engine, HostIndex, Refusal};
 
-use super::cheapest::{greedy, improve};
+use super::cheapest::{improve, open_nodes};
 use super::choice::{capacity_of, choose};
 use crate::scheduler::Demand;
 
@@ -54,7 +54,7 @@ pub fn use_room(engine: &mut Engine<'_, '_>, hosts: &[HostIndex], level: usize, 
             continue;
         };
         for host in hosts {
-            while *count > 0 && greedy::add(engine, class, *variant, *host) {
+            while *count > 0 && open_nodes::add(engine, class, *variant, *host) {
                 *count -= 1;
             }
         }

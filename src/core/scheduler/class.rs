@@ -8,7 +8,6 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 
-use crate::model::index::index;
 use crate::model::requirements::normalized;
 use crate::model::{IndexVec, Requirement, Requirements, Resources};
 use crate::snapshot::{Pod, Snapshot};
@@ -20,12 +19,7 @@ use super::vectors::Vector;
 use super::volumes::{Attachment, NODE_NAME, VolumeDemand, selector_requirements, term_requirements};
 use crate::snapshot::selector;
 
-index! {
-    /// Position in [`super::Problem::classes`].
-    pub struct ClassIndex;
-    /// Position in [`super::Problem::variants`].
-    pub struct VariantIndex;
-}
+pub use super::indices::{ClassIndex, VariantIndex};
 
 /// How many pods of each class are to be placed, or found no place.
 pub type Demand = BTreeMap<ClassIndex, usize>;

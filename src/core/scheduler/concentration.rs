@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use crate::inputs::Inputs;
-use crate::model::index::index;
 use crate::model::{HourlyPrice, IndexVec};
 use crate::snapshot::Workload;
 use crate::snapshot::nodes::Machine;
@@ -16,12 +15,7 @@ use super::class::ClassIndex;
 use super::offerings::{OfferingSet, Slots, bits};
 use super::template::{Template, TemplateIndex};
 
-index! {
-    /// Position of a workload whose pods are counted together.
-    pub struct WorkloadIndex;
-    /// An instance type in a zone, where it is bought as spot.
-    pub struct SpotPool;
-}
+pub use super::indices::{SpotPool, WorkloadIndex};
 
 /// The penalties for concentration, for the workloads of a snapshot.
 #[derive(Debug)]

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::Toleration;
 
-use crate::model::index::index;
 use crate::model::shared::Shared;
 use crate::model::{IndexVec, Requirement, Requirements, Resources};
 use crate::prepare::limit_range::LimitRanges;
@@ -17,13 +16,10 @@ use super::taints::{EffectiveTaint, repelling};
 use super::topology::GroupIndex;
 use super::volumes::selector_requirements;
 
+pub use super::indices::DaemonIndex;
+
 /// Required node affinity terms of one DaemonSet that are looked at; those of real ones have three.
 const TERMS_MAX: usize = 20;
-
-index! {
-    /// Position in [`super::Problem::daemons`].
-    pub struct DaemonIndex;
-}
 
 /// A DaemonSet as scheduling sees it.
 #[derive(Debug)]

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use super::daemons::DaemonIndex;
-use crate::model::index::index;
 use crate::model::{HourlyPrice, IndexVec, Requirements};
 
 use super::class::{ClassIndex, HostPort};
@@ -15,10 +14,7 @@ use super::template::TemplateIndex;
 use super::topology::{Domain, KeyIndex, NO_DOMAIN};
 use super::vectors::Vector;
 
-index! {
-    /// Position of a host in the engine: first the nodes that exist, then those that would be created.
-    pub struct HostIndex;
-}
+pub use super::indices::HostIndex;
 
 impl HostIndex {
     /// Its domain of the host name key.

@@ -15,6 +15,7 @@ pub mod daemons;
 pub mod devices;
 pub mod engine;
 pub mod host;
+mod indices;
 mod known_requests;
 mod limits;
 mod meeting;

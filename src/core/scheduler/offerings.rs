@@ -72,6 +72,14 @@ impl TypeEntry {
         self.prices[slot]
     }
 
+    /// Whether it is sold in some of these slots, and for none of them anybody knows at what price: then it is not available, as in the
+    /// reference.
+    pub fn is_without_price(&self, slots: Slots) -> bool {
+        let mut prices =
+            bits(slots).map(|slot| self.prices[slot]).filter(|price| *price != HourlyPrice::MAX).peekable();
+        self.available & slots == 0 && prices.peek().is_some() && prices.all(|price| price == HourlyPrice::ZERO)
+    }
+
     /// The cheapest of these slots that is available; the first of equals, so the zone that sorts first.
     pub fn cheapest(&self, slots: Slots) -> Option<(usize, HourlyPrice)> {
         bits(slots & self.available).map(|slot| (slot, self.prices[slot])).min_by_key(|(slot, price)| (*price, *slot))

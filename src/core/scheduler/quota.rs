@@ -5,7 +5,6 @@ use std::rc::Rc;
 
 use crate::inputs::Inputs;
 use crate::lifecycle::conditions::{LAUNCHED, REGISTERED};
-use crate::model::index::index;
 use crate::model::resources::NODES;
 use crate::model::{IndexVec, Resources};
 use crate::offer::Offer;
@@ -15,10 +14,7 @@ use cutlist_api::node_pool::IntOrString;
 
 use super::template::Template;
 
-index! {
-    /// Position of a quota in [`super::Problem::quotas`].
-    pub struct QuotaIndex;
-}
+pub use super::indices::QuotaIndex;
 
 /// Whose limits they are.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

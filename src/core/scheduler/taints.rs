@@ -22,12 +22,7 @@ impl From<&Taint> for EffectiveTaint {
 impl EffectiveTaint {
     /// `None` when the effect is not one Kubernetes knows.
     pub fn from_node(taint: &NodeTaint) -> Option<Self> {
-        let effect = match taint.effect.as_str() {
-            "NoSchedule" => TaintEffect::NoSchedule,
-            "PreferNoSchedule" => TaintEffect::PreferNoSchedule,
-            "NoExecute" => TaintEffect::NoExecute,
-            _ => return None,
-        };
+        let effect = TaintEffect::of_name(&taint.effect)?;
         Some(Self { key: taint.key.clone(), value: taint.value.clone().unwrap_or_default(), effect })
     }
 

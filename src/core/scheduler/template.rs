@@ -6,7 +6,6 @@ use fixedbitset::FixedBitSet;
 
 use super::daemons::DaemonIndex;
 use super::topology::KeyIndex;
-use crate::model::index::index;
 use crate::model::{HourlyPrice, IndexVec, Requirement, Requirements};
 use crate::offer::{NothingOffered, Reservation};
 use crate::snapshot::nodes::Machine;
@@ -21,10 +20,7 @@ use super::rooms::Rooms;
 use super::taints::EffectiveTaint;
 use super::vectors::Vector;
 
-index! {
-    /// Position of a template in [`super::Problem::templates`].
-    pub struct TemplateIndex;
-}
+pub use super::indices::TemplateIndex;
 
 /// How many nodes a static pool wants and has, without those on their way out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,6 @@ use fixedbitset::FixedBitSet;
 use k8s_openapi::api::core::v1::Toleration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
-use crate::model::index::index;
 use crate::model::requirements::label;
 use crate::model::{IndexVec, Requirements};
 use cutlist_api::keys;
@@ -19,12 +18,7 @@ use super::host::HostIndex;
 use super::taints::{EffectiveTaint, repelling};
 use crate::snapshot::selector;
 
-index! {
-    /// Position in [`super::Problem::groups`].
-    pub struct GroupIndex;
-    /// Position of a topology key in [`Domains`].
-    pub struct KeyIndex;
-}
+pub use super::indices::{GroupIndex, KeyIndex};
 
 /// A value of a topology key, numbered; for the host name key, the number of the host.
 pub type Domain = u32;

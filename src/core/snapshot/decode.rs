@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::read::ReadError;
+use super::read_error::ReadError;
 
 /// The text of an input: UTF-8 or (with a byte order mark, as PowerShell redirects) UTF-16. Borrowed where it can be: inputs are large.
 pub(super) fn text(bytes: &[u8]) -> Result<Cow<'_, str>, ReadError> {

@@ -10,24 +10,25 @@ use serde_json::Value;
 use cutlist_api::keys;
 
 use super::doubled::Doubled;
-use super::json::without_position;
 use super::kinds::Stored;
 use super::objects::Snapshot;
+use super::parse::from_json;
 
-/// Of a text that quotes what could not be read.
+/// Of a text that says what could not be read: a path may be long.
 const CHARACTERS_MAX: usize = 200;
 
 /// The object that is written in JSON; or what can be told of one that does not have the shape of its kind. Fails where it can not be told
 /// which one it is.
 pub fn read<T: Stored>(text: &str) -> serde_json::Result<Result<T, Box<Unreadable>>> {
-    let mut reader = serde_json::Deserializer::from_str(text);
-    let error = match serde_path_to_error::deserialize::<_, T>(&mut reader) {
+    let mistake = match from_json(text) {
         Ok(object) => return Ok(Ok(object)),
-        Err(error) => error,
+        Err(mistake) => mistake,
     };
-    let why = format!("{}: {}", error.path(), without_position(error.inner()));
-    let unreadable = Unreadable::new(T::KIND, &serde_json::from_str(text)?, &why);
-    if unreadable.name.is_empty() { Err(error.into_inner()) } else { Ok(Err(Box::new(unreadable))) }
+    let unreadable = mistake.value.map(|value| Unreadable::new(T::KIND, &value, &mistake.said));
+    unreadable
+        .filter(|unreadable| !unreadable.name.is_empty())
+        .map(|unreadable| Err(Box::new(unreadable)))
+        .ok_or(mistake.error)
 }
 
 /// Empty where all was seen, could be read, and can be so.
@@ -159,6 +160,12 @@ impl Doubts {
         let kinds = self.kinds.iter().map(|(resource, kind)| Doubt::Kind(of_kind(resource, kind)));
         let objects = self.unreadable.iter().map(|object| Doubt::Object(of_object(object)));
         kinds.chain(objects).chain(self.doubled.iter().map(|doubled| Doubt::Doubled(doubled.to_string())))
+    }
+
+    /// Whether another one says that it is of the same instance as this Node, or as this NodeClaim while it has none: of what both have at
+    /// most one has it.
+    pub fn is_doubled(&self, machine: &str) -> bool {
+        self.doubled.iter().any(|doubled| doubled.names.contains(machine))
     }
 
     /// What keeps a machine from ending.

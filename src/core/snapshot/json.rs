@@ -7,8 +7,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Deserializer, Error};
 
-use super::collect::{Collector, LIST_DEPTH_MAX, Object, ObjectPlace, Read, read_object};
-use super::read::ReadError;
+use super::collect::{Collector, LIST_DEPTH_MAX, Read, read_object};
+use super::object::{Object, ObjectPlace};
+use super::problem::problem;
+use super::read_error::ReadError;
 
 /// So many items of a list are read by all processors, then kept one after the other: what is not trimmed yet stays little.
 const ITEMS_AT_ONCE: usize = 2048;
@@ -143,12 +145,6 @@ fn syntax_error(text: &str, start: usize, error: &Error) -> ReadError {
     ReadError::Syntax {
         line: lines_before + error.line(),
         column: columns_before + error.column(),
-        problem: without_position(error),
+        problem: problem(error),
     }
-}
-
-/// The message of an error without the place, which counts from the beginning of a piece.
-pub(super) fn without_position(error: &Error) -> String {
-    let message = error.to_string();
-    message.rsplit_once(" at line ").map_or(message.as_str(), |(problem, _)| problem).to_owned()
 }

@@ -27,10 +27,11 @@ use cutlist_api::node_overlay::NodeOverlay;
 use cutlist_api::node_plan::NodePlan;
 use cutlist_api::node_pool::NodePool;
 
-use super::collect::{Object, parse};
 use super::kept;
 use super::list::Objects;
+use super::object::Object;
 use super::objects::Snapshot;
+use super::parse::parse;
 use super::pod::Pod;
 use super::trim;
 
@@ -107,12 +108,6 @@ pub trait Stored: DeserializeOwned + Serialize + Clone + Debug + Send + Sync + '
     fn share_with(&mut self, _other: &Self) {}
     /// Takes off what must not leave the cluster. Only before writing: planning may compare it.
     fn redact(&mut self) {}
-}
-
-/// A resource version as a number; zero where there is none. Versions of one kind grow; comparing them as numbers is allowed since
-/// Kubernetes 1.35, and has worked since etcd 3.
-pub fn version_number(resource_version: &str) -> u64 {
-    resource_version.parse().unwrap_or(0)
 }
 
 /// By kind and by the UID of their maker, where the first object of those that are much the same is.

@@ -11,10 +11,15 @@ pub mod limits;
 pub mod list;
 pub mod moment;
 pub mod nodes;
+mod object;
 pub mod objects;
+mod parse;
 pub mod pod;
+pub mod problem;
 pub mod read;
+mod read_error;
 pub mod requests;
+pub mod resource_version;
 pub mod selector;
 #[cfg(test)]
 mod tests;

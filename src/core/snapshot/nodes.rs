@@ -144,7 +144,9 @@ impl<'a> Machine<'a> {
                 .collect(),
             _ => self
                 .node_taints()
-                .filter_map(|(key, value, effect)| Some((key.to_owned(), value.to_owned(), parse_effect(effect)?)))
+                .filter_map(|(key, value, effect)| {
+                    Some((key.to_owned(), value.to_owned(), TaintEffect::of_name(effect)?))
+                })
                 .filter(|(key, value, effect)| {
                     !(starting && (is_ephemeral(key, value, *effect) || startup.contains(&(key.as_str(), *effect))))
                 })
@@ -208,15 +210,6 @@ pub fn awaited(claim: &NodeClaim) -> Resources {
 }
 
 const UNSCHEDULABLE_TAINT: &str = "node.kubernetes.io/unschedulable";
-
-fn parse_effect(effect: &str) -> Option<TaintEffect> {
-    match effect {
-        "NoSchedule" => Some(TaintEffect::NoSchedule),
-        "PreferNoSchedule" => Some(TaintEffect::PreferNoSchedule),
-        "NoExecute" => Some(TaintEffect::NoExecute),
-        _ => None,
-    }
-}
 
 /// Quantities that can be read; one that can not counts as absent, so that it is never planned with.
 fn readable<'a>(quantities: impl Iterator<Item = (&'a str, String)>) -> Resources {

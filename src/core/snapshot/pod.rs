@@ -14,8 +14,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::model::shared::Shared;
 use cutlist_api::node_pool::IntOrString;
 
-use super::kinds::version_number;
 use super::limits;
+use super::resource_version::version_number;
 
 /// Stands before the name of a CapacityBuffer in the names of its pods. No pod of Kubernetes has a colon in its name.
 pub const BUFFER_POD_PREFIX: &str = "buffer:";

@@ -164,7 +164,7 @@ fn errors_name_the_object_the_field_and_the_line() {
     let wrong_port = r#"{"apiVersion": "v1", "kind": "List", "items": [
         {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web-1", "namespace": "shop"},
          "spec": {"containers": [{"name": "web", "ports": [{"containerPort": "http"}]}]}}]}"#;
-    let problem = "spec.containers[0].ports[0].containerPort: invalid type: string \"http\", expected i32";
+    let problem = "spec.containers[0].ports[0].containerPort: invalid type: string, expected i32";
     assert_eq!(error_of(wrong_port), format!("Pod shop/web-1 (line 2): {problem}"));
     let as_yaml = serde_yaml::to_string(&serde_json::from_str::<Value>(wrong_port).unwrap()).unwrap();
     assert_eq!(error_of(&as_yaml), format!("Pod shop/web-1 (document 1, items[0]): {problem}"));
@@ -180,10 +180,10 @@ fn errors_name_the_object_the_field_and_the_line() {
         (" \n", "there is nothing in it"),
         ("# only a comment\n", "there is nothing in it"),
         ("{}", "line 1: no `kind`: not a Kubernetes object, or cut off; nothing of it was used"),
-        ("\n\n[3]", "line 3, column 2: invalid type: integer `3`, expected a Kubernetes object"),
-        (r#"{"kind": "List", "items": 3}"#, "line 1, column 27: invalid type: integer `3`, expected a sequence"),
+        ("\n\n[3]", "line 3, column 2: invalid type: integer, expected a Kubernetes object"),
+        (r#"{"kind": "List", "items": 3}"#, "line 1, column 27: invalid type: integer, expected a sequence"),
         ("{\n\"kind\": oops}", "line 2, column 9: expected value"),
-        ("some text", "line 1, column 1: invalid type: string \"some text\", expected a Kubernetes object"),
+        ("some text", "line 1, column 1: invalid type: string, expected a Kubernetes object"),
         ("No resources found", "it is a message, not objects: No resources found"),
         ("Error from server (Forbidden): no\nmore", "it is a message, not objects: Error from server (Forbidden): no"),
         ("NAME    READY\nweb-1   1/1\n", "it is a table for people to read, not objects"),

@@ -7,8 +7,9 @@ use flate2::read::MultiGzDecoder;
 use serde::de::DeserializeSeed;
 
 use super::collect::Collector;
-use super::json::{End, without_position};
-use super::read::ReadError;
+use super::json::End;
+use super::problem::problem;
+use super::read_error::ReadError;
 use super::yaml::Document;
 
 /// A snapshot of 5,000 nodes and 150,000 pods, untrimmed, takes about 1 GB. What unpacks to more than this is taken for an
@@ -88,7 +89,7 @@ fn documents(stream: &mut Unpacked<'_>, collector: &mut Collector) -> Result<Opt
                 false => ReadError::Syntax {
                     line: line - 1 + error.line(),
                     column: error.column(),
-                    problem: without_position(&error),
+                    problem: problem(&error),
                 },
             }));
         }

@@ -5,8 +5,10 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-use super::collect::{Collector, LIST_DEPTH_MAX, Object, ObjectPlace, read_object};
-use super::read::ReadError;
+use super::collect::{Collector, LIST_DEPTH_MAX, read_object};
+use super::object::{Object, ObjectPlace};
+use super::problem::without_value;
+use super::read_error::ReadError;
 
 /// Reads every document of `text` into `collector`. Items of lists are handed over one by one, so that no tree of the
 /// whole file is built.
@@ -24,13 +26,13 @@ pub(super) fn read(text: &str, collector: &mut Collector) -> Result<(), ReadErro
 fn syntax_error(text: &str, error: &serde_yaml::Error) -> ReadError {
     let message = error.to_string();
     let Some(location) = error.location() else {
-        return ReadError::Syntax { line: 1, column: 1, problem: message };
+        return ReadError::Syntax { line: 1, column: 1, problem: without_value(&message) };
     };
     // The parser ends in the middle of something: the file does.
     if location.index() >= text.trim_end().len() {
         return ReadError::CutOff { byte: text.len(), line: location.line() };
     }
-    let problem = message.split(" at line ").next().unwrap_or_default().to_owned();
+    let problem = without_value(&message).split(" at line ").next().unwrap_or_default().to_owned();
     ReadError::Syntax { line: location.line(), column: location.column(), problem }
 }
 

@@ -184,8 +184,8 @@ impl Kept {
 /// Answers for the node, or the node of the NodeClaim, of this name. `None` when neither the snapshot nor a posted plan has it.
 /// Takes as long as a plan.
 pub fn why_node(inputs: &Inputs<'_>, name: &str) -> Option<WhyNode> {
-    let snapshot = prepare::complete(inputs);
-    let inputs = &Inputs { snapshot: &snapshot, ..inputs.clone() };
+    let (snapshot, catalog) = (prepare::complete(inputs), prepare::preview_prices::catalog(inputs));
+    let inputs = &Inputs { snapshot: &snapshot, catalog: &catalog, ..inputs.clone() };
     let problem = Problem::new(inputs);
     let records = records(&inputs.snapshot.node_plans);
     let is_meant = |machine: &Machine<'_>| machine.name == name || machine.claim_name() == Some(name);

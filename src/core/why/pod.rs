@@ -84,8 +84,8 @@ pub enum Answer {
 /// without any. Takes as long as a plan, without its disruption where the pod is pending; the advice tries the cluster
 /// anew some times where other pods have a say.
 pub fn why_pod(inputs: &Inputs<'_>, positions: &[usize]) -> Option<WhyPod> {
-    let snapshot = prepare::complete(inputs);
-    let inputs = &Inputs { snapshot: &snapshot, ..inputs.clone() };
+    let (snapshot, catalog) = (prepare::complete(inputs), prepare::preview_prices::catalog(inputs));
+    let inputs = &Inputs { snapshot: &snapshot, catalog: &catalog, ..inputs.clone() };
     let problem = Problem::new(inputs);
     let mut engine = provision::engine(&problem, inputs);
     let provisioning = provision(&mut engine, inputs, inputs.policy.packing);

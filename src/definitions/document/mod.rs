@@ -26,7 +26,7 @@ use spans::SpanIndex;
 pub use events::OF_TEMPLATE;
 pub use scalars::{Disagreement, disagreement};
 pub use shared::SharedValue;
-pub use value::read as read_value;
+pub use value::{read as read_value, scalar};
 
 /// One document of a file, or one item of a `List`; or what a kustomization made of it.
 #[derive(Clone, Debug)]

@@ -175,3 +175,13 @@ fn merge(map: &mut Map<String, Value>, value: Value) {
         _ => {}
     }
 }
+
+/// The text of a value that stands for a variable.
+pub fn scalar(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(value) => Some(value.to_string()),
+        _ => None,
+    }
+}

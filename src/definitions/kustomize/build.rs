@@ -1,10 +1,10 @@
 //! One kustomization after another: resources, components, and what is done with them, in the order of `kustomize build`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
+use super::builder::{BUILD_HINT, Builder, ITEMS_MAX, not_there};
 use super::layout::{Layout, Target};
-use super::weight::weight;
-use super::{History, Item, elsewhere, form, generate, patch, replace, transform};
+use super::{History, Item, form, generate, patch, replace, transform};
 use crate::api::kustomization::{Purpose, Reference, folder, join};
 use crate::definitions::diagnostic::Span;
 use crate::definitions::document::{Document, Parsed};
@@ -37,9 +37,6 @@ impl Build {
 
 /// Kustomizations in kustomizations; deeper ones are made to exhaust the reader.
 const DEPTH_MAX: usize = 32;
-/// Objects of all builds together, those counted that are built more than once.
-const ITEMS_MAX: usize = 100_000;
-
 /// Builds `tops`. Gives also the files that had a part in it, and what was found on the way.
 pub fn build(layout: &Layout<'_>, parsed: &[Parsed], tops: &[usize]) -> (Vec<Build>, BTreeSet<usize>, Vec<Finding>) {
     let mut builder = Builder::new(layout, parsed);
@@ -51,42 +48,6 @@ pub fn build(layout: &Layout<'_>, parsed: &[Parsed], tops: &[usize]) -> (Vec<Bui
         builds.push(Build { top: *top, documents, histories });
     }
     (builds, builder.used, builder.findings)
-}
-
-pub(super) struct Builder<'b> {
-    pub layout: &'b Layout<'b>,
-    pub parsed: &'b [Parsed],
-    /// Files that had a part in it.
-    pub used: BTreeSet<usize>,
-    pub findings: Vec<Finding>,
-    /// Some of the files that objects are taken from can not be read: what would be in them is not known.
-    pub has_unread: bool,
-    /// Kustomizations that are being built, outermost first.
-    path: Vec<usize>,
-    /// Whether an outermost one takes objects from where nothing is read, of those that were asked.
-    open: BTreeMap<usize, bool>,
-    /// What was made of those that begin with nothing: a base is taken by each overlay.
-    built: BTreeMap<usize, Vec<Item>>,
-    items: usize,
-    /// Of objects that were built, patched and copied.
-    bytes: usize,
-}
-
-impl<'b> Builder<'b> {
-    pub(super) fn new(layout: &'b Layout<'b>, parsed: &'b [Parsed]) -> Self {
-        Self {
-            layout,
-            parsed,
-            used: BTreeSet::new(),
-            findings: Vec::new(),
-            has_unread: false,
-            path: Vec::new(),
-            open: BTreeMap::new(),
-            built: BTreeMap::new(),
-            items: 0,
-            bytes: 0,
-        }
-    }
 }
 
 impl Builder<'_> {
@@ -140,36 +101,6 @@ impl Builder<'_> {
         };
         self.findings.push(Finding::at(&reading::LIMIT, document, "", Place::Key, message));
         Vec::new()
-    }
-
-    fn count(&mut self, items: &[Item]) {
-        self.items += items.len();
-        self.bytes += items.iter().map(|item| weight(&item.document.value)).sum::<usize>();
-    }
-
-    /// Before an object is patched or copied into. `false`: too much was by now, and nothing more is done.
-    pub(super) fn may_take(&mut self, bytes: usize) -> bool {
-        self.bytes = self.bytes.saturating_add(bytes);
-        !self.is_too_much()
-    }
-
-    pub(super) fn is_too_much(&self) -> bool {
-        self.items > ITEMS_MAX || self.bytes > BUILT_BYTES
-    }
-
-    /// Whether there may be objects beside those that are known: in files that can not be read, elsewhere, or made by what is not carried out.
-    pub(super) fn may_hold_more(&mut self) -> bool {
-        let layout = self.layout;
-        match self.path.first().copied() {
-            _ if self.has_unread => true,
-            Some(top) => *self.open.entry(top).or_insert_with(|| !elsewhere(layout, top).is_empty()),
-            None => self.is_in_part(),
-        }
-    }
-
-    /// Whether something of what was built so far is not carried out here.
-    pub(super) fn is_in_part(&self) -> bool {
-        self.has_unread || self.findings.iter().any(|finding| std::ptr::eq(finding.rule, &rules::NOT_CARRIED_OUT))
     }
 
     /// In the order of `kustomize build`.
@@ -276,22 +207,7 @@ impl Builder<'_> {
     }
 }
 
-pub(super) const BUILD_HINT: &str = "to have all of it: kustomize build FOLDER | cutlist lint -";
-
 const OUTSIDE_HINT: &str = "put a kustomization beside it and name its folder; or build with --load-restrictor LoadRestrictionsNone, as Flux does";
-
-/// A file or folder that is named and can not be read.
-pub(super) fn not_there(document: &Document, pointer: &str, path: &str) -> Finding {
-    let message = format!("there is no `{path}` that can be read");
-    let hint = if path.starts_with('/') {
-        "write a path that is relative to the folder of the kustomization"
-    } else if path.contains("..") {
-        "a path is relative to the folder of the kustomization; outside of it only files that Git tracks in this repository are read"
-    } else {
-        "a path is relative to the folder of the kustomization"
-    };
-    Finding::at(&rules::INVALID, document, pointer, Place::Value, message).hint(hint)
-}
 
 /// Of a file that is called like a kustomization, and in which nothing stands.
 pub fn empty(file: usize) -> Finding {

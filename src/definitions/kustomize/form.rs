@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::build::BUILD_HINT;
+use super::builder::BUILD_HINT;
 use crate::api::kustomization::GROUP;
 use crate::definitions::document::{Disagreement, Document, spans};
 use crate::definitions::findings::{Finding, Place};

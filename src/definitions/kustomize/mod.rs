@@ -17,6 +17,7 @@
 //! | how large an object gets | `weight.rs` |
 
 mod build;
+mod builder;
 mod elsewhere;
 mod form;
 mod generate;

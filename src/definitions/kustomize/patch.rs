@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::build::{Builder, not_there};
+use super::builder::{Builder, not_there};
 use super::layout::Target;
 use super::select::Selector;
 use super::weight::weight;

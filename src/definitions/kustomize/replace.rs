@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Number, Value, json};
 
-use super::build::{BUILD_HINT, Builder, not_there};
+use super::builder::{BUILD_HINT, Builder, not_there};
 use super::layout::Target;
 use super::select::Selector;
 use super::weight::weight;

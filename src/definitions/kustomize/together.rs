@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::build::{Build, Builder};
+use super::build::Build;
+use super::builder::Builder;
 use super::layout::Layout;
 use super::{History, Item, patch, transform};
 use crate::api::kustomization::Purpose;

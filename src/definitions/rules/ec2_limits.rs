@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::Rule;
-use super::kubelet::CLASSES;
+use super::kubelet_types::CLASSES;
 use crate::definitions::diagnostic::Severity::Warning;
 use crate::definitions::document::Document;
 use crate::definitions::findings::{Finding, Place};
@@ -60,6 +60,11 @@ fn volumes(document: &Document) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut devices = BTreeSet::new();
     for (mapping, value) in document.items(MAPPINGS) {
+        if value.is_object() && value.get("ebs").is_none_or(Value::is_null) {
+            let message = "the device has no `ebs`, so it is no volume, and nothing is launched";
+            let finding = Finding::at(&VOLUME, document, &mapping, Place::Value, message);
+            findings.push(finding.hint("write `ebs` with `volumeSize` or `snapshotID`, or leave the device out"));
+        }
         match value.get("deviceName").and_then(Value::as_str) {
             None => {
                 let message = "the volume has no deviceName, without which EC2 attaches none";
@@ -88,6 +93,12 @@ fn of_volume(document: &Document, ebs: &str) -> Vec<Finding> {
     let is_encrypted = document.value.pointer(&at("encrypted")).and_then(Value::as_bool);
     if document.str(&at("kmsKeyID")).is_some() && is_encrypted == Some(false) {
         found("kmsKeyID", "EC2 takes no key for a volume that is not encrypted".to_owned());
+    }
+    for field in ["iops", "throughput"] {
+        if let Some(number) = number(field).filter(|number| *number < 0) {
+            found(field, format!("a volume has no {number} of it"));
+            return findings;
+        }
     }
     let Some(bounds) = IOPS.iter().find(|bounds| document.str(&at("volumeType")) == Some(bounds.kind)) else {
         return findings;
@@ -120,15 +131,19 @@ fn of_volume(document: &Document, ebs: &str) -> Vec<Finding> {
 }
 
 fn tags(document: &Document) -> Vec<Finding> {
-    /// Of one resource, those of Karpenter among them.
+    /// Of one resource.
     const TAGS_MAX: usize = 50;
+    /// Those that whoever launches sets: the cluster's twice, pool, class, claim and name; and Cutlist's own: installation, launch and its part.
+    const SET_AT_LAUNCH: usize = 9;
     const KEY_MAX: usize = 128;
     const VALUE_MAX: usize = 256;
     let mut findings = Vec::new();
     let count = document.members("/spec/tags").count();
-    if count > TAGS_MAX {
-        let message =
-            format!("there are {count} tags, and EC2 takes {TAGS_MAX} of an instance, those of Karpenter among them");
+    let room = TAGS_MAX - SET_AT_LAUNCH;
+    if count > room {
+        let message = format!(
+            "there are {count} tags, and EC2 takes {TAGS_MAX} of an instance: with those that a launch sets there is room for {room}"
+        );
         findings.push(Finding::at(&TAGS, document, "/spec/tags", Place::Key, message));
     }
     for (pointer, key, value) in document.members("/spec/tags") {

@@ -7,7 +7,7 @@ use regex::Regex;
 use serde_json::Value;
 
 use super::Rule;
-use super::kubelet::CLASSES;
+use super::kubelet_types::CLASSES;
 use super::launching::line_of_block;
 use crate::core::model::Quantity;
 use crate::definitions::diagnostic::Severity::{Note, Warning};

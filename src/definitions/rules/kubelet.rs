@@ -2,18 +2,14 @@
 
 use serde_json::Value;
 
+use super::kubelet_types::{CLASSES, KUBELET};
 use super::{Rule, kubelet_types};
 use crate::api::ec2_node_class::{AmiFamily, EC2NodeClassSpec};
 use crate::core::model::Quantity;
 use crate::definitions::diagnostic::Severity::Error;
 use crate::definitions::document::{Document, spans};
 use crate::definitions::findings::{Finding, Place};
-use crate::definitions::kinds::Kind;
 use crate::definitions::suggest;
-
-pub(super) const CLASSES: &[Kind] = &[Kind::EC2NodeClass];
-pub(super) const KUBELET: &str = "/spec/kubelet";
-
 pub static FIELD: Rule = Rule::document(
     "CL0500",
     "kubelet-field",

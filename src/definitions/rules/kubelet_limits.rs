@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::Rule;
-use super::kubelet::{CLASSES, KUBELET};
+use super::kubelet_types::{CLASSES, KUBELET};
 use crate::definitions::diagnostic::Severity::Warning;
 use crate::definitions::document::{Document, spans};
 use crate::definitions::findings::{Finding, Place};

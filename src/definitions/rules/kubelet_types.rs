@@ -4,15 +4,18 @@
 use serde_json::Value;
 
 use super::Rule;
-use super::kubelet::{CLASSES, KUBELET};
 use crate::api::duration::go_nanoseconds;
 use crate::core::model;
 use crate::definitions::diagnostic::Severity::Error;
 use crate::definitions::document::{Document, spans};
 use crate::definitions::findings::{Finding, Place};
+use crate::definitions::kinds::Kind;
 use crate::definitions::suggest;
 
 use Type::{Any, Duration, Fields, Flag, List, Map, Number, Quantity, Text, Whole};
+
+pub(super) const CLASSES: &[Kind] = &[Kind::EC2NodeClass];
+pub(super) const KUBELET: &str = "/spec/kubelet";
 
 pub static TYPE: Rule = Rule::document(
     "CL0520",

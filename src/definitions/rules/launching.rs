@@ -4,9 +4,9 @@
 use serde_json::Value;
 
 use super::Rule;
-use super::kubelet::{CLASSES, KUBELET};
+use super::kubelet_types::{CLASSES, KUBELET};
 use crate::api::ec2_node_class::{AmiFamily, EC2NodeClassSpec};
-use crate::core::catalog::user_data::{self, BYTES_MAX, UserDataError};
+use crate::core::catalog::user_data::{self, BYTES_MAX, FindingCode, UserDataError};
 use crate::definitions::diagnostic::Severity::{Error, Warning};
 use crate::definitions::diagnostic::Span;
 use crate::definitions::document::Document;
@@ -58,7 +58,7 @@ pub static RESERVED_TAG: Rule = Rule::document(
     "CL0471",
     "reserved-tag",
     Warning,
-    "Tags that begin with `aws:` are AWS's own.",
+    "Tags that begin with `aws:` are AWS's own, and those with `cutlist.dev/` Cutlist's.",
     CLASSES,
     reserved_tag,
 );
@@ -73,6 +73,15 @@ pub static PROFILE_NAME: Rule = Rule::document(
 pub static CLUSTER_DNS: Rule =
     Rule::document("CL0473", "cluster-dns", Warning, "Entries of clusterDNS are IP addresses.", CLASSES, cluster_dns);
 
+pub static USER_DATA_LOST: Rule = Rule::document(
+    "CL0477",
+    "user-data-lost",
+    Warning,
+    "All of the user data takes effect: none of it is replaced, unknown, in no part, or no script that can start.",
+    CLASSES,
+    lost,
+);
+
 pub static RULES: &[&Rule] = &[
     &ALIAS_VERSION,
     &ALIAS_FORM,
@@ -82,6 +91,7 @@ pub static RULES: &[&Rule] = &[
     &RESERVED_TAG,
     &PROFILE_NAME,
     &CLUSTER_DNS,
+    &USER_DATA_LOST,
 ];
 
 fn aliases(document: &Document) -> Vec<(String, &str)> {
@@ -174,7 +184,7 @@ fn mergeable(document: &Document) -> Vec<Finding> {
         ),
         AmiFamily::Bottlerocket if !is_toml(text) => (
             "user data of Bottlerocket is TOML, and this is not: Karpenter launches nothing",
-            "write settings, such as `[settings.kubernetes]` with `max-pods = 58`; scripts run in a bootstrap container",
+            "write settings, such as `[settings.kernel]` with `lockdown = \"integrity\"`; scripts run in a bootstrap container",
         ),
         _ => return unmerged(document, family, text).into_iter().collect(),
     };
@@ -208,6 +218,27 @@ fn unmerged(document: &Document, family: AmiFamily, text: &str) -> Option<Findin
         }),
         UserDataError::Field { .. } | UserDataError::Cluster { .. } => None,
     }
+}
+
+/// What in it may not do what was meant, at the line where it stands.
+fn lost(document: &Document) -> Vec<Finding> {
+    // Text that is for another family is lost as a whole, and has been said.
+    let Some((_, text)) = with_user_data(document).filter(|_| of_another_family(document).is_empty()) else {
+        return Vec::new();
+    };
+    let spec = document.value.get("spec").cloned().unwrap_or_default();
+    let class: Result<EC2NodeClassSpec, _> = serde_json::from_value(spec);
+    let findings = class.map(|class| user_data::without_effect(&class)).unwrap_or_default();
+    let is_open = |line: usize| text.lines().nth(line.saturating_sub(1)).is_some_and(|it| it.contains("${"));
+    let findings = findings.into_iter().filter(|finding| !finding.line.is_some_and(is_open));
+    let at_its_line = |found: user_data::Finding| {
+        let mut finding = Finding::at(&USER_DATA_LOST, document, USER_DATA_AT, Place::Key, found.text);
+        finding.span = found.line.and_then(|line| line_of_block(document, line)).unwrap_or(finding.span);
+        finding.maybe_hint((found.code == FindingCode::Overridden).then(|| {
+            "leave it out, or say it in `spec.kubelet` of the class or in labels and taints of the NodePool".to_owned()
+        }))
+    };
+    findings.map(at_its_line).collect()
 }
 
 /// Where a line of a literal block stands.
@@ -306,12 +337,19 @@ fn volume_settings(document: &Document) -> Vec<Finding> {
 }
 
 fn reserved_tag(document: &Document) -> Vec<Finding> {
-    let reserved = document.members("/spec/tags").filter(|(_, key, _)| key.to_ascii_lowercase().starts_with("aws:"));
     let finding = |(pointer, key, _): (String, &str, &Value)| {
-        let message = format!("`{key}`: EC2 takes no tag that begins with `aws:`, and launches nothing");
-        Finding::at(&RESERVED_TAG, document, &pointer, Place::Key, message).hint("choose another key")
+        let message = if key.to_ascii_lowercase().starts_with("aws:") {
+            format!("`{key}`: EC2 takes no tag that begins with `aws:`, and launches nothing")
+        } else if key.starts_with("cutlist.dev/") {
+            format!(
+                "`{key}`: Cutlist finds what it launched by tags that begin with `cutlist.dev/`, and launches nothing"
+            )
+        } else {
+            return None;
+        };
+        Some(Finding::at(&RESERVED_TAG, document, &pointer, Place::Key, message).hint("choose another key"))
     };
-    reserved.map(finding).collect()
+    document.members("/spec/tags").filter_map(finding).collect()
 }
 
 fn profile_name(document: &Document) -> Vec<Finding> {

@@ -32,12 +32,8 @@ pub static UNREADABLE: Rule =
     Rule::pass("CL0010", "unreadable", Error, "A document that the parser accepts can also be read as a value.");
 pub static UNDEFINED_VARIABLE: Rule =
     Rule::pass("CL0011", "undefined-variable", Note, "A variable without a value is left as it is written.");
-pub static SUBSTITUTION: Rule = Rule::pass(
-    "CL0012",
-    "unsupported-substitution",
-    Warning,
-    "A form of substitution is one that Flux can read.",
-);
+pub static SUBSTITUTION: Rule =
+    Rule::pass("CL0012", "unsupported-substitution", Warning, "A form of substitution is one that Flux can read.");
 pub static TOO_MANY: Rule =
     Rule::pass("CL0013", "too-many-findings", Note, "A file shows its first 200 findings; the rest is counted.");
 pub static TEMPLATE: Rule =

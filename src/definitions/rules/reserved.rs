@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Rule;
-use super::kubelet::KUBELET;
+use super::kubelet_types::KUBELET;
 use super::references::references;
 use super::requirements::{MATCHING, entries};
 use crate::core::catalog::matching::Matching;

@@ -28,6 +28,7 @@ pub fn context(target: &PreviewTarget, name: &str, characters: usize) -> String 
 /// The headline, what the reader of a line must know about the snapshot before it, and the plan's digest behind it.
 pub fn description(target: &PreviewTarget, characters: usize) -> String {
     let before = match age(target) {
+        None if target.snapshot.is_some() => "snapshot of unknown age: ".to_owned(),
         Some(seconds) if seconds >= 2 * STALE_SECONDS => format!("snapshot {} d old: ", seconds / STALE_SECONDS),
         // In whole hours, so that it stands for a while.
         Some(seconds) if seconds > HOUR => format!("snapshot {} h old: ", seconds / HOUR),
@@ -75,5 +76,8 @@ mod tests {
             [0, 1, 47, 48, 186].map(said),
             ["x", "snapshot 1 h old: x", "snapshot 47 h old: x", "snapshot 2 d old: x", "snapshot 7 d old: x"]
         );
+        let snapshot = Some(PreviewSnapshot::default());
+        let unknown = PreviewTarget { snapshot, headline: "x".to_owned(), ..PreviewTarget::default() };
+        assert_eq!(description(&unknown, 140), "snapshot of unknown age: x");
     }
 }

@@ -37,9 +37,13 @@ pub fn headline(plan: &Plan, base: Option<&Plan>) -> String {
     let held_back = held_back(plan, base).caused;
     let of_code = |code| held_back.iter().filter(|held| held.code == code).count();
     let mut parts = nodes_and_pods(&effect, of_code(ReasonCode::WaitsForCanary));
-    let should_go: Vec<&HeldBack> = held_back.iter().filter(|held| !MAY_STAY.contains(&held.code)).collect();
-    if effect.nodes == NodeCounts::default() && !should_go.is_empty() {
-        parts.push(stays(&should_go));
+    // Beside nodes that go those are named whose pods find no place: the others go in time, by a budget or after a canary.
+    let is_all = effect.nodes == NodeCounts::default();
+    let is_named =
+        |held: &&HeldBack| held.code == ReasonCode::PodsWouldNotFit || (is_all && !MAY_STAY.contains(&held.code));
+    let named: Vec<&HeldBack> = held_back.iter().filter(is_named).collect();
+    if !named.is_empty() {
+        parts.push(stays(&named));
     }
     if waiting > 0 {
         parts.push(waits(waiting));
@@ -214,10 +218,11 @@ pub(super) fn warning(snapshot: &PreviewSnapshot) -> Option<String> {
 
 /// The headline for a table of clusters: behind the age of a snapshot that is old.
 pub fn dated(target: &PreviewTarget) -> String {
-    let age = target.snapshot.as_ref().filter(|it| matches!(staleness(it), Staleness::Old | Staleness::TooOld));
-    match age.and_then(|snapshot| snapshot.age_seconds) {
-        Some(age) => format!("snapshot {} old: {}", duration(age), target.headline),
-        None => target.headline.clone(),
+    let headline = &target.headline;
+    match target.snapshot.as_ref().map(|snapshot| (staleness(snapshot), snapshot.age_seconds.unwrap_or(0))) {
+        Some((Staleness::Old | Staleness::TooOld, age)) => format!("snapshot {} old: {headline}", duration(age)),
+        Some((Staleness::Unknown, _)) => format!("snapshot of unknown age: {headline}"),
+        Some((Staleness::Fresh, _)) | None => headline.clone(),
     }
 }
 

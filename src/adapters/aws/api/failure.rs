@@ -46,9 +46,11 @@ impl ApiError {
             "InvalidClientTokenId" | "UnrecognizedClientException" | "AuthFailure" => {
                 Some("the key is not known: see that it is of this partition, and not deleted")
             }
-            "RequestExpired" | "SignatureDoesNotMatch" | "InvalidSignatureException" => {
-                Some("see that the clock of this machine is right, and the secret key")
-            }
+            "RequestExpired"
+            | "SignatureDoesNotMatch"
+            | "InvalidSignatureException"
+            | "IncompleteSignature"
+            | "IncompleteSignatureException" => Some("see that the clock of this machine is right, and the secret key"),
             "OptInRequired" | "Blocked" => Some("the account may not use this region or service yet"),
             _ => None,
         }

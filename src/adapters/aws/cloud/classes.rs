@@ -6,17 +6,20 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::sync::Mutex;
 
 use crate::adapters::aws::addresses::Addresses;
-use crate::adapters::aws::api::launch::RunRequest;
+use crate::adapters::aws::api::launch::{FleetRequest, RunRequest};
+use crate::adapters::aws::api::network::Subnet;
 use crate::adapters::aws::api::{ApiError, Ec2Api};
 use crate::adapters::aws::failures::FailureClass;
 use crate::adapters::aws::fleet::{LaunchPart, Order, Surroundings, requests};
-use crate::adapters::aws::launch_templates::{self, Resolved, Wish, group, tags};
-use crate::adapters::aws::resolution::cluster::{Identity, service_cidr};
+use crate::adapters::aws::launch_templates::{Resolved, Wish, group, tags};
+use crate::adapters::aws::resolution::cluster::{Identity, dns_address, service_cidr};
+use crate::adapters::aws::resolution::instance_profile::{self, Wanted};
 use crate::adapters::aws::resolution::status::status;
-use crate::adapters::aws::resolution::validation::{DryRuns, Validator, Verdict, look};
+use crate::adapters::aws::resolution::validation::{DryRuns, Validator, Verdict, look, of_template};
 use crate::adapters::aws::resolution::{Resolution, Resolver, port};
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
+use crate::core::catalog::node_class::image_for;
 use crate::core::catalog::user_data;
 use crate::core::catalog::{InstanceType, NodeClassSettings};
 use crate::ports::{ClassFacts, Offering};
@@ -77,12 +80,13 @@ impl Classes {
         let facts = inner.resolver.facts(&class, now);
         let unknown = Verdict::Unknown { why: "what would be launched is not known yet".to_owned() };
         let resolved = EC2NodeClass { status: Some(status(&class, &facts, &unknown, now)), ..class.clone() };
-        let verdict = if self.may_write {
-            let runs = self.dry_runs(&resolved, &facts, types);
-            inner.validator.validate(api, &class, &facts, runs.as_ref(), now).await
-        } else {
-            let why = "it is tried by who launches, and this one only observes".to_owned();
-            look(&class.spec, &facts).unwrap_or(Verdict::Unknown { why })
+        let verdict = match self.dry_runs(&resolved, &facts, types) {
+            Err(fault) => look(&class.spec, &facts).unwrap_or(fault),
+            Ok(runs) if self.may_write => inner.validator.validate(api, &class, &facts, runs.as_ref(), now).await,
+            Ok(_) => {
+                let why = "it is tried by who launches, and this one only observes".to_owned();
+                look(&class.spec, &facts).unwrap_or(Verdict::Unknown { why })
+            }
         };
         let status = status(&class, &facts, &verdict, now);
         let mut addresses = addresses.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -105,6 +109,18 @@ impl Classes {
         Described { class, facts }
     }
 
+    /// By class that has been asked about lately, the name of the profile that it wants.
+    pub async fn wanted_profiles(&self, now: Timestamp) -> BTreeMap<String, String> {
+        let inner = self.inner.lock().await;
+        let name = |class: &EC2NodeClass| match instance_profile::wanted(&self.identity, class) {
+            Wanted::Managed(managed) => Some(managed.profile.name),
+            Wanted::Named(name) => Some(name),
+            Wanted::Nothing => None,
+        };
+        let lately = inner.seen.iter().filter(|(_, (_, at))| now.duration_since(*at) < FORGOTTEN_AFTER);
+        lately.filter_map(|(of, (class, _))| Some((of.clone(), name(class)?))).collect()
+    }
+
     /// What went wrong with asking, for people, each once. What is denied is said apart.
     pub async fn troubles(&self) -> Vec<String> {
         let inner = self.inner.lock().await;
@@ -112,37 +128,85 @@ impl Classes {
         errors.filter(|error| error.class != FailureClass::Denied).map(ApiError::text).collect()
     }
 
-    /// One instance of the first type that will do, in each subnet, to be tried without launching it.
-    fn dry_runs(&self, class: &EC2NodeClass, facts: &Resolution, types: &[InstanceType]) -> Option<DryRuns> {
-        let node_class = class.metadata.name.as_deref().unwrap_or_default();
-        let cluster = cluster(&self.identity, facts)?;
+    /// One instance of the first type that will do, in each subnet, to be tried without launching it; nothing while it is not known what
+    /// would be launched. An error: nothing could be, whatever EC2 says.
+    fn dry_runs(
+        &self,
+        class: &EC2NodeClass,
+        facts: &Resolution,
+        types: &[InstanceType],
+    ) -> Result<Option<DryRuns>, Verdict> {
+        let Some(cluster) = cluster(&self.identity, facts) else { return Ok(None) };
+        let Some(subnets) = facts.subnets.value() else { return Ok(None) };
         let resolved = Resolved::of(class, &cluster, &self.identity.region);
-        let subnets = facts.subnets.value()?;
         let settings = NodeClassSettings::read(&class.spec).0;
         let labels = BTreeMap::from([(keys::NODE_POOL.to_owned(), TRIED_FOR.to_owned())]);
         let runs_on = |instance_type: &&InstanceType| {
-            crate::core::catalog::node_class::image_for(&settings.apply(instance_type), &labels, resolved.images)
-                .is_some()
+            image_for(&settings.apply(instance_type), &labels, resolved.images).is_some()
         };
         let is_sold = |instance_type: &&InstanceType| {
             let zones = instance_type.offerings.iter().filter(|it| it.capacity_type == keys::ON_DEMAND);
             zones.into_iter().any(|it| subnets.iter().any(|subnet| subnet.zone == it.zone))
         };
-        let chosen = types.iter().filter(is_sold).find(runs_on)?;
-        let zone = |subnet: &&crate::adapters::aws::api::network::Subnet| {
+        let Some(chosen) = types.iter().filter(is_sold).find(runs_on) else { return Ok(None) };
+        let zone = |subnet: &&Subnet| {
             chosen.offerings.iter().any(|it| it.zone == subnet.zone && it.capacity_type == keys::ON_DEMAND)
         };
         let of_zone: BTreeMap<String, String> =
             subnets.iter().rev().filter(zone).map(|subnet| (subnet.zone.clone(), subnet.id.clone())).collect();
-        let offerings = of_zone.keys().map(|zone| Offering {
+        let wish = self.wish_of_nobody(class, chosen, of_zone.keys(), labels);
+        let owner = tags::Owner {
+            cluster: &self.identity.cluster,
+            installation: &self.identity.installation,
+            node_pool: TRIED_FOR,
+            node_class: &wish.node_class,
+        };
+        let grouped = group(&resolved, &wish, std::slice::from_ref(chosen));
+        let groups = match grouped.map_err(|error| of_template(&error)) {
+            Ok(grouped) => grouped.groups,
+            Err(Some(fault)) => return Err(fault),
+            Err(None) => return Ok(None),
+        };
+        let tags = tags::of_launch(&class.spec.tags, owner);
+        let (Some(template), Ok(tags)) = (groups.first(), tags) else { return Ok(None) };
+        let (request, image_id) = (templates::request(&template.name, &template.template), &template.template.image_id);
+        let part = LaunchPart { launch_id: TRIED_FOR, wish, claims: Vec::new() };
+        let surroundings = Surroundings {
+            subnets: &of_zone,
+            order: Order::Price,
+            tags: &tags,
+            context: class.spec.context.as_deref(),
+        };
+        let fleet = requests(&part, &groups, 0, &surroundings).requests.into_iter().next();
+        let Some(fleet) = fleet.map(|fleet| FleetRequest { count: 1, ..fleet }) else { return Ok(None) };
+        let run = |subnet: &String| RunRequest {
+            launch_template: template.name.clone(),
+            instance_type: chosen.name.clone(),
+            image_id: image_id.clone(),
+            subnet_id: subnet.clone(),
+            tags: tags.clone(),
+        };
+        let runs = of_zone.values().map(run).collect();
+        Ok(Some(DryRuns { template: request, fleet, runs }))
+    }
+
+    /// What is tried: one type on demand, in these zones, for no NodePool in particular.
+    fn wish_of_nobody<'z>(
+        &self,
+        class: &EC2NodeClass,
+        chosen: &InstanceType,
+        zones: impl Iterator<Item = &'z String>,
+        labels: BTreeMap<String, String>,
+    ) -> Wish {
+        let offerings = zones.map(|zone| Offering {
             instance_type: chosen.name.clone(),
             zone: zone.clone(),
             capacity_type: keys::ON_DEMAND.to_owned(),
         });
-        let wish = Wish {
+        Wish {
             installation: self.identity.installation.clone(),
             node_pool: TRIED_FOR.to_owned(),
-            node_class: node_class.to_owned(),
+            node_class: class.metadata.name.clone().unwrap_or_default(),
             labels,
             taints: Vec::new(),
             wants_efa: false,
@@ -151,35 +215,7 @@ impl Classes {
             reservation: None,
             lowers_min_values: false,
             offerings: offerings.collect(),
-        };
-        let owner = tags::Owner {
-            cluster: &self.identity.cluster,
-            installation: &self.identity.installation,
-            node_pool: TRIED_FOR,
-            node_class,
-        };
-        let tags = tags::of_launch(&class.spec.tags, owner).ok()?;
-        let groups = group(&resolved, &wish, std::slice::from_ref(chosen)).ok()?.groups;
-        let template: &launch_templates::Group = groups.first()?;
-        let part = LaunchPart { launch_id: TRIED_FOR, wish, claims: Vec::new() };
-        let surroundings = Surroundings {
-            subnets: &of_zone,
-            order: Order::Price,
-            tags: &tags,
-            context: class.spec.context.as_deref(),
-        };
-        let mut fleet = requests(&part, &groups, 0, &surroundings).requests.into_iter().next()?;
-        fleet.count = 1;
-        let run = |subnet: &String| RunRequest {
-            launch_template: template.name.clone(),
-            instance_type: chosen.name.clone(),
-            image_id: template.template.image_id.clone(),
-            subnet_id: subnet.clone(),
-            tags: tags.clone(),
-        };
-        let runs = of_zone.values().map(run).collect();
-        let template = templates::request(&template.name, &template.template);
-        Some(DryRuns { template, fleet, runs })
+        }
     }
 }
 
@@ -208,6 +244,6 @@ pub fn cluster(identity: &Identity, facts: &Resolution) -> Option<user_data::Clu
         endpoint: known.endpoint.clone(),
         certificate_authority: Some(known.certificate_authority.clone()).filter(|text| !text.is_empty()),
         service_cidr: service_cidr(known).map(str::to_owned),
-        dns_address: None,
+        dns_address: dns_address(known),
     })
 }

@@ -19,8 +19,8 @@ use crate::adapters::aws::api::launch::{FleetAnswer, FleetRequest};
 use crate::adapters::aws::api::{Action, ApiError, Ec2Api};
 use crate::adapters::aws::failures::{FailureClass, Remembered, classify};
 use crate::adapters::aws::fleet::{
-    self, FleetOutcome, LaunchPart, LaunchedInstance, OfferingFailure, Order, Surroundings, assign, parts, read,
-    requests,
+    self, FleetOutcome, LaunchPart, LaunchedInstance, OfferingFailure, Order, Place, Places, Surroundings, assign,
+    parts, places, read, requests,
 };
 use crate::adapters::aws::instances::{self, instance_id};
 use crate::adapters::aws::launch_templates::{Group, Resolved, group, tags};
@@ -87,6 +87,14 @@ impl Said {
     }
 }
 
+/// Calls that can be made, with their templates.
+struct Prepared {
+    groups: Vec<Group>,
+    requests: Vec<FleetRequest>,
+    /// Instances that all of them together may ask for.
+    most: u32,
+}
+
 /// By launch and part.
 pub type Remembrances = BTreeMap<(String, u8), Remembrance>;
 
@@ -96,6 +104,8 @@ struct Given {
     instances: BTreeMap<String, Instance>,
     /// Those that lack one.
     lacking: BTreeSet<String>,
+    /// The addresses that each takes, where EC2 is asked for more.
+    needs: BTreeMap<String, Needed>,
 }
 
 impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
@@ -175,6 +185,7 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
         if let Some(refusal) = remembered.refusal.as_ref().filter(|refusal| now < refusal.until) {
             return Err(refusal.said.clone());
         }
+        given.needs = self.needs(request, part).await;
         if let Some(lost) = remembered.unanswered.clone() {
             let outcome = self.made(request, &lost, &[], remembered).await?;
             self.take(request, part, &outcome, remembered, known, given);
@@ -182,18 +193,39 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
                 return Ok(());
             }
         }
-        let (groups, prepared) = self.prepared(request, part, remembered.attempts, given).await?;
+        let Prepared { groups, requests, mut most } = self.prepared(request, part, remembered.attempts, given).await?;
         let mut failures: Vec<OfferingFailure> = Vec::new();
-        for mut fleet in prepared.requests {
-            fleet.count = u32::try_from(given.lacking.len()).unwrap_or(u32::MAX);
+        for mut fleet in requests {
+            let lacking = u32::try_from(given.lacking.len()).unwrap_or(u32::MAX);
+            fleet.count = lacking.min(most);
             let outcome = self.made(request, &fleet, &groups, remembered).await?;
             self.take(request, part, &outcome, remembered, known, given);
+            most = most.saturating_sub(u32::try_from(outcome.instances.len()).unwrap_or(u32::MAX));
             failures.extend(outcome.failures);
             if given.lacking.is_empty() {
                 return Ok(());
             }
+            if most == 0 {
+                let text = "the subnets have no addresses for more at once: the rest is asked for when it is known what is left";
+                return Err(Said::new(PortErrorKind::Temporary, text));
+            }
         }
         Err(self.refused(request, failures).await)
+    }
+
+    /// By UID, the addresses that the claims of a part take.
+    async fn needs(&self, request: &LaunchRequest<'_>, part: &LaunchPart<'_>) -> BTreeMap<String, Needed> {
+        let cluster = match request.class {
+            Some(class) => {
+                let facts = self.classes.described(class, self.pace.now()).await.facts;
+                cluster(&self.settings.identity, &facts)
+            }
+            None => None,
+        };
+        let is_ipv6 = cluster.is_some_and(|cluster| cluster.is_ipv6());
+        let spec = request.class.map(|class| &class.spec);
+        let of_claim = |claim: &&NodeClaim| (uid(claim).to_owned(), Needed::of(spec, pods_of(claim), is_ipv6));
+        part.claims.iter().map(of_claim).collect()
     }
 
     /// The calls, with the templates that they name made.
@@ -203,7 +235,7 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
         part: &LaunchPart<'_>,
         attempts: u32,
         given: &Given,
-    ) -> Result<(Vec<Group>, fleet::Requests), Said> {
+    ) -> Result<Prepared, Said> {
         let Some(class) = request.class else {
             let text = format!("there is no EC2NodeClass {}", part.wish.node_class);
             return Err(Said::new(PortErrorKind::Permanent, text));
@@ -216,6 +248,7 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
         let catalog = self.base_catalog().await.map_err(|error| Said::new(error.kind, chain(&error)))?;
         let mut resolved = Resolved::of(&class, &cluster, &self.settings.identity.region);
         resolved.images = request.images.unwrap_or(resolved.images);
+        resolved.reserves_capacity = request.rules.reserves_capacity;
         resolved.placement_group = match facts.placement_group.value() {
             Some(Ok(group)) => group.as_ref().map(|group| crate::adapters::aws::launch_templates::PlacementGroup {
                 id: group.id.clone(),
@@ -233,8 +266,8 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
             node_class: resolved.node_class,
         };
         let tags = tags::of_launch(&class.spec.tags, owner).map_err(|error| permanent(&error))?;
-        let subnets = self.subnets(&class, part, given);
-        let order = Order::Price;
+        let Places { subnets, most } = self.places(&class, part, given);
+        let order = if request.rules.keeps_order { Order::Plan } else { Order::Price };
         let context = class.spec.context.as_deref();
         let made =
             requests(part, &grouped.groups, attempts, &Surroundings { subnets: &subnets, order, tags: &tags, context });
@@ -242,30 +275,29 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
             return Err(nothing_to_ask(&class, &grouped, &made));
         }
         self.ensure(&grouped.groups, &made.requests).await?;
-        Ok((grouped.groups, made))
+        Ok(Prepared { groups: grouped.groups, requests: made.requests, most })
     }
 
-    /// Of each zone the subnet with most room, if a node fits.
-    fn subnets(
-        &self,
-        class: &crate::api::ec2_node_class::EC2NodeClass,
-        part: &LaunchPart<'_>,
-        given: &Given,
-    ) -> BTreeMap<String, String> {
-        let needed = part.claims.iter().filter(|claim| given.lacking.contains(uid(claim))).map(|claim| needed(claim));
-        let needed = needed.max_by_key(|needed| needed.pods).unwrap_or(Needed { instance: 1, pods: 0 });
+    /// Of each zone of the part the subnet with most room, if the largest of its nodes fits.
+    fn places(&self, class: &crate::api::ec2_node_class::EC2NodeClass, part: &LaunchPart<'_>, given: &Given) -> Places {
+        let needed = given.lacking.iter().filter_map(|uid| given.needs.get(uid)).copied();
+        let needed =
+            needed.max_by_key(|needed| (needed.pods, needed.instance)).unwrap_or(Needed { instance: 1, pods: 0 });
         let subnets: Vec<_> = class.status.iter().flat_map(|status| &status.subnets).collect();
-        let zones: BTreeSet<&str> = subnets.iter().map(|subnet| subnet.zone.as_str()).collect();
-        self.with_addresses(|addresses| {
+        let wished: BTreeSet<&str> = part.wish.offerings.iter().map(|offering| offering.zone.as_str()).collect();
+        let found = self.with_addresses(|addresses| {
             let of_zone = |zone: &str| {
                 let ids = || subnets.iter().filter(|subnet| subnet.zone == zone).map(|subnet| subnet.id.as_str());
                 let is_counted = ids().any(|id| addresses.room(id).is_some());
-                let best = addresses.best(zone, ids(), needed).map(|room| room.subnet);
+                let place = |subnet: String, fits| Place { zone: zone.to_owned(), subnet, fits };
+                let best = addresses.best(zone, ids(), needed);
+                let best = best.map(|room| place(room.subnet.clone(), Some(room.nodes(needed))));
                 // Where EC2 did not say how many are free, it is asked and may refuse.
-                best.or_else(|| ids().next().filter(|_| !is_counted).map(str::to_owned))
+                best.or_else(|| ids().next().filter(|_| !is_counted).map(|id| place(id.to_owned(), None)))
             };
-            zones.into_iter().filter_map(|zone| Some((zone.to_owned(), of_zone(zone)?))).collect()
-        })
+            wished.into_iter().filter_map(of_zone).collect()
+        });
+        places(found, u32::try_from(given.lacking.len()).unwrap_or(u32::MAX))
     }
 
     async fn ensure(&self, groups: &[Group], requests: &[FleetRequest]) -> Result<(), Said> {
@@ -352,12 +384,11 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
             });
         }
         given.give(request, known, &mut remembered.given);
-        let needs: BTreeMap<&str, Needed> = part.claims.iter().map(|claim| (uid(claim), needed(claim))).collect();
         self.with_addresses(|addresses| {
             for (uid, instance) in &given.instances {
                 let id = instance_id(&instance.provider_id).unwrap_or_default();
                 let launched = remembered.launched.get(id);
-                if let Some((launched, needed)) = launched.zip(needs.get(uid.as_str())) {
+                if let Some((launched, needed)) = launched.zip(given.needs.get(uid)) {
                     addresses.launching(uid, &launched.subnet_id, *needed, now);
                 }
             }
@@ -516,10 +547,10 @@ fn number_of(instance: &InstanceAnswer) -> u8 {
     instance.tags.get(keys::LAUNCH_PART).and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
-/// Addresses of the instance and of the pods that are planned for it.
-fn needed(claim: &NodeClaim) -> Needed {
+/// The pods that are planned for a node.
+fn pods_of(claim: &NodeClaim) -> u32 {
     let pods = Resources::of(&claim.spec.resources.requests).map(|requests| requests.get(PODS)).unwrap_or_default();
-    Needed { instance: 1, pods: u32::try_from(pods).unwrap_or_default() }
+    u32::try_from(pods).unwrap_or_default()
 }
 
 /// What a failure is about, where it is to be remembered.

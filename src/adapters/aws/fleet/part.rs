@@ -50,6 +50,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::ports::LaunchRules;
 
     fn claim(uid: &str, requests: Value) -> NodeClaim {
         serde_json::from_value(json!({ "metadata": { "name": format!("claim-{uid}"), "uid": uid },
@@ -73,6 +74,7 @@ mod tests {
             class: None,
             images: None,
             alternatives: &[],
+            rules: LaunchRules::default(),
         };
         let found = parts(&request);
         let uids =

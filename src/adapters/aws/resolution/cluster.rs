@@ -1,5 +1,7 @@
 //! Whose nodes these are, and what they have to know of their cluster.
 
+use std::net::IpAddr;
+
 use super::super::api::account::ClusterAnswer;
 use crate::api::ec2_node_class::AmiFamily;
 
@@ -46,6 +48,20 @@ pub fn service_cidr(cluster: &ClusterAnswer) -> Option<&str> {
     cluster.service_ipv4_cidr.as_deref().or(cluster.service_ipv6_cidr.as_deref()).filter(|cidr| !cidr.is_empty())
 }
 
+/// Of the range of Services, the address that EKS gives the Service `kube-dns`.
+const DNS_HOST: u8 = 10;
+
+/// The address at which pods ask for names: the tenth of the range of Services, as EKS makes it and nodeadm reckons it. Images of other
+/// families guess it by the range of the VPC, wrongly where the cluster has a range of its own, and AL2 does not start with IPv6 without it.
+/// `None` where EKS says no range, or one that nobody can read.
+pub fn dns_address(cluster: &ClusterAnswer) -> Option<IpAddr> {
+    let (base, _) = service_cidr(cluster)?.split_once('/')?;
+    Some(match base.parse().ok()? {
+        IpAddr::V4(base) => IpAddr::V4(u32::from(base).checked_add(u32::from(DNS_HOST))?.into()),
+        IpAddr::V6(base) => IpAddr::V6(u128::from(base).checked_add(u128::from(DNS_HOST))?.into()),
+    })
+}
+
 /// Whether nodes of the family have to be told the addresses of Services.
 pub fn needs_service_cidr(family: AmiFamily) -> bool {
     match family {
@@ -71,6 +87,27 @@ mod tests {
         assert!(KubernetesVersion::new(1, 9) < KubernetesVersion::new(1, 33));
         for text in ["", "one", "1", "1.x"] {
             assert_eq!(KubernetesVersion::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn names_are_asked_for_at_the_tenth_address_of_services() {
+        let of = |ipv4: Option<&str>, ipv6: Option<&str>| {
+            let cluster = ClusterAnswer {
+                endpoint: String::new(),
+                certificate_authority: String::new(),
+                version: "1.34".to_owned(),
+                service_ipv4_cidr: ipv4.map(str::to_owned),
+                service_ipv6_cidr: ipv6.map(str::to_owned),
+                vpc_id: None,
+            };
+            dns_address(&cluster).map(|address| address.to_string())
+        };
+        assert_eq!(of(Some("172.20.0.0/16"), None).as_deref(), Some("172.20.0.10"));
+        assert_eq!(of(Some("192.168.240.0/24"), None).as_deref(), Some("192.168.240.10"));
+        assert_eq!(of(None, Some("fd12:3456:789a::/108")).as_deref(), Some("fd12:3456:789a::a"));
+        for range in ["", "somewhere", "10.100.0.0", "255.255.255.255/32"] {
+            assert_eq!(of(Some(range), None), None, "{range}");
         }
     }
 }

@@ -7,13 +7,14 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::super::api::launch::{FleetRequest, LaunchTemplateRequest, RunRequest};
 use super::super::api::{ApiError, Ec2Api};
-use super::super::failures::FailureClass;
-use super::super::launch_templates::tags;
+use super::super::failures::{FailureClass, classify};
+use super::super::launch_templates::{TemplateError, tags};
 use super::super::refusals;
 use super::known::LastAnswer;
 use super::{Resolution, cluster};
 use crate::api::ec2_node_class::{AmiFamily, EC2NodeClass, EC2NodeClassSpec};
 use crate::core::catalog::node_class::problems;
+use crate::core::catalog::user_data::UserDataError;
 
 /// What was allowed is asked again so much later.
 const LIFETIME: SignedDuration = SignedDuration::from_mins(30);
@@ -28,6 +29,10 @@ pub enum Reason {
     KubeletExpressionsDisabled,
     UnsupportedKubeletConfiguration,
     TagValidationFailed,
+    /// Of our own: Karpenter meets it at each launch.
+    InvalidUserData,
+    /// The same.
+    InvalidBlockDeviceMappings,
     CreateLaunchTemplateAuthCheckFailed,
     CreateFleetAuthCheckFailed,
     RunInstancesAuthCheckFailed,
@@ -36,7 +41,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// Karpenter's word.
+    /// Karpenter's word, where it has one.
     pub fn name(self) -> &'static str {
         match self {
             Self::ClusterCidrResolutionFailed => "ClusterCIDRResolutionFailed",
@@ -44,6 +49,8 @@ impl Reason {
             Self::KubeletExpressionsDisabled => "KubeletExpressionsDisabled",
             Self::UnsupportedKubeletConfiguration => "UnsupportedKubeletConfiguration",
             Self::TagValidationFailed => "TagValidationFailed",
+            Self::InvalidUserData => "InvalidUserData",
+            Self::InvalidBlockDeviceMappings => "InvalidBlockDeviceMappings",
             Self::CreateLaunchTemplateAuthCheckFailed => "CreateLaunchTemplateAuthCheckFailed",
             Self::CreateFleetAuthCheckFailed => "CreateFleetAuthCheckFailed",
             Self::RunInstancesAuthCheckFailed => "RunInstancesAuthCheckFailed",
@@ -76,6 +83,24 @@ impl Verdict {
     fn failed(reason: Reason, message: impl Into<String>) -> Self {
         Self::Failed { reason, message: message.into() }
     }
+}
+
+/// What a launch template that can not be made says of its class, before anything is asked of EC2; nothing where something of the class
+/// or of the cluster has not been found out yet.
+pub fn of_template(error: &TemplateError) -> Option<Verdict> {
+    let reason = match error {
+        TemplateError::Unresolved { .. } | TemplateError::UserData(UserDataError::Cluster { .. }) => return None,
+        TemplateError::Tags(_) => Reason::TagValidationFailed,
+        TemplateError::Field { .. } => Reason::InvalidBlockDeviceMappings,
+        TemplateError::UserData(UserDataError::TooLarge { .. }) => Reason::UserDataSizeLimitExceeded,
+        TemplateError::UserData(UserDataError::Field { field, .. }) if field.starts_with("spec.kubelet") => {
+            Reason::InvalidKubeletConfiguration
+        }
+        TemplateError::UserData(UserDataError::Malformed { .. } | UserDataError::Field { .. }) => {
+            Reason::InvalidUserData
+        }
+    };
+    Some(Verdict::failed(reason, error.to_string()))
 }
 
 /// What is wrong with a class without any call; nothing where all is well.
@@ -194,6 +219,11 @@ impl Validator {
         if remembered.known.is_due(lifetime, now) {
             remembered.known.record(tried(api, runs, now).await, now);
         }
+        // It may be new, and then passes by itself: it is tried again sooner than what somebody has to mend.
+        let not_yet = remembered.known.trouble.as_ref().map(|trouble| &trouble.error);
+        if let Some(error) = not_yet.filter(|error| error.class == FailureClass::NotYetKnown) {
+            return Verdict::failed(Reason::InstanceProfileNotFound, error.text());
+        }
         match (remembered.known.value(), remembered.known.trouble_text()) {
             (Some(Ok(())), _) => Verdict::Passed,
             (Some(Err((reason, message))), _) => Verdict::failed(*reason, message.clone()),
@@ -237,7 +267,8 @@ async fn tried(api: &impl Ec2Api, runs: &DryRuns, now: Timestamp) -> Result<Resu
 
 /// What a failed dry run says of the class; the error itself where it says nothing.
 async fn judged(api: &impl Ec2Api, step: Step, error: ApiError) -> Result<(Reason, String), ApiError> {
-    if error.class.is_passing() {
+    // Credentials that are not good are nothing of the class: they end, and come back.
+    if error.class.is_passing() || error.class == FailureClass::NotYetKnown || is_of_credentials(&error) {
         return Err(error);
     }
     if error.message.contains("IAM Instance Profile") {
@@ -252,6 +283,10 @@ async fn judged(api: &impl Ec2Api, step: Step, error: ApiError) -> Result<(Reaso
         Step::Run => Reason::RunInstancesAuthCheckFailed,
     };
     Ok((reason, refusals::explain(api, &error).await))
+}
+
+fn is_of_credentials(error: &ApiError) -> bool {
+    classify(&error.code, &error.message).reason.starts_with("Credentials")
 }
 
 #[cfg(test)]

@@ -6,14 +6,14 @@ use hyper::header::AUTHORIZATION;
 use serde_json::{Value, json};
 
 use super::dialect::{
-    Comment, Dialect, HookHeaders, HookProof, JobContext, PullRequest, RepositoryName, Right, Status, Table, Team,
-    TeamStep, Variables, text,
+    Comment, Dialect, HookHeaders, HookProof, JobContext, MadeCommit, PullRequest, RepositoryName, Right, Status,
+    Table, Team, TeamStep, Variables, text,
 };
 use super::github;
 use super::hosted::PAGES_MAX;
 use super::http::{Address, Credential, Request, Secret, segment};
 use super::issues::{self, Paths};
-use super::makers::{MadeCommit, read_commits};
+use super::makers::read_commits;
 
 const TABLE: Table = Table {
     // Comments of 5 MB were taken; people read no more than this, and its page renders no more in reasonable time.

@@ -12,12 +12,12 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::dialect::{
-    Annotation, Check, CheckTable, Comment, Dialect, HookHeaders, HookProof, PullRequest, RepositoryName, Right,
-    Status, Table, Team, TeamStep, TokenStep, text,
+    Annotation, Check, CheckTable, Comment, Dialect, HookHeaders, HookProof, MadeCommit, PullRequest, RepositoryName,
+    Right, Status, Table, Team, TeamStep, TokenStep, text,
 };
 use super::http::{Address, Credential, Request, Secret, SecretError, segment};
 use super::issues::{self, Paths};
-use super::makers::{MadeCommit, read_commits};
+use super::makers::read_commits;
 
 pub use environment::{found, of_actions};
 

@@ -11,11 +11,10 @@ use hyper::header::HeaderName;
 use serde_json::{Value, json};
 
 use super::dialect::{
-    Comment, Dialect, HookHeaders, HookProof, JobContext, PullRequest, RepositoryName, Right, State, Status, Table,
-    Team, TeamStep, Variables, moment, text,
+    Comment, Dialect, HookHeaders, HookProof, JobContext, MadeCommit, Maker, PullRequest, RepositoryName, Right, State,
+    Status, Table, Team, TeamStep, Variables, moment, text,
 };
 use super::http::{Address, Credential, HttpError, Request, Secret, segment};
-use super::makers::{MadeCommit, Maker};
 
 const TABLE: Table = Table {
     // `Note is too long (maximum is 1000000 characters)`.
@@ -111,6 +110,8 @@ impl Dialect for GitLab {
                 .then(|| ["merge_commit_sha", "squash_commit_sha", "sha"].iter().find_map(|it| answer[*it].as_str()))
                 .flatten()
                 .map(str::to_owned),
+            // It does not tell.
+            tried_as: None,
             merged_at: moment(&answer["merged_at"]),
             comments: answer["user_notes_count"].as_u64(),
             updated: text(&answer["updated_at"]),
@@ -348,5 +349,8 @@ pub fn found(variable: Variables<'_>) -> Option<JobContext> {
         // A job of a merge train is one of the merge request.
         is_merge_queue: false,
         link: variable("CI_JOB_URL"),
+        // Only a pipeline of merged results has the latter.
+        tried_merge: variable("CI_COMMIT_SHA").filter(|_| variable("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA").is_some()),
+        head: variable("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA"),
     })
 }

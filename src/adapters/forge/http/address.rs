@@ -83,6 +83,13 @@ impl Address {
         format!("{}://{}{below}{path}", self.scheme, self.authority)
     }
 
+    /// Whether an answer that names this place sends to the same machine by the same way.
+    pub(super) fn is_of_this_machine(&self, place: &str) -> bool {
+        let is_path = place.starts_with('/') && !place.starts_with("//");
+        let below = place.strip_prefix(&format!("{}://{}", self.scheme, self.authority));
+        is_path || below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
+    }
+
     pub(super) fn shown(&self) -> String {
         self.authority.clone()
     }
@@ -113,5 +120,22 @@ mod tests {
         assert!(shown("https://me:secret@example.com").unwrap_err().contains("holds a user"));
         assert!(shown("http://git.example.com").unwrap_err().contains("not encrypted"));
         assert!(Address::parse("http://git.example.com", true).is_ok());
+    }
+
+    #[test]
+    fn another_machine_is_told_from_another_path() {
+        let address = Address::parse("https://git.example.com/api/v1", false).unwrap();
+        for place in ["/api/v1/repos/acme/fleet", "https://git.example.com/api/v1/repos/acme/fleet"] {
+            assert!(address.is_of_this_machine(place), "{place}");
+        }
+        for place in [
+            "nothing",
+            "//elsewhere.example.com/api",
+            "http://git.example.com/api",
+            "https://git.example.com.evil.example/api",
+            "https://git.example.com:8443/api",
+        ] {
+            assert!(!address.is_of_this_machine(place), "{place}");
+        }
     }
 }

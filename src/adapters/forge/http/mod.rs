@@ -4,9 +4,10 @@
 //! says so. Neither credentials nor queries are in any error.
 
 mod address;
+mod errand;
 mod retry;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Full, Limited};
@@ -22,6 +23,7 @@ use crate::ports::Clock;
 
 pub use crate::adapters::http::{Secret, SecretError, SecretSource};
 pub use address::{Address, AddressError};
+pub use errand::OnErrand;
 pub use retry::{Limits, Patience};
 
 /// A request to a path below the forge's address.
@@ -93,6 +95,11 @@ pub enum HttpError {
         "{request}: {host} sends elsewhere, which is not followed, for credentials would go there; configure the address that it names: {to}"
     )]
     Redirected { request: String, host: String, to: String },
+    /// The same machine has it, by another path.
+    #[error(
+        "{request}: {host} has it elsewhere now, at {to}: the repository was renamed or moved, or this is not where the API is"
+    )]
+    Moved { request: String, host: String, to: String },
     #[error("the request can not be written")]
     Malformed(#[from] http::Error),
     #[error(transparent)]
@@ -115,6 +122,7 @@ impl HttpError {
             | Self::Unreachable { .. }
             | Self::Unreadable { .. }
             | Self::Redirected { .. }
+            | Self::Moved { .. }
             | Self::Malformed(_)
             | Self::Secret(_)
             | Self::Trust(_) => None,
@@ -129,6 +137,14 @@ impl HttpError {
         }
     }
 
+    /// The cause, where the rest is said around it.
+    fn why(&self) -> String {
+        match self {
+            Self::Unreachable { source, .. } => crate::ports::chain(&**source),
+            other => crate::ports::chain(other),
+        }
+    }
+
     /// Whether asking again later may help.
     pub fn may_pass(&self) -> bool {
         match self {
@@ -136,6 +152,7 @@ impl HttpError {
             Self::Uncertain { .. } | Self::GivenUp { .. } | Self::Unreachable { .. } => true,
             Self::Unreadable { .. }
             | Self::Redirected { .. }
+            | Self::Moved { .. }
             | Self::Malformed(_)
             | Self::Secret(_)
             | Self::Trust(_) => false,
@@ -151,6 +168,8 @@ pub struct Client {
     clock: Arc<dyn Clock + Send + Sync>,
     /// Headers that every request of this forge has.
     always: Vec<(HeaderName, &'static str)>,
+    /// `None`: each request is for itself.
+    errand: Mutex<Option<errand::Errand>>,
 }
 
 /// `Authorization`, or what a forge has instead.
@@ -186,7 +205,7 @@ impl Client {
             .pool_idle_timeout(limits.idle)
             .pool_timer(hyper_util::rt::TokioTimer::new())
             .retry_canceled_requests(false);
-        Ok(Self { address, connections: builder.build(connector), limits, clock, always })
+        Ok(Self { address, connections: builder.build(connector), limits, clock, always, errand: Mutex::default() })
     }
 
     pub fn address(&self) -> &Address {
@@ -211,13 +230,14 @@ impl Client {
     }
 
     /// The same; `None` when what the tag names has not changed.
+    #[expect(clippy::disallowed_methods, reason = "what is waited for is measured")]
     pub async fn ask_if_changed(
         &self,
         request: &Request,
         credential: Option<&Credential>,
         tag: Option<&str>,
     ) -> Result<Option<Answer>, HttpError> {
-        let mut waited = Duration::ZERO;
+        let (begun, allowance) = (tokio::time::Instant::now(), self.allowance());
         let mut attempts = 0;
         loop {
             attempts += 1;
@@ -231,13 +251,14 @@ impl Client {
                 return Err(HttpError::Uncertain { wait, source: Box::new(error) });
             }
             let wait = wait.max(self.limits.pause(attempts));
-            waited += wait;
-            if attempts >= self.limits.attempts || waited > self.limits.whole {
+            let waited = begun.elapsed();
+            if attempts >= self.limits.attempts || waited.saturating_add(wait) > allowance {
+                self.waited_in_vain(waited);
                 if matches!(error, HttpError::Refused { .. }) {
                     return Err(error);
                 }
                 let (request, host) = (request.shown(), self.address.shown());
-                let last = crate::ports::chain(&error);
+                let last = error.why();
                 return Err(HttpError::GivenUp { request, host, attempts, seconds: waited.as_secs(), last });
             }
             tracing::debug!(request = request.shown(), seconds = wait.as_secs_f64(), "asking again");
@@ -251,7 +272,8 @@ impl Client {
             Ok(message) => self.connections.request(message),
             Err(error) => return Attempt::Failed { error, wait: None, arrived: false },
         };
-        let answer = match tokio::time::timeout(self.limits.answer, sent).await {
+        let within = self.answer_within();
+        let answer = match tokio::time::timeout(within, sent).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(error)) => {
                 let arrived = !error.is_connect();
@@ -264,7 +286,7 @@ impl Client {
             return Attempt::NotModified;
         }
         let body = Limited::new(body, self.limits.bytes).collect();
-        let body = match tokio::time::timeout(self.limits.answer, body).await {
+        let body = match tokio::time::timeout(within, body).await {
             Ok(Ok(body)) => body.to_bytes(),
             Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => {
                 return self.unreadable(shown);
@@ -281,11 +303,13 @@ impl Client {
         }
         let host = self.address.shown();
         if head.status.is_redirection() || head.headers.contains_key(LOCATION) {
-            return Attempt::Failed {
-                error: HttpError::Redirected { request: shown, host, to: named(&head.headers) },
-                wait: None,
-                arrived: true,
+            let to = named(&head.headers);
+            let error = if self.address.is_of_this_machine(&to) {
+                HttpError::Moved { request: shown, host, to }
+            } else {
+                HttpError::Redirected { request: shown, host, to }
             };
+            return Attempt::Failed { error, wait: None, arrived: true };
         }
         let message = retry::message(&json.unwrap_or_default());
         let wait = retry::wait(head.status, &head.headers, &message, self.clock.now());

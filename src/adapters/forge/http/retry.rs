@@ -13,7 +13,9 @@ pub struct Limits {
     pub connect: Duration,
     /// For the head of an answer, and again for its body.
     pub answer: Duration,
-    /// All waiting together.
+    /// The same where nobody believes in an answer any more.
+    pub hurried_answer: Duration,
+    /// All attempts and all waiting together.
     pub whole: Duration,
     pub attempts: u32,
     /// Of an answer: 100 comments of the longest there are.
@@ -28,6 +30,7 @@ impl Default for Limits {
         Self {
             connect: Duration::from_secs(10),
             answer: Duration::from_secs(30),
+            hurried_answer: Duration::from_secs(5),
             // A rate limit of an hour is not waited for by a job that people wait for.
             whole: Duration::from_mins(5),
             attempts: 8,
@@ -66,8 +69,13 @@ const MESSAGE_CHARACTERS_MAX: usize = 300;
 
 /// How long to wait before asking again; `None`: asking again does not help.
 pub(super) fn wait(status: StatusCode, headers: &HeaderMap, message: &str, now: Timestamp) -> Option<Duration> {
-    let is_limited = status == StatusCode::TOO_MANY_REQUESTS
-        || (status == StatusCode::FORBIDDEN && (said(headers, now).is_some() || speaks_of_limits(message)));
+    let is_limited = match status {
+        StatusCode::TOO_MANY_REQUESTS => true,
+        StatusCode::FORBIDDEN => said(headers, now).is_some() || speaks_of_limits(message),
+        // GitHub takes content that comes too fast for invalid.
+        StatusCode::UNPROCESSABLE_ENTITY => speaks_of_limits(message),
+        _ => false,
+    };
     if is_limited {
         return Some(said(headers, now).unwrap_or(WITHOUT_A_WORD));
     }
@@ -82,8 +90,16 @@ pub(super) fn was_not_done(status: StatusCode) -> bool {
 }
 
 fn speaks_of_limits(message: &str) -> bool {
+    const WORDS: [&str; 6] = [
+        "rate limit",
+        "abuse detection",
+        "temporarily blocked",
+        "submitted too quickly",
+        "\"code\":\"abuse\"",
+        "too many requests",
+    ];
     let message = message.to_ascii_lowercase();
-    ["rate limit", "abuse detection", "too many requests"].iter().any(|words| message.contains(words))
+    WORDS.iter().any(|words| message.contains(words))
 }
 
 /// What the headers say: seconds, or the moment at which the limit is new.
@@ -143,6 +159,10 @@ mod tests {
         assert_eq!(wait_for(403, &[("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", &reset)], ""), Some(91));
         assert_eq!(wait_for(429, &[("ratelimit-remaining", "0"), ("ratelimit-reset", &reset)], ""), Some(91));
         assert_eq!(wait_for(403, &[], "You have exceeded a secondary rate limit"), Some(60));
+        assert_eq!(wait_for(403, &[], "You have been temporarily blocked from content creation"), Some(60));
+        let refused = json!({ "message": "Validation Failed", "errors": [{ "code": "abuse", "field": "base" }] });
+        assert_eq!(wait_for(422, &[], &message(&refused)), Some(60));
+        assert_eq!(wait_for(422, &[], "Validation Failed; was submitted too quickly"), Some(60));
         assert_eq!(wait_for(503, &[("retry-after", "3")], ""), Some(3));
         assert_eq!(wait_for(502, &[], ""), Some(0));
         for (status, message) in [(403, "Resource not accessible by integration"), (401, ""), (404, ""), (422, "")] {

@@ -1,19 +1,25 @@
 //! A receiver on loopback, and an API server that has one page of the history.
 
 use std::convert::Infallible;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
 use http_body_util::BodyExt;
+use kube::Client;
 use kube::client::Body as KubeBody;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use super::*;
 use crate::api::node_plan::NOTIFIED;
-use crate::core::plan::{Note, NoteCode};
+use crate::api::notification::NotificationKind;
+use crate::cli::run::now;
+use crate::core::plan::{Note, NoteCode, Plan};
+use crate::ports::notifications::Notified;
 
 /// The page of the history, if there is one.
 type Page = Arc<Mutex<Option<Value>>>;
@@ -93,45 +99,29 @@ async fn receive(State(receiving): State<Receiving>, headers: HeaderMap, body: S
 
 /// A process that leads.
 struct Process {
-    outbox: Arc<Mutex<Outbox>>,
-    news: Arc<Notify>,
-    stop: watch::Sender<bool>,
-    task: tokio::task::JoinHandle<()>,
+    notifications: Notifications<Around>,
     metrics: Metrics,
 }
 
 impl Process {
     fn start(page: &Page, address: &str, form: Form) -> Self {
-        let (stop, stopped) = watch::channel(false);
-        let (outbox, news) = (Outbox::new(&NotificationKind::ALL, "test", output::hidden()), Arc::new(Notify::new()));
-        let outbox = Arc::new(Mutex::new(outbox));
         let source = SecretSource::Variable("TEST".to_owned(), Secret::new(address.to_owned()));
         let metrics = Metrics::default();
-        let channel = Channel {
-            receiver: Receiver::new(SLACK, source, false).unwrap(),
-            form,
-            outbox: outbox.clone(),
-            news: news.clone(),
-            ledger: Arc::new(Ledger { client: client(page), kept: tokio::sync::Mutex::new(None) }),
-            leadership: Leadership::alone(),
-            metrics: metrics.clone(),
-            stopped,
-            least: Duration::from_millis(1),
-            pause: Duration::from_millis(1),
-            refusals: 0,
-        };
-        Self { outbox, news, stop, task: tokio::spawn(channel.tell()), metrics }
+        let around =
+            Around { ledger: NotedInCluster(client(page)), leadership: Leadership::alone(), metrics: metrics.clone() };
+        let mut notifications = Notifications::with_pause(around, Duration::from_millis(1));
+        let outbox = Outbox::new(&NotificationKind::ALL, "test", output::hidden());
+        notifications.add(Receiver::new(SLACK, source, false).unwrap(), form, outbox);
+        Self { notifications, metrics }
     }
 
     fn plans(&self, plan: &Plan) {
-        if lock(&self.outbox).planned(plan, now()) {
-            self.news.notify_one();
-        }
+        self.notifications.teller().planned(plan, now());
     }
 
     async fn ends(self) {
-        self.stop.send(true).unwrap();
-        tokio::time::timeout(Duration::from_secs(5), self.task).await.unwrap().unwrap();
+        let soon = Duration::from_secs(4);
+        tokio::time::timeout(soon, self.notifications.finish()).await.unwrap();
     }
 }
 

@@ -18,8 +18,8 @@ const ADDED_UP: &str = "spec.kubelet.flags";
 pub(super) fn render(bootstrap: &Bootstrap, findings: &mut Vec<Finding>) -> Result<String, UserDataError> {
     let mut parts = parts::of_class(bootstrap, true, findings)?;
     let ours = node_config(bootstrap)?;
-    for part in parts.iter().filter(|part| part.content_type() == NODE_CONFIG && !part.is_encoded()) {
-        let theirs = parts::node_config(&part.body, part.line)?;
+    for part in parts.iter().filter(|part| part.content_type() == NODE_CONFIG) {
+        let Some(theirs) = parts::node_config_of(part)? else { continue };
         let theirs = serde_json::to_value(theirs).map_err(|error| {
             UserDataError::malformed(part.line, format!("the NodeConfig can not be read as JSON: {error}"))
         })?;

@@ -4,6 +4,10 @@
 //! cloud-init would guess, because a part that is lost is a machine that never joins, and it knows the line of everything.
 //! Source: RFC 2046, section 5.1; cloud-init's user data formats.
 
+use std::borrow::Cow;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use mime::Mime;
 
 use super::{Finding, FindingCode, UserDataError};
@@ -36,10 +40,21 @@ impl Part {
         essence.unwrap_or_else(|| "text/plain".to_owned())
     }
 
-    /// The body is not the text itself but stands for it.
-    pub fn is_encoded(&self) -> bool {
-        header(&self.headers, "content-transfer-encoding")
-            .is_some_and(|encoding| !["7bit", "8bit", "binary"].contains(&encoding.trim().to_lowercase().as_str()))
+    /// The text, which the body may only stand for; `None` where it can not be read here. An error: it says that it is in base64, and is not.
+    pub fn text(&self) -> Result<Option<Cow<'_, str>>, UserDataError> {
+        let encoding = header(&self.headers, "content-transfer-encoding").unwrap_or_default();
+        match encoding.trim().to_lowercase().as_str() {
+            "" | "7bit" | "8bit" | "binary" => Ok(Some(Cow::Borrowed(&self.body))),
+            "base64" => {
+                let digits: String = self.body.split_whitespace().collect();
+                let bytes = BASE64_STANDARD.decode(digits).map_err(|_| {
+                    UserDataError::malformed(self.line, "the part says that it is in base64, and is not")
+                })?;
+                // What is compressed, or no text, is for the machine to understand.
+                Ok(String::from_utf8(bytes).ok().map(Cow::Owned))
+            }
+            _ => Ok(None),
+        }
     }
 }
 
@@ -243,13 +258,31 @@ mod tests {
         let parts = read(TWO, &mut findings).unwrap();
         assert_eq!(parts[0].body, "#!/bin/sh\necho --==X\n", "the line break before a boundary is the boundary's");
         assert_eq!((parts[0].line, parts[1].line), (9, 16));
-        assert_eq!((parts[1].content_type().as_str(), parts[1].is_encoded()), ("text/cloud-config", true));
+        assert_eq!(parts[1].content_type(), "text/cloud-config");
+        assert_eq!(parts[1].text().unwrap().as_deref(), Some("#cloud-config"));
         assert_eq!(parts[1].headers.len(), 2);
         assert_eq!((findings.len(), findings[0].line), (1, Some(5)));
         let written = write(&parts);
         let again = read(&written, &mut Vec::new()).unwrap();
         let plain = |parts: &[Part]| parts.iter().map(|it| (it.headers.clone(), it.body.clone())).collect::<Vec<_>>();
         assert_eq!(plain(&again), plain(&parts));
+    }
+
+    #[test]
+    fn a_body_that_stands_for_its_text_is_read() {
+        let of = |encoding: &str, body: &str| {
+            let mut part = Part::new(SHELL_SCRIPT, body);
+            part.headers.push(format!("Content-Transfer-Encoding: {encoding}"));
+            part.text().map(|text| text.map(Cow::into_owned))
+        };
+        assert_eq!(of("BASE64", "IyEv\nYmluL3No\n\n"), Ok(Some("#!/bin/sh".to_owned())));
+        assert_eq!(of("8bit", "é"), Ok(Some("é".to_owned())));
+        assert_eq!(of("base64", "H4sI"), Ok(None), "compressed");
+        assert_eq!(of("quoted-printable", "=C3"), Ok(None));
+        assert_eq!(
+            of("base64", "!!!").unwrap_err().to_string(),
+            "spec.userData:1: the part says that it is in base64, and is not"
+        );
     }
 
     #[test]

@@ -26,7 +26,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde::{Deserialize, Serialize};
 
-use cutlist_api::ec2_node_class::{AmiFamily, InstanceStorePolicy};
+use cutlist_api::ec2_node_class::{AmiFamily, EC2NodeClassSpec, InstanceStorePolicy};
 use cutlist_api::node_pool::Taint;
 
 pub use error::UserDataError;
@@ -163,17 +163,48 @@ pub fn render(family: AmiFamily, bootstrap: &Bootstrap) -> Result<UserData, User
 /// What keeps the user data of a class from being merged with ours, and what in it may not do what was meant, whatever the cluster and the
 /// node are. Of the values that ours replace it says nothing: they are those of a cluster.
 pub fn check(family: AmiFamily, user_data: &str) -> Result<Vec<Finding>, UserDataError> {
-    // Any cluster: nothing of it is in the class's part.
+    let user_data = Some(user_data.to_owned());
+    let mut findings = render(family, &Bootstrap { user_data, ..anywhere() })?.findings;
+    findings.retain(|finding| finding.code != FindingCode::Overridden);
+    Ok(findings)
+}
+
+/// What of the user data of a class may not do what was meant, also where something else of the class or any cluster says otherwise. Nothing
+/// where it can not be merged, see [`check`].
+pub fn without_effect(class: &EC2NodeClassSpec) -> Vec<Finding> {
+    let kubelet = class.kubelet.clone().unwrap_or_default();
+    let bootstrap = Bootstrap {
+        max_pods: kubelet.get("maxPods").and_then(serde_json::Value::as_i64).unwrap_or_default(),
+        kubelet,
+        instance_store_policy: class.instance_store_policy,
+        user_data: class.user_data.clone(),
+        ..anywhere()
+    };
+    let mut findings = render(class.resolved_ami_family(), &bootstrap).map(|made| made.findings).unwrap_or_default();
+    for finding in findings.iter_mut().filter(|finding| finding.code == FindingCode::Overridden) {
+        // The value is that of no cluster.
+        if let Some((what, _)) = finding.text.split_once(REPLACED_BY) {
+            finding.text = format!("{what}{REPLACED_BY} what the cluster, the class or the NodePool has");
+        }
+    }
+    // Of the size and of other fields other rules speak.
+    findings.retain(|finding| !matches!(finding.code, FindingCode::NearTheLimit | FindingCode::WithoutEffect));
+    findings
+}
+
+/// What stands between a value of the class and ours.
+const REPLACED_BY: &str = " is replaced by";
+
+/// Any cluster: nothing of it is in the class's part.
+fn anywhere() -> Bootstrap {
     let cluster = Cluster {
         name: "any".to_owned(),
         endpoint: "https://any".to_owned(),
+        certificate_authority: Some("YW55".to_owned()),
         service_cidr: Some("10.100.0.0/16".to_owned()),
-        ..Cluster::default()
+        dns_address: Some(IpAddr::V4(std::net::Ipv4Addr::new(10, 100, 0, 10))),
     };
-    let bootstrap = Bootstrap { cluster, user_data: Some(user_data.to_owned()), ..Bootstrap::default() };
-    let mut findings = render(family, &bootstrap)?.findings;
-    findings.retain(|finding| finding.code != FindingCode::Overridden);
-    Ok(findings)
+    Bootstrap { cluster, ..Bootstrap::default() }
 }
 
 fn encoded_length(bytes: usize) -> usize {
@@ -233,6 +264,35 @@ mod tests {
         }
         let large = check(AmiFamily::AL2023, &format!("#!/bin/bash\n{}", "x".repeat(BYTES_MAX)));
         assert!(matches!(large, Err(UserDataError::TooLarge { .. })), "{large:?}");
+    }
+
+    #[test]
+    fn what_loses_against_any_cluster_is_said_without_one() {
+        let of = |alias: &str, kubelet: serde_json::Value, user_data: &str| {
+            let class = serde_json::json!({ "amiSelectorTerms": [{ "alias": alias }], "subnetSelectorTerms": [],
+                "securityGroupSelectorTerms": [], "kubelet": kubelet, "userData": user_data });
+            let findings = without_effect(&serde_json::from_value(class).unwrap());
+            findings.into_iter().map(|it| format!("{:?} {:?} {}", it.code, it.line, it.text)).collect::<Vec<_>>()
+        };
+        let bottlerocket = "[settings.kubernetes]\nmax-pods = 20\nlog-level = 3\n";
+        let replaced = "Overridden Some(2) settings.kubernetes.max-pods is replaced by what the cluster, the class or the NodePool has";
+        assert_eq!(of("bottlerocket@latest", serde_json::json!({}), bottlerocket), [replaced]);
+        assert_eq!(
+            of("bottlerocket@latest", serde_json::json!({ "maxPods": 20 }), bottlerocket),
+            [""; 0],
+            "it is the same"
+        );
+        let config =
+            "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  kubelet:\n    config:\n      maxPods: 20\n";
+        let found = of("al2023@latest", serde_json::json!({ "maxPods": 30 }), config);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].contains("spec.kubelet.config.maxPods: `20` is replaced by what the cluster"), "{found:?}");
+        assert_eq!(
+            of("al2023@latest", serde_json::json!({ "podsPerCore": -1 }), "echo hello"),
+            [""; 0],
+            "another rule says it"
+        );
+        assert!(of("al2023@latest", serde_json::json!({}), "echo hello")[0].starts_with("NoInterpreter"));
     }
 
     #[test]

@@ -1,6 +1,10 @@
 //! `spec.userData` as parts, on the families that cloud-init starts: an archive, one text of a kind that cloud-init knows by its first line,
 //! or a NodeConfig where that is read.
 
+use std::borrow::Cow;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use serde::Deserialize;
 use serde_yaml::Value;
 
@@ -34,23 +38,31 @@ pub(super) fn of_class(
     } else {
         one_part(&text, reads_node_configs, findings)?.into_iter().collect()
     };
-    for part in parts.iter().filter(|part| !part.is_encoded()) {
+    for part in &parts {
+        let Some(text) = part.text()? else { continue };
         match part.content_type().as_str() {
-            "text/x-shellscript" if !part.body.starts_with("#!") => {
-                let text = "the script has no first line such as `#!/bin/bash`, without which it is not started";
-                findings.push(Finding {
-                    code: FindingCode::NoInterpreter,
-                    line: Some(part.line),
-                    text: text.to_owned(),
-                });
+            "text/x-shellscript" if !text.starts_with("#!") => {
+                let said = if stands_for_another(&text) {
+                    "the text is in base64: write it as it is, it is encoded when nodes are launched"
+                } else {
+                    "the script has no first line such as `#!/bin/bash`, without which it is not started"
+                };
+                let code = FindingCode::NoInterpreter;
+                findings.push(Finding { code, line: Some(part.line), text: said.to_owned() });
             }
-            NODE_CONFIG if reads_node_configs => {
-                node_config(&part.body, part.line)?;
-            }
+            NODE_CONFIG if reads_node_configs => drop(node_config_of(part)?),
             _ => {}
         }
     }
     Ok(parts)
+}
+
+/// Whether a text is another one in base64, as EC2's own API takes it: a script, an archive, settings, or something compressed.
+fn stands_for_another(text: &str) -> bool {
+    const STARTS: [&[u8]; 6] = [b"#!", b"#cloud", b"MIME-Version:", b"Content-Type:", b"apiVersion:", &[0x1f, 0x8b]];
+    let digits: String = text.split_whitespace().collect();
+    let bytes = BASE64_STANDARD.decode(digits).unwrap_or_default();
+    STARTS.iter().any(|start| bytes.starts_with(start))
 }
 
 fn one_part(text: &str, reads_node_configs: bool, findings: &mut Vec<Finding>) -> Result<Option<Part>, UserDataError> {
@@ -78,8 +90,18 @@ fn looks_like_a_node_config(text: &str) -> bool {
     text.lines().any(|line| ["apiVersion:", "kind:", "spec:"].iter().any(|key| line.starts_with(key)))
 }
 
+/// The NodeConfig of a part; `None` where it can not be read here. In base64 it has one place, that of the part.
+pub(super) fn node_config_of(part: &Part) -> Result<Option<Value>, UserDataError> {
+    let Some(text) = part.text()? else { return Ok(None) };
+    let found = node_config(&text, part.line).map_err(|error| match (error, &text) {
+        (UserDataError::Malformed { message, .. }, Cow::Owned(_)) => UserDataError::malformed(part.line, message),
+        (error, _) => error,
+    });
+    found.map(Some)
+}
+
 /// The one document of a NodeConfig whose text begins at this line.
-pub(super) fn node_config(text: &str, line: usize) -> Result<Value, UserDataError> {
+fn node_config(text: &str, line: usize) -> Result<Value, UserDataError> {
     let value = document(text, line)?;
     let is = |key: &str, expected: &dyn Fn(&str) -> bool| value.get(key).and_then(Value::as_str).is_some_and(expected);
     if is("kind", &|kind| kind == "NodeConfig") && is("apiVersion", &|version| version.starts_with("node.eks.aws/")) {
@@ -160,6 +182,9 @@ mod tests {
     #[test]
     fn what_could_not_run_is_named() {
         assert_eq!(of("echo hello\n", true).unwrap().1[0].code, FindingCode::NoInterpreter);
+        for text in ["IyEvYmluL2Jhc2gKZWNobyBoaQo=", "H4sIAAAAAAACA1NW1E/KzNNPSizO\n4AIANz9SBgwAAAA=\n"] {
+            assert!(of(text, true).unwrap().1[0].text.contains("base64"), "{text}");
+        }
         let (parts, findings) = of("# only\n\n  # comments\n", true).unwrap();
         assert_eq!((parts.len(), findings[0].code), (0, FindingCode::NothingInIt));
         assert_eq!(of("  \n\t\n", true).unwrap(), (vec![], vec![]));
@@ -180,6 +205,14 @@ mod tests {
                        application/node.eks.aws\n\nkind: [\n--b--\n";
         assert!(error(archive).starts_with("spec.userData:8: ") || error(archive).starts_with("spec.userData:7: "));
         assert!(of(archive, false).is_ok(), "nobody reads it there");
+        let encoded = |body: &str| {
+            format!(
+                "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"b\"\n\n--b\nContent-Type: application/node.eks.aws\n\
+                 Content-Transfer-Encoding: base64\n\n{body}\n--b--\n"
+            )
+        };
+        assert!(error(&encoded("YTogYg==")).contains("this is no NodeConfig"), "nodeadm decodes it");
+        assert!(error(&encoded("!!!")).contains("is in base64, and is not"));
     }
 
     #[test]

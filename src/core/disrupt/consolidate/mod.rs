@@ -17,6 +17,7 @@ mod partners;
 mod reference;
 pub(super) mod rules;
 mod search;
+pub(super) mod totals;
 mod trial;
 
 use crate::model::{HourlyPrice, IndexVec};

@@ -2,16 +2,16 @@
 
 use std::fmt;
 
-use crate::disrupt::obstacle::part_of;
 use crate::model::HourlyPrice;
 use crate::model::time::duration_text;
-use crate::model::words::pods_text;
+use crate::model::words::{part_of, pods_text};
 use crate::plan::{Balance, ReasonCode};
-use crate::provision::explain::amount;
+use crate::provision::amounts::amount;
 use crate::provision::purchase::Lowered;
 use crate::scheduler::quota::Scope;
 
-use super::rules::{SPOT_TO_SPOT_TYPES, part_disrupted, part_saved};
+/// Source: the reference's `MinInstanceTypesForSpotToSpotConsolidation`.
+pub(super) const SPOT_TO_SPOT_TYPES: usize = 15;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum NotSaved {
@@ -199,4 +199,12 @@ fn preferences_text(pods: usize, preferring: usize) -> String {
         _ if preferring == pods => " because of what they prefer".to_owned(),
         _ => format!(", {preferring} of them because of what they prefer,"),
     }
+}
+
+pub(super) fn part_saved(balance: &Balance) -> String {
+    format!("{:.1} % of the price of NodePool {}", balance.savings_percent, balance.node_pool)
+}
+
+pub(super) fn part_disrupted(balance: &Balance) -> String {
+    format!("{:.1} % of its disruption cost", balance.disruption_percent)
 }

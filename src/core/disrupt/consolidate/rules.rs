@@ -16,28 +16,15 @@ use cutlist_api::keys;
 use cutlist_api::node_pool::DisruptionReason;
 use cutlist_api::settings::Packing;
 
-use super::obstacle::NotSaved;
+use super::obstacle::{NotSaved, SPOT_TO_SPOT_TYPES, part_disrupted, part_saved};
+use super::totals::{Likeness, PoolTotals};
 use super::trial::Trial;
 use super::{Refused, Source, fit_text};
-
-/// Source: the reference's `MinInstanceTypesForSpotToSpotConsolidation`.
-pub(super) const SPOT_TO_SPOT_TYPES: usize = 15;
 
 /// How many times the pods of a move count that packs them anew, with those of other nodes: numerator, denominator. One node that is
 /// replaced by a better one for the same pods saves as long as they run, a better packing only until pods come and go. By default a
 /// move may so, as under `Balanced`, disrupt about twice the part that it saves.
 const PACKED_ANEW: (i64, i64) = (5, 2);
-
-/// Instance type, zone, capacity type.
-pub(in crate::disrupt) type Likeness = (String, String, String);
-
-/// All nodes of a pool together, as `Balanced` compares with.
-#[derive(Clone, Copy, Debug, Default)]
-pub(in crate::disrupt) struct PoolTotals {
-    pub price: HourlyPrice,
-    /// The reference's number ([`cost::of_pods`]): 1 for each node, and for each pod 0 to 10.
-    pub disruption_cost: f64,
-}
 
 /// Why a trial is not kept.
 #[derive(Debug)]
@@ -305,14 +292,6 @@ impl Pass<'_, '_> {
         };
         of_pools.into_iter().map(of_pool).collect()
     }
-}
-
-pub(super) fn part_saved(balance: &Balance) -> String {
-    format!("{:.1} % of the price of NodePool {}", balance.savings_percent, balance.node_pool)
-}
-
-pub(super) fn part_disrupted(balance: &Balance) -> String {
-    format!("{:.1} % of its disruption cost", balance.disruption_percent)
 }
 
 /// What moving the pods of these nodes counts where so many nodes are bought for them.

@@ -191,6 +191,8 @@ fn drifts_by(selector: Selector, inputs: &Inputs<'_>, machine: &Machine<'_>) -> 
 
 fn text_of_image(image: &Ami, known: &ImagesKnown<'_>, terms: &str, fact: &CloudFact) -> String {
     let named = image.name.as_ref().map_or_else(String::new, |name| format!(" ({name})"));
+    let advice = if image.deprecated == Some(true) { ", which its owner advises against (deprecated)" } else { "" };
+    let named = format!("{named}{advice}");
     let by = if known.is_locked { "locked in cutlist.lock" } else { terms };
     if fact.replaces.is_empty() {
         let nodes = if fact.nodes == 0 { "no node yet".to_owned() } else { nodes_text(fact.nodes) };

@@ -8,8 +8,6 @@ use crate::snapshot::nodes::Machine;
 use cutlist_api::ec2_node_class::SecurityGroup;
 use cutlist_api::settings::Packing;
 
-use super::selected::{Classes, Selector};
-
 /// What the cloud said of a machine.
 pub fn of<'i>(inputs: &'i Inputs<'_>, machine: &Machine<'_>) -> Option<&'i LiveInstance> {
     let provider_id = machine.claim?.status.as_ref()?.provider_id.as_deref()?;
@@ -34,14 +32,19 @@ pub struct Groups<'i> {
 }
 
 impl<'i> Groups<'i> {
-    /// `None` where one side is not known.
-    pub fn of(classes: &Classes<'_>, inputs: &'i Inputs<'_>, machine: &Machine<'_>) -> Option<Self> {
+    /// Those of a machine, by what its class selects now and selected when it was launched. `None` where one side is not known.
+    pub fn of(
+        selected: Option<&BTreeSet<String>>,
+        before: Option<BTreeSet<String>>,
+        inputs: &'i Inputs<'_>,
+        machine: &Machine<'_>,
+    ) -> Option<Self> {
         let attached = &of(inputs, machine)?.security_groups;
         if attached.is_empty() {
             return None;
         }
-        let selected = classes.selected_now(Selector::SecurityGroups)?;
-        let before = classes.selected_before(Selector::SecurityGroups).unwrap_or_default();
+        let selected = selected?;
+        let before = before.unwrap_or_default();
         let ids: BTreeSet<&str> = attached.iter().map(|group| group.id.as_str()).collect();
         let others = attached.iter().filter(|group| !selected.contains(&group.id));
         let (mut deselected, mut extra): (Vec<_>, Vec<_>) = others.partition(|group| before.contains(&group.id));
@@ -75,11 +78,16 @@ pub fn named(group: &SecurityGroup) -> String {
     group.name.as_ref().map_or_else(|| group.id.clone(), |name| format!("{} ({name})", group.id))
 }
 
-/// `None` where one side is not known.
-pub fn by_subnet(classes: &Classes<'_>, inputs: &Inputs<'_>, machine: &Machine<'_>) -> Option<Result<(), String>> {
+/// By the subnets that a class of this name selects now. `None` where one side is not known.
+pub fn by_subnet(
+    class: &str,
+    selected: Option<&BTreeSet<String>>,
+    inputs: &Inputs<'_>,
+    machine: &Machine<'_>,
+) -> Option<Result<(), String>> {
     let id = of(inputs, machine)?.subnet_id.as_deref()?;
-    if classes.selected_now(Selector::Subnets)?.contains(id) {
+    if selected?.contains(id) {
         return Some(Ok(()));
     }
-    Some(Err(format!("EC2NodeClass {} no longer selects {id}, which the node is in", classes.name())))
+    Some(Err(format!("EC2NodeClass {class} no longer selects {id}, which the node is in")))
 }

@@ -21,8 +21,6 @@ use cutlist_api::keys;
 use cutlist_api::node_claim::NodeClaim;
 use cutlist_api::node_pool::{NodePool, NodeSelectorRequirement};
 
-use super::removed_pools::is_from_definitions;
-
 pub use condition::to_mark;
 pub use images::facts;
 pub use selected::notes;
@@ -255,4 +253,10 @@ fn is_compared(inputs: &Inputs<'_>, machine: &Machine<'_>, pool: &NodePool, reas
             selector.is_some_and(|selector| classes.verdict(selector, inputs, machine) == Verdict::AsSelected)
         }),
     }
+}
+
+/// Whether a pool of the cluster was applied from the definitions.
+pub fn is_from_definitions(applied: &NodePool) -> bool {
+    let manager = applied.metadata.labels.as_ref().and_then(|labels| labels.get(keys::MANAGED_BY));
+    manager.is_some_and(|manager| manager == keys::FIELD_MANAGER)
 }

@@ -204,10 +204,6 @@ impl<'a> Classes<'a> {
         applied.status_now()
     }
 
-    pub fn name(&self) -> &'a str {
-        self.name
-    }
-
     /// What the terms of the definitions find; `None` where that is not known, and where it is nothing: such a class is not ready, and
     /// nothing can be compared with it.
     pub fn selected_now(&self, selector: Selector) -> Option<BTreeSet<String>> {
@@ -232,6 +228,12 @@ impl<'a> Classes<'a> {
         selector.terms(before).ids().or_else(|| Some(selector.found(self.status_for(selector, before)?, None)))
     }
 
+    /// The security groups of a machine by those that are selected.
+    fn groups<'i>(&self, inputs: &'i Inputs<'_>, machine: &Machine<'_>) -> Option<Groups<'i>> {
+        let now = self.selected_now(Selector::SecurityGroups);
+        Groups::of(now.as_ref(), self.selected_before(Selector::SecurityGroups), inputs, machine)
+    }
+
     pub fn verdict(&self, selector: Selector, inputs: &Inputs<'_>, machine: &Machine<'_>) -> Verdict {
         let said = |result: Result<(), String>| match result {
             Ok(()) => Verdict::AsSelected,
@@ -243,10 +245,10 @@ impl<'a> Classes<'a> {
         let by_facts = match selector {
             Selector::Images => self.by_image(inputs, machine),
             Selector::SecurityGroups => {
-                let groups = Groups::of(self, inputs, machine);
-                groups.map(|groups| groups.verdict(self.name, live::is_strict(inputs)))
+                self.groups(inputs, machine).map(|groups| groups.verdict(self.name, live::is_strict(inputs)))
             }
-            Selector::Subnets => live::by_subnet(self, inputs, machine).or_else(|| self.by_zone(machine)),
+            Selector::Subnets => live::by_subnet(self.name, self.selected_now(selector).as_ref(), inputs, machine)
+                .or_else(|| self.by_zone(machine)),
             Selector::CapacityReservations => self.by_reservation(inputs, machine),
         };
         if let Some(result) = by_facts {
@@ -379,7 +381,7 @@ pub fn notes(inputs: &Inputs<'_>, machines: &[Machine<'_>]) -> Vec<Note> {
         let Some(classes) = classes(inputs, claim, pool) else { continue };
         let unknown = Selector::ALL.map(|it| (classes.verdict(it, inputs, machine) == Verdict::MayDrift).then_some(it));
         let is_open = || super::defined_class(inputs, pool).is_some_and(super::has_open_variable);
-        let groups = Groups::of(&classes, inputs, machine).map(|groups| groups.extra).unwrap_or_default();
+        let groups = classes.groups(inputs, machine).map(|groups| groups.extra).unwrap_or_default();
         let is_plain = unknown.iter().all(Option::is_none) && groups.is_empty();
         if is_plain || is_open() || super::drift(inputs, machine, pool).is_some() {
             continue;

@@ -7,18 +7,18 @@
 //! pods that wait are launched in any case: they take nothing away from anybody.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use crate::inputs::Inputs;
 use crate::lifecycle::expiry::is_of_other_template;
 use crate::lifecycle::rollout_failures::Failures;
-use crate::plan::{Note, NoteCode, ReasonCode};
+use crate::plan::{Note, NoteCode};
 use crate::scheduler::Engine;
 use crate::snapshot::nodes::Machine;
 use cutlist_api::keys;
 use cutlist_api::node_pool::NodePool;
 
 use super::candidate::Candidate;
+use super::obstacle::rollout::RolloutObstacle;
 
 /// How far the rollouts of all pools have come.
 #[derive(Clone, Debug, Default)]
@@ -110,46 +110,6 @@ impl Rollouts {
             (Some(claim), _) => Some(RolloutObstacle::CanaryComes { node_claim: claim.clone() }),
             (None, Some(node)) => Some(RolloutObstacle::CanaryReplaces { node: node.clone() }),
             (None, None) => None,
-        }
-    }
-}
-
-/// Why a rollout does not replace one more node.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RolloutObstacle {
-    Halted {
-        node_pool: String,
-        failures: Failures,
-    },
-    /// The canary has not joined.
-    CanaryComes {
-        node_claim: String,
-    },
-    /// This plan launches the canary, in the place of this node.
-    CanaryReplaces {
-        node: String,
-    },
-}
-
-impl RolloutObstacle {
-    pub fn code(&self) -> ReasonCode {
-        match self {
-            Self::Halted { .. } => ReasonCode::RolloutHalted,
-            Self::CanaryComes { .. } | Self::CanaryReplaces { .. } => ReasonCode::WaitsForCanary,
-        }
-    }
-}
-
-impl fmt::Display for RolloutObstacle {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Halted { node_pool, failures } => {
-                write!(out, "the rollout of NodePool {node_pool} is halted: {}", failures.text())
-            }
-            Self::CanaryComes { node_claim } => {
-                write!(out, "it waits for the canary {node_claim}, which is not ready yet")
-            }
-            Self::CanaryReplaces { node } => write!(out, "it waits for the canary, which replaces {node}"),
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::inputs::{Inputs, Policy};
 use crate::model::Resources;
 use crate::model::resources::format_amount;
 use crate::plan::change::Change;
-use crate::provision::explain::{Distance, distances};
+use crate::provision::distances::{Distance, distances};
 use crate::provision::{self, provision};
 use crate::scheduler::{ClassIndex, Engine, Problem, quota};
 use crate::snapshot::{Doubts, Objects, Pod, Snapshot};

@@ -11,8 +11,8 @@ use crate::programs::number;
 use crate::scheduler::Demand;
 use crate::scheduler::{ClassIndex, Engine, HostIndex};
 
-use super::greedy::{Market, Markets};
-use super::market::Offer;
+use super::greedy::Markets;
+use super::market::{Market, Offer};
 
 /// Rounds of filling, each without the classes that topology refused in those before.
 const ROUNDS_MAX: usize = 3;

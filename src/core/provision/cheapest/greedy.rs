@@ -1,53 +1,21 @@
 //! Buys, again and again, the node on which the waiting pods are worth most for its price.
 
-use std::cell::OnceCell;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
-use crate::model::{HourlyPrice, IndexVec};
-use crate::programs::filling::{Item, WHOLE_PODS_MAX, whole_pods};
+use crate::model::HourlyPrice;
+use crate::programs::filling::{WHOLE_PODS_MAX, whole_pods};
 use crate::programs::{as_number, number};
-use crate::provision::choice::{capacity_of, choose};
-use crate::provision::karpenter::place_on_open;
 use crate::scheduler::Demand;
-use crate::scheduler::class::VariantIndex;
-use crate::scheduler::offerings::Slots;
 use crate::scheduler::template::TemplateIndex;
 use crate::scheduler::{ClassIndex, Engine, HostIndex, Problem};
 
 use super::WorkBudget;
-use super::kinds::{SizeClass, kinds};
-use super::market::{Allotment, Counted, EXACT_PRICE_WORK, Offer, PRICE_WORK, Purpose, item, offers, prices};
+use super::market::{EXACT_PRICE_WORK, Market, Offer, PRICE_WORK, Pattern};
 use super::node_filling::NodeFilling;
 use super::planned::{Planned, Plans};
 use super::shopping::Shopping;
-use super::weights::{share, weights};
-
-/// How many pods of each kind go on one node, by position of the kind.
-pub type Pattern = Vec<(usize, usize)>;
-
-/// What each pool of one weight sells, and what the pods are worth there.
-pub struct Market {
-    /// Largest request first.
-    pub kinds: Vec<SizeClass>,
-    pub kind_of: BTreeMap<ClassIndex, usize>,
-    pub variants: BTreeMap<ClassIndex, VariantIndex>,
-    /// Kinds that the requirements of a template allow, largest request first.
-    kinds_of_template: IndexVec<TemplateIndex, Vec<usize>>,
-    pub offers: Vec<Offer>,
-    /// By kind: dollars per hour that one pod is worth.
-    pub worth: Vec<f64>,
-    /// By kind, as the linear program has it.
-    pub items: Vec<Item>,
-    /// Of the pools that sell here.
-    pub weight_of_pools: i32,
-    /// By offer: kinds by worth for their largest share of it, best first.
-    by_worth: Vec<OnceCell<Vec<usize>>>,
-    /// What the linear program would buy for whom.
-    allotments: Vec<Allotment>,
-    /// Dollars per hour: nothing that is sold here hosts the demand for less.
-    pub bound: f64,
-}
+use super::weights::share;
 
 /// The markets of all weights, highest first: pools of a higher weight are used up before others are asked.
 pub struct Markets(pub Vec<Market>);
@@ -209,43 +177,6 @@ impl Ord for Quote {
 }
 
 impl Market {
-    fn new(problem: &Problem<'_>, level: usize, demand: &Demand, weight_of_pools: i32, work: u64) -> Self {
-        let variants: BTreeMap<ClassIndex, VariantIndex> =
-            demand.keys().filter_map(|class| Some((*class, *problem.classes[*class].variants.get(level)?))).collect();
-        let only = variants.iter().map(|(class, variant)| (*class, vec![*variant])).collect();
-        let (all, places) = kinds(problem, demand, &only);
-        // What nothing can host is not shopped for.
-        let hosted = weights(problem, &all).into_iter().zip(all).filter_map(|(weight, kind)| Some((weight?, kind)));
-        let (alone, kinds): (Vec<f64>, Vec<SizeClass>) = hosted.unzip();
-        let market = |purpose| offers(problem, &kinds, Some(weight_of_pools), Counted::WholeNode, purpose);
-        let items: Vec<Item> = kinds.iter().map(|kind| item(kind, places)).collect();
-        let (priced, allotments) = prices(&kinds, &items, &market(Purpose::Pricing), &alone, work);
-        let (worth, bound) = (priced.per_pod, priced.bound);
-        let offers = market(Purpose::Buying);
-        let is_compatible = |template: TemplateIndex, kind: &SizeClass| {
-            kind.variants.iter().any(|variant| problem.purchasable(*variant, template).is_ok())
-        };
-        let of_template = |template| (0..kinds.len()).filter(|kind| is_compatible(template, &kinds[*kind])).collect();
-        let kinds_of_template = problem.templates.indices().map(of_template).collect();
-        let numbered = kinds.iter().enumerate();
-        let kind_of = numbered.flat_map(|(position, kind)| kind.classes.iter().map(move |class| (*class, position)));
-        let kind_of = kind_of.collect();
-        let by_worth = offers.iter().map(|_| OnceCell::new()).collect();
-        Self {
-            kinds,
-            kind_of,
-            variants,
-            kinds_of_template,
-            offers,
-            worth,
-            items,
-            weight_of_pools,
-            by_worth,
-            allotments,
-            bound,
-        }
-    }
-
     /// The parts of the demand that fill whole nodes of the offers that they are allotted to, each with this part of its price;
     /// then the room that is left on these nodes. O(nodes bought x kinds).
     fn buy_as_allotted(
@@ -512,47 +443,4 @@ impl Market {
 
 fn pods_of(pattern: &Pattern) -> usize {
     pattern.iter().map(|(_, count)| count).sum()
-}
-
-/// Opens a node of one type, in one of these slots, for one pod of the class; `None` when that is not allowed.
-pub fn open(
-    engine: &mut Engine<'_, '_>,
-    class: ClassIndex,
-    variant: VariantIndex,
-    template: TemplateIndex,
-    instance_type: usize,
-    slots: Slots,
-) -> Option<HostIndex> {
-    let wanted = engine.problem.templates[template].set.only(instance_type, slots);
-    let open = engine.opened(class, variant, template, Some(&wanted)).ok()?;
-    let choice = choose(engine, &open)?;
-    let capacity = capacity_of(engine, &open, &choice);
-    Some(engine.open(class, open, capacity))
-}
-
-/// Puts pods on the nodes opened from `first` on, as far as these take them; the demand is what is left.
-pub fn use_those_open(
-    engine: &mut Engine<'_, '_>,
-    first: HostIndex,
-    demand: &mut Demand,
-    variant_of: impl Fn(ClassIndex) -> Option<VariantIndex>,
-) {
-    for (class, left) in demand.iter_mut() {
-        let Some(variant) = variant_of(*class) else { continue };
-        while *left > 0 && place_on_open(engine, first, *class, variant).is_some() {
-            *left -= 1;
-        }
-    }
-    demand.retain(|_, left| *left > 0);
-}
-
-/// Puts one more pod on an open node, if it takes it.
-pub fn add(engine: &mut Engine<'_, '_>, class: ClassIndex, variant: VariantIndex, host: HostIndex) -> bool {
-    match engine.narrowed(class, variant, host) {
-        Ok(narrowed) => {
-            engine.place_on_open(class, host, narrowed);
-            true
-        }
-        Err(_) => false,
-    }
 }

@@ -13,8 +13,9 @@ use crate::scheduler::vectors;
 use crate::scheduler::{ClassIndex, Engine, HostIndex, Mark, OpenNode, Problem};
 use cutlist_api::keys;
 
+use super::WorkBudget;
 use super::greedy::Markets;
-use super::{WorkBudget, greedy};
+use super::open_nodes;
 
 /// Largest number of nodes that are taken apart together.
 const RUIN_NODES_MAX: usize = 3;
@@ -299,9 +300,9 @@ fn place_all(
     for (class, variant) in variants {
         for _ in 0..demand[class] {
             let placed = match host {
-                Some(host) => greedy::add(engine, *class, *variant, host),
+                Some(host) => open_nodes::add(engine, *class, *variant, host),
                 None => {
-                    host = greedy::open(engine, *class, *variant, template, instance_type, all.slots);
+                    host = open_nodes::open(engine, *class, *variant, template, instance_type, all.slots);
                     host.is_some()
                 }
             };
@@ -325,7 +326,7 @@ fn with_others_room(
 ) {
     let problem = engine.problem;
     let variant_of = |class: ClassIndex| problem.classes[class].variants.get(level).copied();
-    greedy::use_those_open(engine, since.hosts(), demand, variant_of);
+    open_nodes::use_those_open(engine, since.hosts(), demand, variant_of);
     markets.fill(engine, since.hosts(), demand, most, budget);
 }
 

@@ -1,19 +1,24 @@
 //! What could be bought, for whom, and what a pod is worth on it.
 
 use std::borrow::Borrow;
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::model::HourlyPrice;
-use crate::programs::dual::{Effort, Prices, Share, dual_prices};
+use crate::model::{HourlyPrice, IndexVec};
+use crate::programs::dual::{Effort, dual_prices};
 use crate::programs::filling::{Bin, Item};
+use crate::programs::prices::{Prices, Share};
 use crate::programs::{as_number, number};
+use crate::scheduler::Demand;
+use crate::scheduler::class::VariantIndex;
 use crate::scheduler::offerings::{OfferingSet, Slots, TypeEntry, bits};
 use crate::scheduler::template::{Template, TemplateIndex};
 use crate::scheduler::vectors::{self, Vector};
-use crate::scheduler::{Engine, HostIndex, Problem};
+use crate::scheduler::{ClassIndex, Engine, HostIndex, Problem};
 use cutlist_api::keys;
 
-use super::kinds::{DomainChoice, SizeClass};
+use super::kinds::{DomainChoice, SizeClass, kinds};
+use super::weights::weights;
 
 /// A type of a template that could be bought, in the slots in which it has one price.
 #[derive(Clone, Debug)]
@@ -338,5 +343,71 @@ fn allotment(offer: &Offer, share: &Share) -> Allotment {
         instance_type: offer.instance_type,
         slots: offer.slots,
         kinds: share.items.iter().map(|(kind, amount)| (*kind, whole(*amount))).filter(|(_, pods)| *pods > 0).collect(),
+    }
+}
+
+/// How many pods of each kind go on one node, by position of the kind.
+pub type Pattern = Vec<(usize, usize)>;
+
+/// What each pool of one weight sells, and what the pods are worth there.
+pub struct Market {
+    /// Largest request first.
+    pub kinds: Vec<SizeClass>,
+    pub kind_of: BTreeMap<ClassIndex, usize>,
+    pub variants: BTreeMap<ClassIndex, VariantIndex>,
+    /// Kinds that the requirements of a template allow, largest request first.
+    pub kinds_of_template: IndexVec<TemplateIndex, Vec<usize>>,
+    pub offers: Vec<Offer>,
+    /// By kind: dollars per hour that one pod is worth.
+    pub worth: Vec<f64>,
+    /// By kind, as the linear program has it.
+    pub items: Vec<Item>,
+    /// Of the pools that sell here.
+    pub weight_of_pools: i32,
+    /// By offer: kinds by worth for their largest share of it, best first.
+    pub by_worth: Vec<OnceCell<Vec<usize>>>,
+    /// What the linear program would buy for whom.
+    pub allotments: Vec<Allotment>,
+    /// Dollars per hour: nothing that is sold here hosts the demand for less.
+    pub bound: f64,
+}
+
+impl Market {
+    /// Prices the demand at one level of preferences, with this much work, on the pools of one weight.
+    pub fn new(problem: &Problem<'_>, level: usize, demand: &Demand, weight_of_pools: i32, work: u64) -> Self {
+        let variants: BTreeMap<ClassIndex, VariantIndex> =
+            demand.keys().filter_map(|class| Some((*class, *problem.classes[*class].variants.get(level)?))).collect();
+        let only = variants.iter().map(|(class, variant)| (*class, vec![*variant])).collect();
+        let (all, places) = kinds(problem, demand, &only);
+        // What nothing can host is not shopped for.
+        let hosted = weights(problem, &all).into_iter().zip(all).filter_map(|(weight, kind)| Some((weight?, kind)));
+        let (alone, kinds): (Vec<f64>, Vec<SizeClass>) = hosted.unzip();
+        let market = |purpose| offers(problem, &kinds, Some(weight_of_pools), Counted::WholeNode, purpose);
+        let items: Vec<Item> = kinds.iter().map(|kind| item(kind, places)).collect();
+        let (priced, allotments) = prices(&kinds, &items, &market(Purpose::Pricing), &alone, work);
+        let (worth, bound) = (priced.per_pod, priced.bound);
+        let offers = market(Purpose::Buying);
+        let is_compatible = |template: TemplateIndex, kind: &SizeClass| {
+            kind.variants.iter().any(|variant| problem.purchasable(*variant, template).is_ok())
+        };
+        let of_template = |template| (0..kinds.len()).filter(|kind| is_compatible(template, &kinds[*kind])).collect();
+        let kinds_of_template = problem.templates.indices().map(of_template).collect();
+        let numbered = kinds.iter().enumerate();
+        let kind_of = numbered.flat_map(|(position, kind)| kind.classes.iter().map(move |class| (*class, position)));
+        let kind_of = kind_of.collect();
+        let by_worth = offers.iter().map(|_| OnceCell::new()).collect();
+        Self {
+            kinds,
+            kind_of,
+            variants,
+            kinds_of_template,
+            offers,
+            worth,
+            items,
+            weight_of_pools,
+            by_worth,
+            allotments,
+            bound,
+        }
     }
 }

@@ -24,6 +24,7 @@ pub mod improve;
 pub mod kinds;
 pub mod market;
 pub mod node_filling;
+pub mod open_nodes;
 pub mod planned;
 mod shopping;
 pub mod weights;

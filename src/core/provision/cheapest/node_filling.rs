@@ -6,8 +6,7 @@ use crate::programs::{as_number, number};
 use crate::scheduler::offerings::Slots;
 use crate::scheduler::vectors::{self, Vector};
 
-use super::greedy::{Market, Pattern};
-use super::market::Offer;
+use super::market::{Market, Offer, Pattern};
 
 /// One node of an offer while it is filled on paper.
 pub struct NodeFilling<'m> {

@@ -21,9 +21,9 @@ use crate::scheduler::{ClassIndex, Engine, HostIndex, Problem};
 use cutlist_api::keys;
 
 use super::WorkBudget;
-use super::greedy::{Market, add, open, use_those_open};
 use super::kinds::{DomainChoice, SizeClass};
-use super::market::{Counted, Offer, PRICE_WORK, Purpose, offers, slots_in, with_bins};
+use super::market::{Counted, Market, Offer, PRICE_WORK, Purpose, offers, slots_in, with_bins};
+use super::open_nodes::{add, open, use_those_open};
 use super::weights::share;
 use super::zones::{self, Counts};
 
@@ -119,7 +119,7 @@ impl Planned {
     }
 
     fn open_as_planned(&self, engine: &mut Engine<'_, '_>, market: &Market, demand: &mut Demand) {
-        let mut sites: Vec<Site> = self.nodes.iter().map(Site::new).collect();
+        let mut sites: Vec<PlannedNode> = self.nodes.iter().map(PlannedNode::new).collect();
         let mut wanting: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (position, node) in self.nodes.iter().enumerate() {
             node.items.iter().for_each(|(kind, _)| wanting.entry(*kind).or_default().push(position));
@@ -142,7 +142,13 @@ impl Planned {
     }
 
     /// Puts a pod on the node, which is opened for it if it is the first.
-    fn arrive(&self, engine: &mut Engine<'_, '_>, site: &mut Site, class: ClassIndex, variant: VariantIndex) -> bool {
+    fn arrive(
+        &self,
+        engine: &mut Engine<'_, '_>,
+        site: &mut PlannedNode,
+        class: ClassIndex,
+        variant: VariantIndex,
+    ) -> bool {
         if let Some(host) = site.host {
             return add(engine, class, variant, host);
         }
@@ -153,14 +159,14 @@ impl Planned {
 }
 
 /// A node on paper, while it comes about.
-struct Site {
+struct PlannedNode {
     offer: usize,
     host: Option<HostIndex>,
     /// By kind: pods that are still to come.
     expected: BTreeMap<usize, usize>,
 }
 
-impl Site {
+impl PlannedNode {
     fn new(node: &Node) -> Self {
         #[expect(
             clippy::cast_possible_truncation,

@@ -7,8 +7,8 @@ use crate::scheduler::Demand;
 use crate::scheduler::vectors;
 use crate::scheduler::{ClassIndex, Engine, HostIndex};
 
-use super::greedy::{Market, Pattern, add, open};
-use super::market::Offer;
+use super::market::{Market, Offer, Pattern};
+use super::open_nodes::{add, open};
 
 /// What still waits while a market is shopped on.
 pub struct Shopping<'m, 'd> {

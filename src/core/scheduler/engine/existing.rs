@@ -1,5 +1,6 @@
 //! Whether a node that exists takes one more pod, and what its constraints have to say.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use fixedbitset::FixedBitSet;
@@ -94,9 +95,12 @@ impl Engine<'_, '_> {
             }
             let counts_itself = self.is_counted(*group, class);
             match &compiled.kind {
-                GroupKind::Spread(_) if counts_itself => filter.none_of.push(&counters.hosts.full),
-                GroupKind::Spread(_) => filter.none_of.push(&counters.hosts.over),
-                GroupKind::AntiAffinity => filter.none_of.push(&counters.hosts.present),
+                GroupKind::Spread(spread) if self.counts_nodes_alone => {
+                    filter.none_of.push(Cow::Owned(self.hosts_out_of_balance(*group, spread, counts_itself)));
+                }
+                GroupKind::Spread(_) if counts_itself => filter.none_of.push(Cow::Borrowed(&counters.hosts.full)),
+                GroupKind::Spread(_) => filter.none_of.push(Cow::Borrowed(&counters.hosts.over)),
+                GroupKind::AntiAffinity => filter.none_of.push(Cow::Borrowed(&counters.hosts.present)),
                 GroupKind::Affinity if counters.any_matching() => filter.each_of.push(vec![&counters.hosts.present]),
                 GroupKind::Affinity if counts_itself => {}
                 GroupKind::Affinity => return None,
@@ -106,16 +110,16 @@ impl Engine<'_, '_> {
             let key = self.problem.groups[group].key;
             let counters = &self.counters[group];
             if self.problem.domains.is_hostname(key) {
-                filter.none_of.push(&counters.hosts.owned);
+                filter.none_of.push(Cow::Borrowed(&counters.hosts.owned));
                 continue;
             }
             let by_domain = self.table.places(key).by_domain.iter().enumerate();
             let owned = by_domain.filter(|(domain, _)| counters.owners_at(*domain) > 0);
-            filter.none_of.extend(owned.map(|(_, hosts)| hosts));
+            filter.none_of.extend(owned.map(|(_, hosts)| Cow::Borrowed(hosts)));
         }
         let concentration = self.problem.concentration.as_ref().filter(|_| self.avoids_concentration);
         if let Some(workload) = concentration.and_then(|concentration| concentration.workload_of(class)) {
-            filter.none_of.push(&self.concentrations.on_node[workload].hosts.full);
+            filter.none_of.push(Cow::Borrowed(&self.concentrations.on_node[workload].hosts.full));
         }
         let leaves_some = filter.each_of.iter().all(|union| !union.is_empty());
         leaves_some.then_some(filter)
@@ -301,10 +305,31 @@ impl Engine<'_, '_> {
     fn skew_after(&self, group: GroupIndex, spread: &Spread, class: ClassIndex, domain: Domain) -> Option<u32> {
         let count = self.counters[group].matching(domain) + u32::from(self.is_counted(group, class));
         if self.problem.domains.is_hostname(self.problem.groups[group].key) {
-            // A new host is always possible, so the emptiest holds none.
-            return Some(count);
+            return Some(count.saturating_sub(self.fewest_on_hosts(group, spread, self.counts_nodes_alone)));
         }
         self.problem.is_eligible(group, domain).then(|| count.saturating_sub(self.fewest(group, spread, class)))
+    }
+
+    /// Pods on the emptiest host of a spread over hosts: a new one is always possible, and holds none. Where nodes alone count it is the
+    /// emptiest of those that are there or are to come. O(hosts) then, and O(1) else.
+    pub(super) fn fewest_on_hosts(&self, group: GroupIndex, spread: &Spread, nodes_alone: bool) -> u32 {
+        if !nodes_alone {
+            return 0;
+        }
+        let counted = self.all_hosts().filter(|host| !self.is_closed(*host) && self.counts_host(group, *host));
+        let (mut hosts, mut fewest) = (0, u32::MAX);
+        for host in counted {
+            hosts += 1;
+            fewest = fewest.min(self.counters[group].matching(host.domain()));
+        }
+        if hosts == 0 || hosts < spread.min_domains { 0 } else { fewest }
+    }
+
+    /// The hosts that one more pod would bring further from the emptiest than the spread allows, while nodes alone count. O(hosts).
+    fn hosts_out_of_balance(&self, group: GroupIndex, spread: &Spread, counts_itself: bool) -> FixedBitSet {
+        let most = self.fewest_on_hosts(group, spread, true).saturating_add(spread.max_skew);
+        let after = |host: &HostIndex| self.counters[group].matching(host.domain()) + u32::from(counts_itself);
+        self.all_hosts().filter(|host| after(host) > most).map(usize::from).collect()
     }
 
     /// How far apart the fullest and the emptiest domain are; 0 for groups that are no spread over domains.

@@ -570,6 +570,12 @@ impl<'p, 'a> Engine<'p, 'a> {
         }
     }
 
+    /// A host that exists takes no pods from the beginning, and what it has counts against limits as before.
+    pub fn withhold(&mut self, host: HostIndex) {
+        self.hosts[host].closed = true;
+        self.set_taking_pods(host, false);
+    }
+
     fn set_taking_pods(&mut self, host: HostIndex, takes_pods: bool) {
         let state = &self.hosts[host];
         match state.open {

@@ -1,5 +1,6 @@
 //! Hosts in columns, so that those that can not take a pod are passed over 64 at a time.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -53,7 +54,7 @@ pub struct Places {
 #[derive(Debug, Default)]
 pub struct Filter<'e> {
     pub each_of: Vec<Vec<&'e FixedBitSet>>,
-    pub none_of: Vec<&'e FixedBitSet>,
+    pub none_of: Vec<Cow<'e, FixedBitSet>>,
 }
 
 impl Filter<'_> {

@@ -7,7 +7,7 @@ use crate::programs::generation::worth;
 
 /// A node that exists.
 #[derive(Clone, Debug)]
-pub struct Stock {
+pub struct ExistingBin {
     /// Dollars per hour that are saved when it goes; 0 for a node that stays anyway.
     pub price: f64,
     /// Positions of items, and how many pods of each would have to move.
@@ -16,7 +16,7 @@ pub struct Stock {
     pub bin: Bin,
 }
 
-impl Stock {
+impl ExistingBin {
     /// How many would have to move.
     pub fn pods(&self) -> f64 {
         self.own.iter().map(|(_, amount)| amount).sum()
@@ -43,7 +43,7 @@ const PRICE_MIN: f64 = 1e-6;
 /// Fewer are not worth the way to another processor.
 const HOSTS_OF_A_PROCESSOR: usize = 64;
 
-/// A stock, and what became of it.
+/// An existing bin, and what became of it.
 pub struct Host {
     /// Dollars per hour that it costs to keep it, beyond the moves that this spares; 0 when it is kept.
     pub cost: f64,
@@ -88,23 +88,23 @@ pub struct Fleet<'a> {
 
 impl<'a> Fleet<'a> {
     /// `moving` is what a move counts, as dollars per hour.
-    pub fn new(items: &'a [Item], stocks: &[Stock], offers: &[Bin], moving: f64) -> Self {
-        let host = |stock: &Stock| Host {
-            cost: stock.price - moving * stock.pods(),
-            own: stock.own.clone(),
+    pub fn new(items: &'a [Item], existing_bins: &[ExistingBin], offers: &[Bin], moving: f64) -> Self {
+        let host = |existing_bin: &ExistingBin| Host {
+            cost: existing_bin.price - moving * existing_bin.pods(),
+            own: existing_bin.own.clone(),
             is_kept: false,
             takes: Vec::new(),
-            bin: stock.bin.clone(),
-            filling: Filling::new(&stock.bin, items),
+            bin: existing_bin.bin.clone(),
+            filling: Filling::new(&existing_bin.bin, items),
         };
         let mut fleet = Self {
             items,
             left: items.iter().map(|item| item.count).collect(),
-            hosts: stocks.iter().map(host).collect(),
+            hosts: existing_bins.iter().map(host).collect(),
             offers: offers.iter().map(|bin| (bin.price, Filling::new(bin, items))).collect(),
         };
-        for (host, stock) in stocks.iter().enumerate() {
-            if fleet.hosts[host].cost <= COST_MIN * stock.price {
+        for (host, existing_bin) in existing_bins.iter().enumerate() {
+            if fleet.hosts[host].cost <= COST_MIN * existing_bin.price {
                 fleet.keep(host);
             }
         }

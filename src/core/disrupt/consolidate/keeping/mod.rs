@@ -14,7 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::disrupt::rehome::{Allotments, Guide, Target};
 use crate::model::IndexVec;
 use crate::programs::filling::{Bin, Item};
-use crate::provision::cheapest::greedy::{Market, Markets};
+use crate::provision::cheapest::greedy::Markets;
+use crate::provision::cheapest::market::Market;
 use crate::provision::cheapest::market::Offer;
 use crate::scheduler::topology::{Domain, KeyIndex};
 use crate::scheduler::{ClassIndex, Engine, HostIndex};
@@ -22,7 +23,7 @@ use cutlist_api::keys;
 
 use super::Source;
 
-use solve::{Solved, Stock, least_cost, solve};
+use solve::{ExistingBin, Solved, least_cost, solve};
 
 /// Multiplications, of which some 3 * 10^9 take a second. Clusters of 400 nodes ask for twice that, most others for much less; where the
 /// program is not solved to its end, plans move more pods and save less.
@@ -54,8 +55,8 @@ impl Kept {
         moving: f64,
     ) -> Option<Self> {
         let program = Program::new(engine, markets.widest()?, sources);
-        let (hosts, stocks) = program.stocks(sources, targets);
-        let solved = solve(&program.items, &stocks, &program.offers(), &program.start, moving, WORK);
+        let (hosts, existing_bins) = program.existing_bins(sources, targets);
+        let solved = solve(&program.items, &existing_bins, &program.offers(), &program.start, moving, WORK);
         let guide = program.guide(&hosts, &solved);
         let allotments = program.allotments(&hosts, &solved);
         let goes = solved.takes[..sources.len()].iter().map(Option::is_none).collect();
@@ -74,9 +75,9 @@ pub(super) fn least_costs(
     moving: &[f64],
 ) -> Option<Vec<f64>> {
     let program = Program::new(engine, markets.widest()?, sources);
-    let (_, stocks) = program.stocks(sources, targets);
+    let (_, existing_bins) = program.existing_bins(sources, targets);
     let offers = program.offers();
-    let least = |moving: &f64| least_cost(&program.items, &stocks, &offers, &program.start, *moving, WORK);
+    let least = |moving: &f64| least_cost(&program.items, &existing_bins, &offers, &program.start, *moving, WORK);
     Some(moving.iter().map(least).collect())
 }
 
@@ -113,22 +114,26 @@ impl<'e, 'p, 'a, 'm> Program<'e, 'p, 'a, 'm> {
     }
 
     /// The sources, then the other nodes that may take their pods.
-    fn stocks(&self, sources: &[Source<'_>], targets: &IndexVec<HostIndex, Target>) -> (Vec<HostIndex>, Vec<Stock>) {
-        let stock = |source: &Source<'_>| {
+    fn existing_bins(
+        &self,
+        sources: &[Source<'_>],
+        targets: &IndexVec<HostIndex, Target>,
+    ) -> (Vec<HostIndex>, Vec<ExistingBin>) {
+        let existing_bin = |source: &Source<'_>| {
             let host = source.candidate.host;
             let mut own: BTreeMap<usize, f64> = BTreeMap::new();
             for item in source.candidate.displaced().filter_map(|pod| self.item_of(pod, host)) {
                 *own.entry(item).or_default() += 1.0;
             }
             let price = source.cost().dollars();
-            Stock { price, own: own.into_iter().collect(), bin: self.bin_of_host(host) }
+            ExistingBin { price, own: own.into_iter().collect(), bin: self.bin_of_host(host) }
         };
         let going: BTreeSet<HostIndex> = sources.iter().map(|source| source.candidate.host).collect();
         let stays = |host: &HostIndex| targets[*host].is_open_to_consolidation() && !going.contains(host);
         let staying: Vec<HostIndex> = self.engine.existing_hosts().filter(stays).collect();
-        let of_staying = |host: &HostIndex| Stock { price: 0.0, own: Vec::new(), bin: self.bin_of_host(*host) };
-        let stocks = sources.iter().map(stock).chain(staying.iter().map(of_staying)).collect();
-        (sources.iter().map(|source| source.candidate.host).chain(staying).collect(), stocks)
+        let of_staying = |host: &HostIndex| ExistingBin { price: 0.0, own: Vec::new(), bin: self.bin_of_host(*host) };
+        let existing_bins = sources.iter().map(existing_bin).chain(staying.iter().map(of_staying)).collect();
+        (sources.iter().map(|source| source.candidate.host).chain(staying).collect(), existing_bins)
     }
 
     fn identity(&self, pod: usize, host: HostIndex) -> Option<(usize, Option<Domain>)> {

@@ -11,8 +11,8 @@ use crate::programs::filling::{Bin, Filling, Item};
 use crate::programs::parts;
 
 use super::ascent::ascend;
+pub use super::fleet::ExistingBin;
 use super::fleet::Fleet;
-pub use super::fleet::Stock;
 use super::program::{Filled, Node, Program};
 
 /// With more rows than this the inverse of the basis grows too large.
@@ -29,98 +29,124 @@ const NEARLY: f64 = 1e-3;
 
 /// What is to be done.
 pub struct Solved {
-    /// By stock, in dollars per hour: what it is worth beyond its price.
+    /// By existing bin, in dollars per hour: what it is worth beyond its price.
     pub gains: Vec<f64>,
-    /// By stock: pods of others that it takes, positions of items and how many; `None` where it goes.
+    /// By existing bin: pods of others that it takes, positions of items and how many; `None` where it goes.
     pub takes: Vec<Option<Vec<(usize, f64)>>>,
-    /// By stock: what room for a pod is worth on it beyond what it is worth elsewhere, by position of the item.
+    /// By existing bin: what room for a pod is worth on it beyond what it is worth elsewhere, by position of the item.
     pub advantages: Vec<Vec<(usize, f64)>>,
 }
 
-/// `items` count the pods of the stocks, `offers` are new nodes, `start` is what a pod would cost on those, `moving` what a move
+/// `items` count the pods of the existing bins, `offers` are new nodes, `start` is what a pod would cost on those, `moving` what a move
 /// counts, as dollars per hour. `work` bounds the multiplications. What shares no node, as the pods
 /// of other teams, is a program of its own.
-pub fn solve(items: &[Item], stocks: &[Stock], offers: &[Bin], start: &[f64], moving: f64, work: u64) -> Solved {
+pub fn solve(
+    items: &[Item],
+    existing_bins: &[ExistingBin],
+    offers: &[Bin],
+    start: &[f64],
+    moving: f64,
+    work: u64,
+) -> Solved {
     let mut solved = Solved {
-        gains: stocks.iter().map(|stock| -stock.price).collect(),
-        takes: stocks.iter().map(|stock| (stock.price <= 0.0).then(Vec::new)).collect(),
-        advantages: vec![Vec::new(); stocks.len()],
+        gains: existing_bins.iter().map(|existing_bin| -existing_bin.price).collect(),
+        takes: existing_bins.iter().map(|existing_bin| (existing_bin.price <= 0.0).then(Vec::new)).collect(),
+        advantages: vec![Vec::new(); existing_bins.len()],
     };
-    let parts = parts_of(items, stocks, offers);
+    let parts = parts_of(items, existing_bins, offers);
     let solve = |of: &OwnProgram| {
         let work = of.part.share(work, items.len());
-        solve_part(&of.part.own_items, &of.stocks, &of.offers, &of.part.own(start), moving, work)
+        solve_part(&of.part.own_items, &of.existing_bins, &of.offers, &of.part.own(start), moving, work)
     };
     let of_parts: Vec<Solved> = parts.par_iter().map(solve).collect();
     for (OwnProgram { part, positions, .. }, of_part) in parts.into_iter().zip(of_parts) {
         let results = of_part.gains.into_iter().zip(of_part.takes).zip(of_part.advantages);
-        for (stock, ((gain, takes), advantages)) in positions.into_iter().zip(results) {
-            solved.gains[stock] = gain;
-            solved.takes[stock] = takes.map(|takes| part.among_all(takes));
-            solved.advantages[stock] = part.among_all(advantages);
+        for (existing_bin, ((gain, takes), advantages)) in positions.into_iter().zip(results) {
+            solved.gains[existing_bin] = gain;
+            solved.takes[existing_bin] = takes.map(|takes| part.among_all(takes));
+            solved.advantages[existing_bin] = part.among_all(advantages);
         }
     }
     solved
 }
 
 /// What the nodes and the moves of their pods cost together at least, in dollars per hour. Arguments as for [`solve`].
-pub fn least_cost(items: &[Item], stocks: &[Stock], offers: &[Bin], start: &[f64], moving: f64, work: u64) -> f64 {
+pub fn least_cost(
+    items: &[Item],
+    existing_bins: &[ExistingBin],
+    offers: &[Bin],
+    start: &[f64],
+    moving: f64,
+    work: u64,
+) -> f64 {
     let of_part = |of: &OwnProgram| {
-        let pods: f64 = of.stocks.iter().map(Stock::pods).sum();
-        let mut fleet = Fleet::new(&of.part.own_items, &of.stocks, &of.offers, moving);
+        let pods: f64 = of.existing_bins.iter().map(ExistingBin::pods).sum();
+        let mut fleet = Fleet::new(&of.part.own_items, &of.existing_bins, &of.offers, moving);
         let is_kept = fleet.hosts.iter().map(|host| host.is_kept).collect::<Vec<_>>();
-        let kept = of.stocks.iter().zip(is_kept).filter(|(_, is_kept)| *is_kept).map(|(stock, _)| stock);
+        let kept =
+            of.existing_bins.iter().zip(is_kept).filter(|(_, is_kept)| *is_kept).map(|(existing_bin, _)| existing_bin);
         // Keeping them costs their price, and spares moves.
-        let kept: f64 = kept.map(|stock| stock.price - moving * stock.pods()).sum();
+        let kept: f64 = kept.map(|existing_bin| existing_bin.price - moving * existing_bin.pods()).sum();
         let mut program = Program::new(&mut fleet, &of.part.own(start), of.part.share(work, items.len()));
         program.solve(Vec::new());
         program.bound + kept + moving * pods
     };
-    let of_parts: Vec<f64> = parts_of(items, stocks, offers).par_iter().map(of_part).collect();
+    let of_parts: Vec<f64> = parts_of(items, existing_bins, offers).par_iter().map(of_part).collect();
     of_parts.into_iter().sum()
 }
 
 /// What shares no node with the rest.
 struct OwnProgram {
     part: parts::Part,
-    /// Of its stocks.
+    /// Of its existing bins.
     positions: Vec<usize>,
-    stocks: Vec<Stock>,
+    existing_bins: Vec<ExistingBin>,
     offers: Vec<Bin>,
 }
 
-fn parts_of(items: &[Item], stocks: &[Stock], offers: &[Bin]) -> Vec<OwnProgram> {
-    let bins: Vec<Bin> = stocks.iter().map(Stock::of_all_pods).chain(offers.iter().cloned()).collect();
+fn parts_of(items: &[Item], existing_bins: &[ExistingBin], offers: &[Bin]) -> Vec<OwnProgram> {
+    let bins: Vec<Bin> = existing_bins.iter().map(ExistingBin::of_all_pods).chain(offers.iter().cloned()).collect();
     let of_part = |part: parts::Part| {
-        let (mut positions, mut own_stocks, mut own_offers) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut positions, mut own_existing_bins, mut own_offers) = (Vec::new(), Vec::new(), Vec::new());
         for (position, bin) in part.bins.iter().zip(&part.own_bins) {
-            match stocks.get(*position) {
-                Some(stock) => {
+            match existing_bins.get(*position) {
+                Some(existing_bin) => {
                     positions.push(*position);
-                    let bin = Bin { items: part.among_own(&stock.bin.items), ..bin.clone() };
-                    own_stocks.push(Stock { price: stock.price, own: part.among_own(&stock.own), bin });
+                    let bin = Bin { items: part.among_own(&existing_bin.bin.items), ..bin.clone() };
+                    own_existing_bins.push(ExistingBin {
+                        price: existing_bin.price,
+                        own: part.among_own(&existing_bin.own),
+                        bin,
+                    });
                 }
                 None => own_offers.push(bin.clone()),
             }
         }
-        OwnProgram { part, positions, stocks: own_stocks, offers: own_offers }
+        OwnProgram { part, positions, existing_bins: own_existing_bins, offers: own_offers }
     };
     parts::parts(items, &bins).into_iter().map(of_part).collect()
 }
 
-fn solve_part(items: &[Item], stocks: &[Stock], offers: &[Bin], start: &[f64], moving: f64, work: u64) -> Solved {
-    let mut fleet = Fleet::new(items, stocks, offers, moving);
-    let prices = if items.len() + stocks.len() <= ROWS_MAX {
+fn solve_part(
+    items: &[Item],
+    existing_bins: &[ExistingBin],
+    offers: &[Bin],
+    start: &[f64],
+    moving: f64,
+    work: u64,
+) -> Solved {
+    let mut fleet = Fleet::new(items, existing_bins, offers, moving);
+    let prices = if items.len() + existing_bins.len() <= ROWS_MAX {
         by_program(&mut fleet, start, work)
     } else {
         by_ascent(&mut fleet, start, work)
     };
     let mut solved = Solved { gains: Vec::new(), takes: Vec::new(), advantages: Vec::new() };
-    for (stock, host) in stocks.iter().zip(fleet.hosts) {
-        let mut filling = Filling::new(&stock.bin, items);
+    for (existing_bin, host) in existing_bins.iter().zip(fleet.hosts) {
+        let mut filling = Filling::new(&existing_bin.bin, items);
         filling.fill(&prices);
-        let own: f64 = stock.own.iter().map(|(item, amount)| amount * (prices[*item] + moving)).sum();
-        solved.gains.push(own + filling.worth - stock.price);
+        let own: f64 = existing_bin.own.iter().map(|(item, amount)| amount * (prices[*item] + moving)).sum();
+        solved.gains.push(own + filling.worth - existing_bin.price);
         solved.takes.push(host.is_kept.then_some(host.takes));
         solved.advantages.push(filling.advantages().collect());
     }
@@ -193,23 +219,23 @@ mod tests {
         Bin { price, room: vec![room], items: vec![(0, room)] }
     }
 
-    fn stock(price: f64, own: f64, free: f64) -> Stock {
-        Stock { price, own: vec![(0, own)], bin: bin(0.0, free) }
+    fn existing_bin(price: f64, own: f64, free: f64) -> ExistingBin {
+        ExistingBin { price, own: vec![(0, own)], bin: bin(0.0, free) }
     }
 
     fn items(count: f64) -> [Item; 1] {
         [Item { count, request: vec![1.0] }]
     }
 
-    fn solved(count: f64, stocks: &[Stock], moving: f64) -> Solved {
-        solve(&items(count), stocks, &[bin(1.0, 8.0)], &[0.125], moving, 1_000_000)
+    fn solved(count: f64, existing_bins: &[ExistingBin], moving: f64) -> Solved {
+        solve(&items(count), existing_bins, &[bin(1.0, 8.0)], &[0.125], moving, 1_000_000)
     }
 
     #[test]
     fn the_fuller_half_of_equal_nodes_is_kept() {
-        let stocks: Vec<Stock> =
-            (0..10).map(|node| stock(1.0, 3.0 + number(node % 2) * 3.0, 5.0 - number(node % 2) * 3.0)).collect();
-        let Solved { gains, takes, .. } = solved(45.0, &stocks, 0.02);
+        let existing_bins: Vec<ExistingBin> =
+            (0..10).map(|node| existing_bin(1.0, 3.0 + number(node % 2) * 3.0, 5.0 - number(node % 2) * 3.0)).collect();
+        let Solved { gains, takes, .. } = solved(45.0, &existing_bins, 0.02);
         assert!((1..10).step_by(2).all(|node| takes[node].is_some()), "{takes:?} {gains:?}");
         let pods: f64 = takes.iter().flatten().flatten().map(|(_, pods)| pods).sum();
         assert!((pods - 12.0).abs() < 1e-9, "{takes:?} {gains:?}");
@@ -218,8 +244,8 @@ mod tests {
     #[test]
     fn what_is_kept_after_all_needs_no_room_elsewhere() {
         let items = items(7.0);
-        let stocks = [stock(1.0, 3.0, 5.0), stock(1.0, 4.0, 4.0)];
-        let mut fleet = Fleet::new(&items, &stocks, &[], 0.0);
+        let existing_bins = [existing_bin(1.0, 3.0, 5.0), existing_bin(1.0, 4.0, 4.0)];
+        let mut fleet = Fleet::new(&items, &existing_bins, &[], 0.0);
         fleet.keep(0);
         assert!(fleet.give(0, [(0, 4.0)]));
         assert_eq!(fleet.hosts[0].filling.items(), [(0, 1.0)]);
@@ -231,8 +257,8 @@ mod tests {
 
     #[test]
     fn what_fits_beside_nodes_that_stay_is_not_worth_a_node() {
-        let staying = Stock { own: Vec::new(), ..stock(0.0, 0.0, 8.0) };
-        let Solved { gains, takes, .. } = solved(4.0, &[stock(1.0, 4.0, 4.0), staying], 0.001);
+        let staying = ExistingBin { own: Vec::new(), ..existing_bin(0.0, 0.0, 8.0) };
+        let Solved { gains, takes, .. } = solved(4.0, &[existing_bin(1.0, 4.0, 4.0), staying], 0.001);
         assert!(gains[0] < 0.0 && takes[0].is_none(), "{gains:?} {takes:?}");
         assert_eq!(takes[1], Some(vec![(0, 4.0)]));
     }
@@ -243,11 +269,11 @@ mod tests {
         let teams = 300;
         let items: Vec<Item> = (0..teams).map(|_| items(6.0)[0].clone()).collect();
         let of_team = |team: usize, room: f64| Bin { price: 1.0, room: vec![room], items: vec![(team, room)] };
-        let stocks: Vec<Stock> = (0..3 * teams)
-            .map(|node| Stock { price: 1.0, own: vec![(node / 3, 2.0)], bin: of_team(node / 3, 4.0) })
+        let existing_bins: Vec<ExistingBin> = (0..3 * teams)
+            .map(|node| ExistingBin { price: 1.0, own: vec![(node / 3, 2.0)], bin: of_team(node / 3, 4.0) })
             .collect();
         let offers: Vec<Bin> = (0..teams).map(|team| of_team(team, 6.0)).collect();
-        let solved = solve(&items, &stocks, &offers, &vec![0.2; teams], 0.001, 1_000_000_000);
+        let solved = solve(&items, &existing_bins, &offers, &vec![0.2; teams], 0.001, 1_000_000_000);
         for takes in solved.takes.chunks(3) {
             assert_eq!(takes.iter().flatten().count(), 1, "{takes:?}");
             let taken: f64 = takes.iter().flatten().flatten().map(|(_, pods)| pods).sum();
@@ -257,7 +283,8 @@ mod tests {
 
     #[test]
     fn a_node_that_costs_less_than_new_ones_is_kept_and_a_dearer_one_goes() {
-        let Solved { gains, takes, .. } = solved(16.0, &[stock(0.8, 8.0, 0.0), stock(1.5, 8.0, 0.0)], 0.001);
+        let Solved { gains, takes, .. } =
+            solved(16.0, &[existing_bin(0.8, 8.0, 0.0), existing_bin(1.5, 8.0, 0.0)], 0.001);
         assert!(gains[0] > 0.0 && gains[1] < 0.0, "{gains:?}");
         assert!(takes[0].is_some() && takes[1].is_none(), "{takes:?}");
     }

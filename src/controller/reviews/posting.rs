@@ -1,0 +1,173 @@
+//! What is posted of a preview: rendered for the forge's limits.
+
+use crate::api::preview::{Preview, PreviewCause, PreviewSeverity, PreviewTarget, PreviewVerdict};
+use crate::ports::pull_requests::{
+    ANNOTATIONS_MAX, Annotation, Check, CommentPosting, Conclusion, Done, Level, Manner, Posting, State, Status, Table,
+    TargetPosting,
+};
+use crate::render::posting::{self, OUTCOME_CHARACTERS, Room};
+use crate::render::terminal::clean;
+
+/// How the status of signatures ends.
+const SIGNATURES: &str = "/signatures";
+/// How a status begins that says what nobody checked.
+const UNTRUSTED: &str = "claimed, not checked: ";
+
+/// How previews are shown.
+pub struct Shown {
+    pub name: String,
+    pub is_untrusted: bool,
+    pub link: Option<String>,
+    /// What becomes of the comment of an earlier revision; `None`: comments are not wanted.
+    pub comment: Option<Manner>,
+    pub checks: bool,
+}
+
+impl Shown {
+    pub fn manner(&self) -> posting::Manner<'_> {
+        posting::Manner { name: &self.name, is_untrusted: self.is_untrusted, link: self.link.as_deref() }
+    }
+}
+
+pub fn posting(preview: &Preview, number: Option<u64>, shown: &Shown, table: &Table) -> Posting {
+    let targets = preview.targets.iter().map(|target| of_target(preview, target, shown, table));
+    let targets = targets.chain(of_signatures(preview, shown, table)).collect();
+    Posting { number, head: preview.head.id.clone(), targets, begun: Vec::new() }
+}
+
+/// A status of its own, which a branch may require: whoever operates the cluster asks for signatures whatever the plan is.
+fn of_signatures(preview: &Preview, shown: &Shown, table: &Table) -> Option<TargetPosting> {
+    // What the author of the change could have written proves nothing.
+    let signatures = preview.signatures.as_ref().filter(|_| !shown.is_untrusted)?;
+    let environment = preview.targets.first().map(|target| target.environment.clone()).unwrap_or_default();
+    let all = PreviewTarget { environment, ..PreviewTarget::default() };
+    let room = table.context_characters.saturating_sub(SIGNATURES.len());
+    let further = signatures.unsigned.len().saturating_sub(1) as u64 + signatures.further;
+    let (state, description) = match signatures.unsigned.first() {
+        None => (State::Success, "all commits are signed by who must have".to_owned()),
+        Some(first) if further == 0 => (State::Failure, first.clone()),
+        Some(first) => (State::Failure, format!("{} times, such as: {first}", further + 1)),
+    };
+    let status = table.fitted(Status {
+        context: format!("{}{SIGNATURES}", posting::context(&all, &shown.name, room)),
+        state,
+        description: posting::fitted_line(&description, table.status_characters),
+        link: shown.link.clone(),
+    });
+    Some(TargetPosting { status, comment: None, check: None })
+}
+
+/// What is said of a cluster while its plan is made.
+pub fn pending(cluster: &str, environment: &str, shown: &Shown, table: &Table) -> Status {
+    let (cluster, environment) = (cluster.to_owned(), environment.to_owned());
+    let target = PreviewTarget { cluster, environment, ..PreviewTarget::default() };
+    table.fitted(Status {
+        context: posting::context(&target, &shown.name, table.context_characters),
+        state: State::Pending,
+        description: "is being planned".to_owned(),
+        link: shown.link.clone(),
+    })
+}
+
+fn of_target(preview: &Preview, target: &PreviewTarget, shown: &Shown, table: &Table) -> TargetPosting {
+    let state = match target.verdict {
+        // A branch may require the status, and who wants to pass could have written this.
+        PreviewVerdict::Untouched | PreviewVerdict::NoEffect | PreviewVerdict::Changes if shown.is_untrusted => {
+            State::Pending
+        }
+        PreviewVerdict::Untouched | PreviewVerdict::NoEffect | PreviewVerdict::Changes => State::Success,
+        PreviewVerdict::Invalid => State::Failure,
+        PreviewVerdict::Failed => State::Error,
+    };
+    let claimed = if shown.is_untrusted { UNTRUSTED } else { "" };
+    let room = table.status_characters.saturating_sub(claimed.chars().count());
+    let status = table.fitted(Status {
+        context: posting::context(target, &shown.name, table.context_characters),
+        state,
+        description: format!("{claimed}{}", posting::description(target, room)),
+        link: shown.link.clone(),
+    });
+    let comment = shown.comment.map(|manner| {
+        let room = room_of_preview(table);
+        let text = posting::comment(preview, target, shown.manner(), room);
+        let is_worth_beginning = target.verdict != PreviewVerdict::Untouched;
+        CommentPosting { marker: text.marker, data: text.data, is_worth_beginning, manner, body: text.body }
+    });
+    let check = table.check.filter(|_| shown.checks && !target.causes.is_empty()).map(|limits| {
+        let (title, mut summary) =
+            posting::check(target, shown.manner(), limits.summary_characters.saturating_sub(100));
+        let rest = target.causes.len().saturating_sub(ANNOTATIONS_MAX);
+        if rest > 0 {
+            summary.push_str(&format!("\n{rest} more lines have a part in it.\n"));
+        }
+        Check {
+            name: format!("{} lines", status.context),
+            key: format!("{}:{}", preview.head.id, target.plan.as_ref().map_or("", |plan| &plan.digest)),
+            conclusion: match target.verdict {
+                PreviewVerdict::Invalid => Conclusion::Failure,
+                PreviewVerdict::Failed => Conclusion::Neutral,
+                _ if shown.is_untrusted || posting::is_stale(target) => Conclusion::Neutral,
+                _ => Conclusion::Success,
+            },
+            title,
+            summary,
+            link: shown.link.clone(),
+            annotations: annotations(&target.causes, limits.annotation_bytes),
+        }
+    });
+    TargetPosting { status, comment, check }
+}
+
+/// How long a comment may be.
+pub fn room(table: &Table) -> Room {
+    Room { characters: table.comment_characters, bytes: table.comment_bytes }
+}
+
+/// How long a preview may be, so that the outcome has room in the same comment.
+fn room_of_preview(table: &Table) -> Room {
+    let Room { characters, bytes } = room(table);
+    let less = |size: usize| size.saturating_sub(OUTCOME_CHARACTERS);
+    Room { characters: less(characters), bytes: less(bytes) }
+}
+
+/// Worst first, and each once.
+fn annotations(causes: &[PreviewCause], bytes: usize) -> Vec<Annotation> {
+    let mut causes: Vec<&PreviewCause> =
+        causes.iter().filter(|cause| cause.line > 0 && !cause.path.is_empty()).collect();
+    causes.sort_by_key(|cause| (cause.severity, &cause.path, cause.line, &cause.text));
+    causes.dedup();
+    let annotation = |cause: &&PreviewCause| Annotation {
+        path: cause.path.clone(),
+        line: cause.line,
+        level: match cause.severity {
+            PreviewSeverity::Error => Level::Failure,
+            PreviewSeverity::Warning => Level::Warning,
+            PreviewSeverity::Notice => Level::Notice,
+        },
+        // A character takes up to four bytes.
+        text: clean(&cause.text).chars().take(bytes / 4).collect(),
+    };
+    causes.iter().take(ANNOTATIONS_MAX).map(annotation).collect()
+}
+
+/// What was done, in words.
+pub const fn what_was_done(done: Done) -> &'static str {
+    match done {
+        Done::StatusSet => "status set",
+        Done::StatusStands => "the status stands already",
+        Done::NoStatus => {
+            "no status: the forge takes none for a commit that is in none of its branches, as that of a fork, before a job ran for it"
+        }
+        Done::CommentCreated => "commented",
+        Done::CommentEdited => "comment edited",
+        Done::CommentStands => "the comment stands already",
+        Done::CommentIsOfAnother => {
+            "no comment, for the pull request is at another commit than the preview: its comment is left to that one. Where nothing was pushed meanwhile, the job checked out a merge: make the preview with --head of what was pushed"
+        }
+        Done::IsClosed => "no comment, for the pull request is closed",
+        Done::NoComment => "nothing to comment on",
+        Done::CheckCreated => "check made",
+        Done::CheckStands => "the check stands already",
+        Done::NoCheck => "no check: the forge has none, or does not allow it with these credentials",
+    }
+}

@@ -1,0 +1,137 @@
+//! Pull requests at one commit, such as one branch proposed for two others. A status is of a commit, so it must hold for each of them: the
+//! worst is set, with the number of the pull request that it is of. Comments are of one pull request each.
+
+use std::cmp::Reverse;
+
+use super::ReviewPorts;
+use super::approvals::Approvals;
+use super::posting::posting;
+use super::repository::{Change, ReviewedRepository};
+use crate::ports::PortError;
+use crate::ports::pull_requests::{PullRequest, State, Status, Table, TargetPosting};
+use crate::render::posting::fitted_line;
+
+/// The statuses that the other pull requests at this commit have, by their numbers. One that can not be planned has none.
+pub async fn statuses<P: ReviewPorts>(
+    repository: &ReviewedRepository<P>,
+    pull_request: &PullRequest,
+) -> Result<Vec<(u64, Vec<Status>)>, PortError> {
+    let mut found = Vec::new();
+    for number in repository.at_same_commit(pull_request) {
+        let Some(other) = repository.open.iter().find(|it| it.number == number) else { continue };
+        let preview = match repository.seen.get(&number).filter(|seen| seen.head == other.head) {
+            Some(seen) => seen.preview.clone(),
+            None => {
+                let (head, base) = (&other.head, &other.base_reference);
+                match repository.planned(Change { number: Some(number), head, base, is_new: false }).await.0 {
+                    Ok(preview) => preview,
+                    Err(error) => {
+                        let of = pull_request.number;
+                        let what = format!("pull request {number}, at the same commit as {of}, can not be planned");
+                        repository.complain(&what, &error);
+                        continue;
+                    }
+                }
+            }
+        };
+        let mut targets = posting(&preview, Some(number), repository.shown(), repository.table()).targets;
+        if repository.rules().require_approval {
+            let approvals = Approvals::read(repository, other, &preview, &[]).await?;
+            targets.extend(approvals.statuses(&preview, &targets, repository.table()));
+        }
+        found.push((number, targets.into_iter().map(|target| target.status).collect()));
+    }
+    Ok(found)
+}
+
+/// Sets each status to the worst that any of them has. Whichever pull request is posted, it is the same.
+pub fn put_together(targets: &mut [TargetPosting], own: u64, others: &[(u64, Vec<Status>)], table: &Table) {
+    for target in targets {
+        let of_others = others.iter().flat_map(|(number, statuses)| statuses.iter().map(|status| (*number, status)));
+        let same = of_others.filter(|(_, status)| status.context == target.status.context);
+        let all: Vec<(u64, &Status)> = std::iter::once((own, &target.status)).chain(same).collect();
+        let says = |status: &Status| (status.state, status.description.clone());
+        if all.iter().all(|(_, status)| says(status) == says(&target.status)) {
+            continue;
+        }
+        let Some((number, worst)) = all.iter().max_by_key(|(number, status)| (badness(status.state), Reverse(*number)))
+        else {
+            continue;
+        };
+        let description = of_pull_request(*number, &worst.description, table.status_characters);
+        target.status = table.fitted(Status { description, ..(*worst).clone() });
+    }
+}
+
+/// With the number before it. What stands behind the last dot, the plan's digest, stays where there is no room for all of it.
+fn of_pull_request(number: u64, description: &str, characters: usize) -> String {
+    const DOT: &str = " · ";
+    let (before, behind) = match description.rsplit_once(DOT) {
+        Some((before, plan)) => (before, format!("{DOT}{plan}")),
+        None => (description, String::new()),
+    };
+    let room = characters.saturating_sub(behind.chars().count());
+    format!("{}{behind}", fitted_line(&format!("pull request {number}: {before}"), room))
+}
+
+fn badness(state: State) -> u8 {
+    match state {
+        State::Success => 0,
+        State::Pending => 1,
+        State::Error => 2,
+        State::Failure => 3,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: Table = Table {
+        comment_characters: 1,
+        comment_bytes: 1,
+        status_characters: 140,
+        context_characters: 255,
+        status_takes_all_characters: true,
+        check: None,
+    };
+
+    fn status(state: State, description: &str) -> Status {
+        Status { context: "cutlist/blue".to_owned(), state, description: description.to_owned(), link: None }
+    }
+
+    fn together(own: (u64, Status), other: (u64, Status)) -> (State, String) {
+        let mut targets = [TargetPosting { status: own.1, comment: None, check: None }];
+        put_together(&mut targets, own.0, &[(other.0, vec![other.1])], &TABLE);
+        let [TargetPosting { status, .. }] = targets;
+        (status.state, status.description)
+    }
+
+    #[test]
+    fn a_status_holds_for_each_pull_request_at_its_commit() {
+        let one = || (7, status(State::Success, "3 created"));
+        for (other, state, description) in [
+            ((8, status(State::Success, "3 created")), State::Success, "3 created"),
+            ((8, status(State::Success, "5 created")), State::Success, "pull request 7: 3 created"),
+            ((8, status(State::Pending, "waits")), State::Pending, "pull request 8: waits"),
+            ((8, status(State::Failure, "1 error")), State::Failure, "pull request 8: 1 error"),
+        ] {
+            assert_eq!(together(one(), other.clone()), (state, description.to_owned()));
+            // Whichever of the two is posted.
+            assert_eq!(together(other, one()), (state, description.to_owned()));
+        }
+    }
+
+    #[test]
+    fn the_plan_stays_in_what_is_too_long() {
+        let description = format!("{} · plan 0123456", "1 node created, ".repeat(8));
+        let said = of_pull_request(7, &description, 140);
+        assert!(said.chars().count() <= 140 && said.ends_with("… · plan 0123456"), "{said}");
+    }
+
+    #[test]
+    fn what_another_cluster_has_does_not_matter() {
+        let other = Status { context: "cutlist/red".to_owned(), ..status(State::Failure, "1 error") };
+        assert_eq!(together((7, status(State::Success, "x")), (8, other)), (State::Success, "x".to_owned()));
+    }
+}

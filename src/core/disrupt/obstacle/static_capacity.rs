@@ -1,0 +1,56 @@
+//! Why a node of a static pool stays.
+
+use std::fmt;
+
+use crate::model::words::part_of;
+use crate::plan::ReasonCode;
+use crate::scheduler::quota::Scope;
+
+/// Why a node of a static pool is not replaced by another one of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StaticObstacle {
+    SurplusGoesFirst,
+    /// A limit has no room for both at a time.
+    Limit {
+        scope: Scope,
+        resource: String,
+    },
+    InstancesEndEarly {
+        why: String,
+    },
+    NothingOffered {
+        why: String,
+    },
+    /// So many of its pods fit neither on other nodes nor on the new one.
+    NoRoom {
+        pods: usize,
+        of: usize,
+    },
+}
+
+impl StaticObstacle {
+    pub fn code(&self) -> ReasonCode {
+        match self {
+            Self::SurplusGoesFirst => ReasonCode::WaitsForOtherMove,
+            Self::Limit { .. } => ReasonCode::LimitReached,
+            Self::InstancesEndEarly { .. } => ReasonCode::InstancesEndEarly,
+            Self::NothingOffered { .. } => ReasonCode::NoOffering,
+            Self::NoRoom { .. } => ReasonCode::PodsWouldNotFit,
+        }
+    }
+}
+
+impl fmt::Display for StaticObstacle {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SurplusGoesFirst => out.write_str("its pool has more nodes than replicas: those go first"),
+            Self::Limit { resource, .. } => {
+                write!(out, "limits.{resource} leaves no room for a replacement beside it")
+            }
+            Self::InstancesEndEarly { why } | Self::NothingOffered { why } => out.write_str(why),
+            Self::NoRoom { pods, of } => {
+                write!(out, "{} would fit neither on other nodes nor on a new one of its pool", part_of(*pods, *of))
+            }
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! How far pods are from each pool: what keeps them from its nodes, nearest first.
+
+use crate::scheduler::quota::Scope;
+use crate::scheduler::template::{Template, TemplateIndex};
+use crate::scheduler::{ClassIndex, Engine, Refusal};
+use cutlist_api::keys;
+
+/// What keeps a class from one pool.
+#[derive(Debug)]
+pub struct Distance<'p> {
+    pub pool: &'p str,
+    /// All of it, as far as it does not depend on the rest; at least one.
+    pub obstacles: Vec<Refusal>,
+}
+
+impl Distance<'_> {
+    /// A pool that the pod does not name is further than any other; then fewer obstacles are nearer, then lesser ones.
+    fn order(&self) -> (bool, usize, u8, &str) {
+        let of_another_pool =
+            |refusal: &Refusal| matches!(refusal, Refusal::Requirement { key } if key == keys::NODE_POOL);
+        let largest = self.obstacles.iter().map(Refusal::distance).max().unwrap_or_default();
+        (self.obstacles.iter().any(of_another_pool), self.obstacles.len(), largest, self.pool)
+    }
+}
+
+/// What keeps one more pod of the class from a node of each pool, nearest pool first. O(templates x types).
+pub fn distances<'p>(engine: &Engine<'p, '_>, class: ClassIndex) -> Vec<Distance<'p>> {
+    let problem = engine.problem;
+    let Some(variant) = problem.classes[class].variants.last().copied() else { return Vec::new() };
+    let mut distances: Vec<Distance<'p>> = Vec::new();
+    let bought_from = |(_, template): &(TemplateIndex, &Template)| !template.is_static();
+    for (position, template) in problem.templates.enumerated().filter(bought_from) {
+        let mut obstacles = problem.obstacles(variant, position);
+        if obstacles.is_empty() {
+            let refusal = engine.refusal_to_open(class, variant, position);
+            obstacles.extend(refusal.map(|refusal| instead_of_spread(engine, position, refusal)));
+            // It would fit; then what is left for a launch is not varied enough.
+            let varied = template.min_values.first().filter(|_| obstacles.is_empty());
+            obstacles.extend(varied.map(|(key, _)| Refusal::MinValues { key: key.clone() }));
+        }
+        // What keeps a pod from a reservation is no news when it keeps it from the pool too.
+        if !obstacles.is_empty() && (!template.is_reserved() || obstacles.iter().all(is_used_up)) {
+            distances.push(Distance { pool: &template.name, obstacles });
+        }
+    }
+    distances.sort_by(|one, two| one.order().cmp(&two.order()));
+    distances
+}
+
+/// Pods whose pool could make no more nodes were placed as kube-scheduler would, by a laxer rule: nodes alone count. A new node would
+/// now be too far from the others, but what kept it from being made before is the limit.
+fn instead_of_spread(engine: &Engine<'_, '_>, template: TemplateIndex, refusal: Refusal) -> Refusal {
+    let is_of_placed = engine.counted_nodes_alone() && matches!(refusal, Refusal::Spread { .. });
+    let limit = is_of_placed.then(|| engine.opened_empty(template).err()).flatten();
+    limit.filter(|limit| matches!(limit, Refusal::Limit { .. })).unwrap_or(refusal)
+}
+
+fn is_used_up(refusal: &Refusal) -> bool {
+    matches!(refusal, Refusal::Limit { scope: Scope::Reservation(_), .. })
+}
