@@ -536,7 +536,7 @@ fn unreadable_annotations(snapshot: &Snapshot) -> BTreeMap<String, String> {
     let fault = |pod: &Pod| {
         let text = pod.metadata.annotations.get(keys::DO_NOT_DISRUPT).filter(|text| *text != "true")?;
         match text.parse::<NillableDuration>().ok().and_then(|duration| duration.seconds()) {
-            None => Some(format!("failed to parse {:?} as a duration", text.chars().take(40).collect::<String>())),
+            None => Some(format!("failed to parse {text:?} as a duration")),
             Some(0) => Some(format!("duration {text:?} must be positive")),
             Some(_) => None,
         }
