@@ -1,4 +1,4 @@
-//! CL0478 to CL0483: classes that EC2 makes nodes of, and that open more than is meant, or get less.
+//! CL0477 to CL0482: classes that EC2 makes nodes of, and that open more than is meant, or get less.
 //! Sources: the EC2 user guide, "Use IMDS" and "Amazon EBS encryption"; Karpenter's AWS provider, `EC2NodeClass`; the recipes of EKS' images.
 
 use std::sync::LazyLock;
@@ -15,7 +15,7 @@ use crate::definitions::document::Document;
 use crate::definitions::findings::{Finding, Place};
 
 pub static SECRET: Rule = Rule::document(
-    "CL0483",
+    "CL0477",
     "secret-in-user-data",
     Warning,
     "User data has no password, key or token in it: every pod of a node can read it.",
