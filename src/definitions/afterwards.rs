@@ -543,7 +543,7 @@ spec:
              patches: [{ target: { kind: NodePool }, path: weight.yaml }]\n",
         );
         let more = POOL.replace("name: default }\nspec", "name: more }\nspec");
-        let weight = "[{ op: add, path: /spec/weight, value: 7 }]\n";
+        let weight = "- { op: add, path: /spec/weight, value: 7 }\n";
         let beside = [component, ("components/heavy/more.yaml", &more), ("components/heavy/weight.yaml", weight)];
         let components = "components: [../components/heavy]";
         for around in [&[pool][..], &[pool, kustomization]] {

@@ -420,7 +420,7 @@ spec:
         };
         let from = flux("./pools", "postBuild: { substituteFrom: [{ kind: ConfigMap, name: vars }] }");
         let patch = |weight: u8| {
-            let operations = format!("\"[{{ op: add, path: /spec/weight, value: {weight} }}]\"");
+            let operations = format!("\"- {{ op: add, path: /spec/weight, value: {weight} }}\"");
             format!("patches: [{{ target: {{ kind: NodePool }}, patch: {operations} }}]")
         };
         for (beside, path, old, new) in [

@@ -283,7 +283,7 @@ fn rules_of(definitions: &Definitions) -> Vec<&str> {
 fn what_is_no_text_says_so() {
     let utf16: Vec<u8> =
         [0xff, 0xfe].into_iter().chain("kind: NodePool".encode_utf16().flat_map(u16::to_le_bytes)).collect();
-    for content in [utf16.as_slice(), b"a: karpenter.sh/x \xff\xfe"] {
+    for content in [utf16.as_slice(), b"apiVersion: karpenter.sh/x \xff\xfe"] {
         let definitions = read_bytes(content);
         assert_eq!(rules_of(&definitions), ["not-utf8"], "{:?}", shown(&definitions));
     }

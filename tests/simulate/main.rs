@@ -97,7 +97,7 @@ fn it_begins_with_the_plan_of_cutlist_plan() {
     let mut compared = 0;
     for case in clusters().into_iter().filter(|case| !case.join("arguments").is_file()) {
         let plan: Value = serde_json::from_str(&run(&case, "plan", &["-o", "json"]).stdout).unwrap();
-        let Some(first) = simulated(&case)["plans"].get(0).cloned() else { continue };
+        let Some(first) = simulated(&case)["plans"].get(0).filter(|_| is_at_rest(&plan)).cloned() else { continue };
         let summary = &first["summary"];
         for field in
             ["nodesBefore", "nodesAfter", "nodesCreated", "podsDisrupted", "pricePerHourBefore", "pricePerHourAfter"]
@@ -111,11 +111,12 @@ fn it_begins_with_the_plan_of_cutlist_plan() {
 }
 
 /// Cases of `tests/plan` in which plan and simulation rightly differ, and why.
-const DIFFER: [(&str, &str); 8] = [
+const DIFFER: [(&str, &str); 9] = [
     (
         "expired-takes-no-pending-pods",
         "kube-scheduler binds the pending pod to the node that expires before anybody plans",
     ),
+    ("nodes-of-one-instance", "kube-scheduler binds to a node of which it does not know that it has a double"),
     ("nomination-whose-room-is-taken", "kube-scheduler binds the nominated pod that fits before anybody plans"),
     ("not-initialized-for-other-reasons", "a claim that never registered is given up before the first plan"),
     ("overlays", "instances of the world have no devices of an overlay, so none of its nodes initializes"),
@@ -158,14 +159,17 @@ fn by_workload(pending: &Value) -> BTreeMap<&str, usize> {
     counts
 }
 
+/// Else what is on its way out goes, and what kube-scheduler has room for is bound, before the first plan is made.
+fn is_at_rest(plan: &Value) -> bool {
+    plan["summary"]["nodesLeaving"].is_null() && plan["placements"].as_array().unwrap().is_empty()
+}
+
 /// What contradicts what a plan says of a cluster, in what came of it.
 fn contradictions(plan: &Value, simulation: &Value) -> Vec<String> {
     let mut found = Vec::new();
     let steps = plan["steps"].as_array().unwrap();
     let first = simulation["plans"].get(0);
-    // What is on its way out goes, and what kube-scheduler has room for is bound, before the first plan is made.
-    let is_at_rest = plan["summary"]["nodesLeaving"].is_null() && plan["placements"].as_array().unwrap().is_empty();
-    if let Some(first) = first.filter(|_| is_at_rest) {
+    if let Some(first) = first.filter(|_| is_at_rest(plan)) {
         for field in ["nodesAfter", "nodesCreated", "podsDisrupted", "podsPlaced", "podsPending", "pricePerHourAfter"] {
             let (planned, simulated) = (&plan["summary"][field], &first["summary"][field]);
             if planned != simulated {

@@ -74,7 +74,7 @@ pub static CLUSTER_DNS: Rule =
     Rule::document("CL0473", "cluster-dns", Warning, "Entries of clusterDNS are IP addresses.", CLASSES, cluster_dns);
 
 pub static USER_DATA_LOST: Rule = Rule::document(
-    "CL0477",
+    "CL0483",
     "user-data-lost",
     Warning,
     "All of the user data takes effect: none of it is replaced, unknown, in no part, or no script that can start.",
@@ -91,8 +91,10 @@ pub static RULES: &[&Rule] = &[
     &RESERVED_TAG,
     &PROFILE_NAME,
     &CLUSTER_DNS,
-    &USER_DATA_LOST,
 ];
+
+/// In the order of codes behind those of other files.
+pub static MORE_RULES: &[&Rule] = &[&USER_DATA_LOST];
 
 fn aliases(document: &Document) -> Vec<(String, &str)> {
     let terms = document.items("/spec/amiSelectorTerms");

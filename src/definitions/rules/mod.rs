@@ -236,6 +236,7 @@ pub fn all() -> &'static [&'static Rule] {
             launching::RULES,
             ec2_limits::RULES,
             exposure::RULES,
+            launching::MORE_RULES,
             kubelet::RULES,
             unlimited::RULES,
             kubelet_limits::RULES,
