@@ -231,7 +231,6 @@ fn spreads_that_count_pods_without_them_hold_in_any_order() {
 /// Random worlds. A pod of higher priority that is refused where it was told goes wherever there is room, also where those of
 /// lower priority were told; so here all are equally important. What only an overlay gives, nodes of this test do not have.
 #[test]
-#[ignore = "fails since provision/at_once.rs: of pods that nothing is bought for one finds no node in some orders, and no note names it"]
 fn plans_hold_in_any_order_or_say_for_which_pods_they_do_not() {
     let worlds = world::worlds().prop_map(|mut world| {
         for workload in &mut world.workloads {
