@@ -163,7 +163,9 @@ impl<'p> Scene<'p> {
         instead: Option<&'s Variant>,
         context: &mut FilterContext<'s>,
     ) -> Vec<(String, String, FilterRefusal)> {
-        self.create(stage, instead, context);
+        for variant in stage.created.iter().filter_map(|name| self.shown_for(name)) {
+            instead.filter(|instead| instead.step == variant.step).unwrap_or(variant).appear(context);
+        }
         let moving: Vec<(&Pod, &str)> =
             stage.moving.iter().map(|(pod, node)| (&self.before.pods[*pod], *node)).collect();
         for (pod, _) in &moving {
@@ -172,47 +174,8 @@ impl<'p> Scene<'p> {
         for node in &stage.removed {
             context.remove_node(node);
         }
-        let mut refused = place_all(&moving, context);
-        if !refused.is_empty() && stage.removed.is_empty() && self.bind_before(stage, instead, &moving, context) {
-            refused.clear();
-        }
+        let refused = place_all(&moving, context);
         refused.into_iter().map(|(pod, node, refusal)| (pod.key(), node.to_owned(), refusal)).collect()
-    }
-
-    fn create<'s>(&'s self, stage: &Stage<'p>, instead: Option<&'s Variant>, context: &mut FilterContext<'s>) {
-        for variant in stage.created.iter().filter_map(|name| self.shown_for(name)) {
-            instead.filter(|instead| instead.step == variant.step).unwrap_or(variant).appear(context);
-        }
-    }
-
-    /// The same where pods are bound to nodes that exist before those that are bought have joined, which takes a minute. Whether all
-    /// find their places then; else all is left as it was.
-    fn bind_before<'s>(
-        &'s self,
-        stage: &Stage<'p>,
-        instead: Option<&'s Variant>,
-        moving: &[(&'s Pod, &'s str)],
-        context: &mut FilterContext<'s>,
-    ) -> bool {
-        let take_off = |context: &mut FilterContext<'s>| {
-            for (pod, _) in moving {
-                context.remove(pod);
-            }
-        };
-        take_off(context);
-        for name in &stage.created {
-            context.remove_node(name);
-        }
-        let (at_once, mut later): (Vec<_>, Vec<_>) =
-            moving.iter().copied().partition(|(_, node)| context.node(node).is_some());
-        later.extend(place_in_order(&at_once, context).into_iter().map(|(pod, node, _)| (pod, node)));
-        self.create(stage, instead, context);
-        if place_all(&later, context).is_empty() {
-            return true;
-        }
-        take_off(context);
-        place_all(moving, context);
-        false
     }
 }
 

@@ -101,7 +101,7 @@ impl Period {
         period
     }
 
-    /// As [`strike`], for a moment of the period. What it was not told of can not be read.
+    /// As [`firing`], for a moment of the period. What it was not told of can not be read.
     pub fn firing(&self, written: Written<'_>, moment: Timestamp) -> Firing {
         self.known.get(&key(written)).map_or(Firing::Unreadable, |opened| opened.at(moment))
     }

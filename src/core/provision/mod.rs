@@ -6,7 +6,6 @@
 pub mod advice;
 mod age;
 pub mod amounts;
-mod at_once;
 pub mod backlog;
 pub mod bound;
 pub mod cheapest;
@@ -102,17 +101,9 @@ pub fn provision(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, packing: Pack
     let since = engine.mark();
     let mut budget = cheapest::WorkBudget::new(problem);
     engine.hold_in_any_order(true);
-    let some_at_once = match packing {
-        Packing::Karpenter => {
-            karpenter::pack_in_turn(engine, &backlog.queue(problem), &demand);
-            false
-        }
-        // The room that seems free is for the pods of the moves.
-        Packing::Cheapest if inputs.policy.moves_under_way => {
-            priority::pack(engine, &order, &demand, &mut budget);
-            false
-        }
-        Packing::Cheapest => at_once::pack(engine, &order, &backlog, &demand, &mut budget),
+    match packing {
+        Packing::Karpenter => karpenter::pack_in_turn(engine, &backlog.queue(problem), &demand),
+        Packing::Cheapest => priority::pack(engine, &order, &demand, &mut budget),
     };
     engine.hold_in_any_order(false);
     let mut waiting = Waiting::new(&backlog, &settled);
@@ -137,7 +128,7 @@ pub fn provision(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, packing: Pack
         Some((host, Purchase::new(engine, host, pods, &mut lists)?))
     });
     let purchases: Vec<(HostIndex, Purchase)> = purchases.collect();
-    let counted_nodes_alone = some_at_once || engine.counted_nodes_alone();
+    let counted_nodes_alone = engine.counted_nodes_alone();
     let order_matters = order_matters(engine, &purchases, &placements);
     let purchases = purchases.into_iter().map(|(_, purchase)| purchase).collect();
     let unplaced = waiting.left();

@@ -6,10 +6,6 @@
 //! is; elsewhere they may be as many as they like. The other way round a domain without a node, which only counts when it has one, must
 //! not get one where a pod could then not go any more.
 
-use std::collections::BTreeSet;
-
-use fixedbitset::FixedBitSet;
-
 use super::Engine;
 use super::refused::Refused;
 use crate::scheduler::class::ClassIndex;
@@ -36,43 +32,6 @@ impl<'p> Engine<'p, '_> {
     /// Whether a pod may be where it is because spreads were over domains alone that have a node.
     pub fn counted_nodes_alone(&self) -> bool {
         self.counted_nodes_alone
-    }
-
-    /// The first of these nodes to which kube-scheduler could bind a pod of the class now: its spreads are over domains alone that have a
-    /// node, and of its preferences all are given up that none of them keeps.
-    pub fn find_at_once(&mut self, class: ClassIndex, among: &FixedBitSet) -> Option<HostIndex> {
-        let before = std::mem::replace(&mut self.counts_nodes_alone, true);
-        let mut variants = self.problem.classes[class].variants.iter().copied();
-        let found = variants.find_map(|variant| self.find_existing(class, variant, HostIndex::default(), Some(among)));
-        self.counts_nodes_alone = before;
-        found
-    }
-
-    /// Puts a pod where kube-scheduler binds it now, if it does.
-    pub fn bind_at_once(&mut self, class: ClassIndex, host: HostIndex) -> bool {
-        let before = std::mem::replace(&mut self.counts_nodes_alone, true);
-        let takes = self.takes(class, host);
-        self.counts_nodes_alone = before;
-        if takes {
-            self.place_on_existing(class, host);
-        }
-        takes
-    }
-
-    /// Whether these spreads hold where nodes alone count, those that are bought among them: then pods find their places in whichever
-    /// order nodes and pods come. O(spreads x domains).
-    pub fn hold_beside_new_nodes(&self, spreads: &BTreeSet<GroupIndex>) -> bool {
-        spreads.iter().all(|group| {
-            let compiled = &self.problem.groups[*group];
-            let GroupKind::Spread(spread) = &compiled.kind else { return true };
-            let fewest = match self.problem.domains.is_hostname(compiled.key) {
-                true => self.fewest_on_hosts(*group, spread, true),
-                false => self.fewest_of(*group, spread, |domain| self.has_node(*group, domain)),
-            };
-            let most = fewest.saturating_add(spread.max_skew);
-            let counters = &self.counters[*group];
-            counters.owned().all(|domain| counters.matching(domain) <= most)
-        })
     }
 
     /// Spreads of others that pods of the class must keep from being violated.
