@@ -174,7 +174,6 @@ fn errors_name_the_object_the_field_and_the_line() {
         "[".repeat(300),
         "]".repeat(300)
     );
-    assert_eq!(error_of(&deep), "Pod a (line 1): recursion limit exceeded");
     let cases = [
         ("", "there is nothing in it"),
         (" \n", "there is nothing in it"),
@@ -210,7 +209,7 @@ fn errors_name_the_object_the_field_and_the_line() {
         ),
         ("a: [\n", "it is cut off at byte 5 (line 2); nothing of it was used"),
         ("a: b: c\n", "line 1, column 5: mapping values are not allowed in this context"),
-        (deep.as_str(), "Pod a (line 1): spec.volumes[0].ephemeral.volumeClaimTemplate[0][0]"),
+        (deep.as_str(), "Pod a (line 1): recursion limit exceeded"),
     ];
     for (text, expected) in cases {
         let error = error_of(text);
