@@ -10,6 +10,8 @@ use cutlist_api::keys;
 
 /// So many are named, the others counted.
 const NAMED_MAX: usize = 5;
+/// So much is shown of what an annotation says.
+const VALUE_CHARACTERS_MAX: usize = 40;
 
 /// What annotations do not do that they are written for. O(pods + nodes).
 pub fn notes(problem: &Problem<'_>) -> Vec<Note> {
@@ -25,8 +27,9 @@ fn running<'p>(problem: &Problem<'p>) -> impl Iterator<Item = &'p Pod> {
 /// Pods whose annotation asks for protection in words that give none.
 fn of_pods(problem: &Problem<'_>) -> Option<Note> {
     let unreadable = running(problem).filter(|pod| protection(pod) == Protection::Unreadable);
-    let written = |pod: &Pod| pod.metadata.annotations.get(keys::DO_NOT_DISRUPT).cloned().unwrap_or_default();
-    let named = named(unreadable.map(|pod| format!("{} (`{}`)", pod.key(), written(pod))), ["pod", "pods"])?;
+    let written = |pod: &Pod| pod.metadata.annotations.get(keys::DO_NOT_DISRUPT).map(|text| quoted(text));
+    let named = unreadable.map(|pod| format!("{} ({})", pod.key(), written(pod).unwrap_or_default()));
+    let named = self::named(named, ["pod", "pods"])?;
     let protects = "protects only as `true` or a positive duration such as `1h30m`";
     Some(note(format!("annotation {} {protects}, so not {named}", keys::DO_NOT_DISRUPT)))
 }
@@ -36,7 +39,7 @@ fn of_nodes(problem: &Problem<'_>) -> Option<Note> {
     let machines = problem.machines.iter().filter(|machine| machine.is_managed() && !machine.is_being_removed());
     let written = machines.filter_map(|machine| {
         let written = machine.annotation(keys::DO_NOT_DISRUPT).filter(|it| !matches!(*it, "true" | "false"))?;
-        Some(format!("{} (`{written}`)", machine.name))
+        Some(format!("{} ({})", machine.name, quoted(written)))
     });
     let named = named(written, ["node", "nodes"])?;
     Some(note(format!("annotation {} protects a node only as `true`, so not {named}", keys::DO_NOT_DISRUPT)))
@@ -71,6 +74,14 @@ fn of_cluster_autoscaler(problem: &Problem<'_>) -> Option<Note> {
     )))
 }
 
+/// An annotation may hold 256 KiB, and the text of a plan is cut where it is long: whoever writes one must not take the place of the rest.
+fn quoted(value: &str) -> String {
+    match value.char_indices().nth(VALUE_CHARACTERS_MAX) {
+        Some((end, _)) => format!("`{}...`", value.get(..end).unwrap_or_default()),
+        None => format!("`{value}`"),
+    }
+}
+
 /// `pod shop/a`, `pods shop/a, shop/b, and 3 more`; `None`: there are none.
 fn named(which: impl Iterator<Item = String>, [one, several]: [&str; 2]) -> Option<String> {
     let mut named: Vec<String> = which.collect();
@@ -86,4 +97,15 @@ fn named(which: impl Iterator<Item = String>, [one, several]: [&str; 2]) -> Opti
 
 fn note(text: String) -> Note {
     Note::new(NoteCode::InvalidDoNotDisruptAnnotation, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn a_value_is_shown_as_far_as_it_says_something() {
+        assert_eq!(quoted("1x"), "`1x`");
+        assert_eq!(quoted(&"x".repeat(100_000)), format!("`{}...`", "x".repeat(40)));
+    }
 }
