@@ -22,6 +22,7 @@ mod interruptions;
 mod judge;
 mod launches;
 mod places;
+mod pods_first;
 mod pools;
 mod quickstart;
 mod repair;

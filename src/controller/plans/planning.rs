@@ -47,6 +47,10 @@ const BEGINNINGS_REFUSED_MAX: usize = 3;
 /// Of so many, what comes after them waits for the next plan: nothing depends on it, and each refusal may take half a minute.
 const PLACES_REFUSED_MAX: usize = 4;
 
+/// With so many pods in the cluster a search for what could be saved takes longer than the plan for pods that wait: they come first, and the
+/// search at the next look.
+const PODS_MANY: usize = 5_000;
+
 /// A plan on its way through the gate.
 struct Passing {
     plan: Plan,
@@ -84,6 +88,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         if batch_closed && let Some(duration) = self.batch.close(now) {
             self.say_found(&pods, duration, now);
         }
+        self.is_for_batch = batch_closed;
         true
     }
 
@@ -109,14 +114,18 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let searched_lately =
             self.searched_at.is_some_and(|searched_at| now.duration_since(searched_at) < SEARCH_UNDER_WAY);
         let moves_under_way = searched_lately && !(view.is_at_rest() && view.provisionable_pods(now).is_empty());
-        let Some(plan) = self.decide(snapshot, moves_under_way, now) else { return Ok(()) };
-        if !moves_under_way {
+        let pods_first = !moves_under_way && self.is_for_batch && snapshot.pods.len() >= PODS_MANY;
+        let Some(plan) = self.decide(snapshot, moves_under_way || pods_first, now) else { return Ok(()) };
+        if pods_first {
+            self.plan_due_at = Some(now);
+            self.wake(self.plan_due_at);
+        } else if !moves_under_way {
             self.searched_at = Some(now);
         }
-        self.settled = is_settled(&plan, &view) && !is_new_revision;
+        self.settled = is_settled(&plan, &view) && !is_new_revision && !pods_first;
         // What is to be done may fail, and is then planned again.
         let is_to_be_done = plan.steps.iter().any(|step| !apply::is_held(step));
-        self.inputs_seen = if is_to_be_done {
+        self.inputs_seen = if is_to_be_done || pods_first {
             InputsSeen::default()
         } else {
             InputsSeen::new(&shared, &self.claims, self.settled, now)
@@ -536,7 +545,7 @@ fn unreadable_annotations(snapshot: &Snapshot) -> BTreeMap<String, String> {
     let fault = |pod: &Pod| {
         let text = pod.metadata.annotations.get(keys::DO_NOT_DISRUPT).filter(|text| *text != "true")?;
         match text.parse::<NillableDuration>().ok().and_then(|duration| duration.seconds()) {
-            None => Some(format!("failed to parse {text:?} as a duration")),
+            None => Some(format!("failed to parse {:?} as a duration", text.chars().take(40).collect::<String>())),
             Some(0) => Some(format!("duration {text:?} must be positive")),
             Some(_) => None,
         }
