@@ -6,7 +6,7 @@ FEATURES ?= --no-default-features
 LOCKED := --locked
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test ci-formats e2e e2e-aws e2e-forge e2e-gitops fuzz karpenter-versions fmt lint doc update-golden bench bench-quick bench-parity bench-consolidation bench-consolidation-ours bench-fidelity bench-beside bench-lint bench-ec2 bench-ec2-sdk bench-programs release clean format-check tests rustfmt clippy
+.PHONY: help build demo test ci-formats e2e e2e-aws e2e-forge e2e-gitops fuzz karpenter-versions fmt lint doc update-golden bench bench-quick bench-parity bench-consolidation bench-consolidation-ours bench-fidelity bench-beside bench-lint bench-ec2 bench-ec2-sdk bench-looks bench-programs release clean format-check tests rustfmt clippy
 
 help: ## list these targets
 	@echo "make TARGET, where TARGET is one of"
@@ -141,6 +141,10 @@ bench-beside: ## what Karpenter itself does next, foreseen beside it on a real c
 # Played in one process, on an account that loses answers, refuses and throttles: no SDK, no network.
 bench-ec2: ## what launches and looks ask of EC2, under faults, into tests/bench/README.md (two minutes after building)
 	@$(CARGO) bench $(LOCKED) $(FEATURES) --profile dev --bench ec2 -- --readme tests/bench/README.md
+
+# The whole controller on a cluster in memory: 5,000 nodes with 150,000 pods, which takes minutes to come to rest.
+bench-looks: ## looks of the controller at a large cluster at rest, and what a pod waits for that comes, into tests/bench/README.md
+	@$(CARGO) bench $(LOCKED) $(FEATURES) --bench looks -- --readme tests/bench/README.md
 
 bench-ec2-sdk: ## the same with the SDK over HTTP, against moto behind the proxy, into tests/bench/README.md (a minute after building; 8 GB)
 	@tests/aws/install target/e2e/moto
