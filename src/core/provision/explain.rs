@@ -99,7 +99,8 @@ fn definition(
     places.of_pool(pool, &pointer)
 }
 
-/// Why the nodes that exist do not take one more pod of the class: the reason that most of them give.
+/// Why the nodes that exist do not take one more pod of the class: the reason that most of them give. Where there are nodes that the pod may
+/// run on, by their labels and taints, those alone are asked.
 pub fn why_not_existing(engine: &Engine<'_, '_>, class: ClassIndex) -> String {
     let Some(variant) = engine.problem.classes[class].variants.first().copied() else { return String::new() };
     if let Some(key) = spread_that_kept_away(engine, class, variant) {
@@ -109,7 +110,14 @@ pub fn why_not_existing(engine: &Engine<'_, '_>, class: ClassIndex) -> String {
     for (_, refusal) in refusals_of_existing(engine, class, variant) {
         *counts.entry(refusal.kind()).or_default() += 1;
     }
-    let texts = counts.iter().map(|(kind, count)| (*count, std::cmp::Reverse(in_short(kind))));
+    let is_allowed = |kind: &Refusal| !matches!(kind, Refusal::Requirement { .. } | Refusal::Taint(_));
+    let (allowed, others): (Vec<_>, Vec<_>) = counts.into_iter().partition(|(kind, _)| is_allowed(kind));
+    let (asked, which) = match (allowed.is_empty(), others.is_empty()) {
+        (false, false) => (allowed, "allowed node"),
+        (false, true) => (allowed, "node"),
+        (true, _) => (others, "node"),
+    };
+    let texts = asked.iter().map(|(kind, count)| (*count, std::cmp::Reverse(in_short(kind, which))));
     texts.max().map_or_else(|| "there is no node".to_owned(), |(_, std::cmp::Reverse(text))| text)
 }
 
@@ -192,23 +200,24 @@ fn of_node(refusal: &Refusal, free: i64) -> String {
         Refusal::Spread { key } => format!("topology spread over {key}"),
         Refusal::Affinity { key } => format!("pod affinity over {key}"),
         Refusal::AntiAffinity { key } => format!("pod anti-affinity over {key}"),
-        other => in_short(other),
+        other => in_short(other, "node"),
     }
 }
 
-fn in_short(refusal: &Refusal) -> String {
+/// `which`: what the nodes are called of which it is said.
+fn in_short(refusal: &Refusal, which: &str) -> String {
     match refusal {
-        Refusal::Resource { name, .. } => format!("no node has room ({name})"),
-        Refusal::Taint(taint) => format!("no node without taint {taint} has room"),
-        Refusal::Requirement { key } => format!("no node has the {key} asked for"),
-        Refusal::HostPort => "the host port is taken on every node".to_owned(),
-        Refusal::Volume => "no node can reach or attach the volumes".to_owned(),
-        Refusal::Devices => "no node has free the devices that its resource claims ask for".to_owned(),
-        Refusal::Spread { key } => format!("no node satisfies the topology spread over {key}"),
-        Refusal::Affinity { key } => format!("no node satisfies the pod affinity over {key}"),
-        Refusal::AntiAffinity { key } => format!("no node satisfies the pod anti-affinity over {key}"),
+        Refusal::Resource { name, .. } => format!("no {which} has room ({name})"),
+        Refusal::Taint(taint) => format!("no {which} without taint {taint} has room"),
+        Refusal::Requirement { key } => format!("no {which} has the {key} asked for"),
+        Refusal::HostPort => format!("the host port is taken on every {which}"),
+        Refusal::Volume => format!("no {which} can reach or attach the volumes"),
+        Refusal::Devices => format!("no {which} has free the devices that its resource claims ask for"),
+        Refusal::Spread { key } => format!("no {which} satisfies the topology spread over {key}"),
+        Refusal::Affinity { key } => format!("no {which} satisfies the pod affinity over {key}"),
+        Refusal::AntiAffinity { key } => format!("no {which} satisfies the pod anti-affinity over {key}"),
         Refusal::Offering | Refusal::EmptyPool | Refusal::Limit { .. } | Refusal::MinValues { .. } => {
-            "no node has room".to_owned()
+            format!("no {which} has room")
         }
     }
 }
