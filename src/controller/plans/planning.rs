@@ -49,7 +49,7 @@ const PLACES_REFUSED_MAX: usize = 4;
 
 /// With so many pods in the cluster a search for what could be saved takes longer than the plan for pods that wait: they come first, and the
 /// search at the next look.
-const PODS_MANY: usize = 5_000;
+const PODS_MANY: usize = 2_000;
 
 /// A plan on its way through the gate.
 struct Passing {
