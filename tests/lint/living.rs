@@ -91,7 +91,7 @@ fn annotations_are_for_their_object() {
         let metadata =
             format!("metadata: {{ name: general, annotations: {{ cutlist.dev/ignore: \"{annotation}\" }} }}");
         let pool = POOL.replace("metadata: { name: general }", &metadata);
-        let other = POOL.replace("name: general", "name: other");
+        let other = POOL.replace("name: general", "name: other").replace("weight: 10", "weight: 20");
         let folder = folder(&[("pools.yaml", &format!("{pool}---\n{other}")), ("class.yaml", CLASS)]);
         lint(folder.path(), &["."])
     };
@@ -341,7 +341,8 @@ fn a_change_is_answerable_for_what_it_touches_and_what_depends_on_it() {
     assert!(!text.contains("CL0312") && !text.contains("wieght"), "{text}");
     // A new file is all new.
     write(folder.path(), "class.yaml", CLASS);
-    write(folder.path(), "new/pool.yaml", &POOL.replace("name: general", "name: new"));
+    let new = POOL.replace("name: general", "name: new").replace("weight: 10", "weight: 20");
+    write(folder.path(), "new/pool.yaml", &new);
     let (text, _) = run(&[".", "--changed-since", "HEAD"]);
     assert!(text.contains("new/pool.yaml:10") && last_line(&text).ends_with("1 warning"), "{text}");
     let (text, _) = run(&["new", "--changed-since", "HEAD"]);

@@ -28,12 +28,14 @@ pub mod near_labels;
 pub mod node_overlay;
 pub mod node_pool;
 pub mod of_class;
+pub mod overlaps;
 pub mod reading;
 pub mod references;
 pub mod requirements;
 pub mod reserved;
 pub mod schema;
 pub mod suppression;
+pub mod told_apart;
 pub mod unlimited;
 pub mod variables;
 pub mod versions;
@@ -244,6 +246,7 @@ pub fn all() -> &'static [&'static Rule] {
             kubelet_types::RULES,
             references::RULES,
             auto_mode::RULES,
+            overlaps::RULES,
             files::RULES,
             image_lock::RULES,
             node_overlay::RULES,
