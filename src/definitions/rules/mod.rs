@@ -34,6 +34,7 @@ pub mod references;
 pub mod requirements;
 pub mod reserved;
 pub mod schema;
+pub mod spot;
 pub mod suppression;
 pub mod told_apart;
 pub mod unlimited;
@@ -232,6 +233,7 @@ pub fn all() -> &'static [&'static Rule] {
             min_values::RULES,
             of_class::RULES,
             ages::RULES,
+            spot::RULES,
             evictions::RULES,
             budgets::RULES,
             ec2_node_class::RULES,
