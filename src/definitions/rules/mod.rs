@@ -28,6 +28,7 @@ pub mod near_labels;
 pub mod node_overlay;
 pub mod node_pool;
 pub mod of_class;
+pub mod one_zone;
 pub mod overlaps;
 pub mod reading;
 pub mod references;
@@ -234,6 +235,7 @@ pub fn all() -> &'static [&'static Rule] {
             of_class::RULES,
             ages::RULES,
             spot::RULES,
+            one_zone::RULES,
             evictions::RULES,
             budgets::RULES,
             ec2_node_class::RULES,
