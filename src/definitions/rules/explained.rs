@@ -27,6 +27,7 @@ const PAGES: &[&str] = &[
     include_str!("launching.md"),
     include_str!("limits.md"),
     include_str!("min_values.md"),
+    include_str!("missing_limits.md"),
     include_str!("near_labels.md"),
     include_str!("node_overlay.md"),
     include_str!("node_pool.md"),

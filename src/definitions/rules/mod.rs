@@ -24,6 +24,7 @@ pub mod labels;
 pub mod launching;
 pub mod limits;
 pub mod min_values;
+pub mod missing_limits;
 pub mod near_labels;
 pub mod node_overlay;
 pub mod node_pool;
@@ -229,6 +230,7 @@ pub fn all() -> &'static [&'static Rule] {
             node_pool::RULES,
             limits::RULES,
             near_labels::RULES,
+            missing_limits::RULES,
             requirements::RULES,
             zones::RULES,
             min_values::RULES,
