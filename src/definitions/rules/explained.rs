@@ -12,6 +12,7 @@ const PAGES: &[&str] = &[
     include_str!("auto_mode.md"),
     include_str!("budgets.md"),
     include_str!("capacity_buffer.md"),
+    include_str!("clock_changes.md"),
     include_str!("ec2_limits.md"),
     include_str!("ec2_node_class.md"),
     include_str!("evictions.md"),

@@ -8,6 +8,7 @@ pub mod ages;
 pub mod auto_mode;
 pub mod budgets;
 pub mod capacity_buffer;
+pub mod clock_changes;
 pub mod ec2_limits;
 pub mod ec2_node_class;
 pub mod evictions;
@@ -240,6 +241,7 @@ pub fn all() -> &'static [&'static Rule] {
             one_zone::RULES,
             evictions::RULES,
             budgets::RULES,
+            clock_changes::RULES,
             ec2_node_class::RULES,
             launching::RULES,
             ec2_limits::RULES,
