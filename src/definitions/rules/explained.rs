@@ -10,6 +10,7 @@ use crate::definitions::diagnostic::RuleDescription;
 const PAGES: &[&str] = &[
     include_str!("ages.md"),
     include_str!("auto_mode.md"),
+    include_str!("blocked_reasons.md"),
     include_str!("budgets.md"),
     include_str!("capacity_buffer.md"),
     include_str!("clock_changes.md"),

@@ -6,6 +6,7 @@
 
 pub mod ages;
 pub mod auto_mode;
+pub mod blocked_reasons;
 pub mod budgets;
 pub mod capacity_buffer;
 pub mod clock_changes;
@@ -242,6 +243,7 @@ pub fn all() -> &'static [&'static Rule] {
             evictions::RULES,
             budgets::RULES,
             clock_changes::RULES,
+            blocked_reasons::RULES,
             ec2_node_class::RULES,
             launching::RULES,
             ec2_limits::RULES,
