@@ -19,6 +19,7 @@ const PAGES: &[&str] = &[
     include_str!("evictions.md"),
     include_str!("exposure.md"),
     include_str!("files.md"),
+    include_str!("image_architecture.md"),
     include_str!("image_lock.md"),
     include_str!("kinds.md"),
     include_str!("kubelet.md"),

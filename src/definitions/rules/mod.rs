@@ -16,6 +16,7 @@ pub mod evictions;
 pub mod explained;
 pub mod exposure;
 pub mod files;
+pub mod image_architecture;
 pub mod image_lock;
 pub mod kinds;
 pub mod kubelet;
@@ -240,6 +241,7 @@ pub fn all() -> &'static [&'static Rule] {
             ages::RULES,
             spot::RULES,
             one_zone::RULES,
+            image_architecture::RULES,
             evictions::RULES,
             budgets::RULES,
             clock_changes::RULES,
