@@ -32,6 +32,7 @@ const PAGES: &[&str] = &[
     include_str!("min_values.md"),
     include_str!("missing_limits.md"),
     include_str!("near_labels.md"),
+    include_str!("node_config.md"),
     include_str!("node_overlay.md"),
     include_str!("node_pool.md"),
     include_str!("of_class.md"),

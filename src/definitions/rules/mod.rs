@@ -29,6 +29,7 @@ pub mod limits;
 pub mod min_values;
 pub mod missing_limits;
 pub mod near_labels;
+pub mod node_config;
 pub mod node_overlay;
 pub mod node_pool;
 pub mod of_class;
@@ -251,6 +252,7 @@ pub fn all() -> &'static [&'static Rule] {
             ec2_limits::RULES,
             exposure::RULES,
             launching::MORE_RULES,
+            node_config::RULES,
             kubelet::RULES,
             unlimited::RULES,
             kubelet_limits::RULES,
