@@ -31,6 +31,7 @@ use super::rules::{self, Check, kinds as kind_rules, kustomize as kustomize_rule
 use super::scopes::{self, Scope};
 use super::suppression::{Chosen, Ignores, SortedOut};
 use super::versions::{self, Installed, SaidBy};
+use super::workloads::Workloads;
 use super::{Definitions, LintOptions, files, limits, schema, substitution, typed, unread};
 use crate::api::kustomization;
 use crate::api::source::{SourceFile, Standing};
@@ -84,6 +85,7 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
     reading.findings.extend(reading.misses.findings(given));
     reading.findings.extend(own_baseline.finding.clone());
     let objects = std::mem::take(&mut reading.objects);
+    reading.beside_objects(&objects);
     if let Some(kept) = kept {
         let paths: Vec<&str> = sources.iter().map(|source| source.path.as_str()).collect();
         *kept = Before::of(&objects, &paths);
@@ -264,12 +266,23 @@ enum Origin<'p> {
     Built(&'p str, usize),
 }
 
+impl<'p> Origin<'p> {
+    /// The kustomization, or nothing.
+    fn built_by(self) -> &'p str {
+        match self {
+            Self::Written(_) => "",
+            Self::Built(by, _) => by,
+        }
+    }
+}
+
 #[derive(Default)]
 struct Reading<'b> {
     context: Context,
     findings: Vec<Finding>,
     objects: Vec<Object>,
     misses: Misses,
+    workloads: Workloads,
     ignores: Ignores,
     paths_read: Vec<String>,
     /// Charts whose templates were passed over.
@@ -381,6 +394,13 @@ impl Reading<'_> {
             found.push(Finding::at_span(&reading::TOO_MANY, index, Span::start(), format!("{more} more findings")));
         }
         self.findings.extend(found);
+    }
+
+    /// What is held against all objects, whatever scope they are in.
+    fn beside_objects(&mut self, objects: &[Object]) {
+        if self.purpose != Some(Purpose::Use) {
+            self.findings.extend(rules::single_replica::of_workloads(&self.workloads, objects));
+        }
     }
 
     fn documents(&mut self, source: &SourceFile, parsed: &Parsed, how: How, found: &mut Vec<Finding>) {
@@ -506,6 +526,7 @@ impl Reading<'_> {
             Class::Foreign => {
                 self.documents_skipped += 1;
                 self.not_read.extend(NotRead::alike(&source.path, document));
+                self.workloads.add(document, origin.built_by());
                 found.extend(unread::no_settings(document, &source.path));
                 found.extend(match (origin, self.ahead.get_mut(document.file)) {
                     (Origin::Written(number), Some(ahead)) => ahead.foreign(number, document),

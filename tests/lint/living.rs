@@ -380,6 +380,17 @@ fn a_change_that_the_api_server_refuses_is_found_before_it_is_merged() {
     assert!(code == 2 && text.contains("has no revision `no-such-branch`"), "{text}");
 }
 
+/// A hook names the files that changed.
+#[test]
+fn a_suppression_is_not_unused_where_the_pools_are_in_other_files() {
+    let workload = "apiVersion: apps/v1\nkind: Deployment\nmetadata: { name: web }\nspec:\n  replicas: 1 # cutlist:ignore CL0342 may be away\n  selector: { matchLabels: { app: web } }\n  template:\n    metadata: { labels: { app: web } }\n    spec: { containers: [{ name: web, image: web }] }\n";
+    let folder = folder(&[("pool.yaml", POOL), ("class.yaml", CLASS), ("web.yaml", workload)]);
+    let (text, code) = lint(folder.path(), &["web.yaml"]);
+    assert!(!text.contains("CL0901") && code == 0, "{text}");
+    let (text, _) = lint(folder.path(), &["."]);
+    assert!(!text.contains("CL0342") && last_line(&text).ends_with("1 suppressed"), "{text}");
+}
+
 /// As kustomizations build them: what each cluster has is held against what it had.
 #[test]
 fn what_may_not_change_is_asked_of_what_is_built() {

@@ -43,6 +43,7 @@ const PAGES: &[&str] = &[
     include_str!("requirements.md"),
     include_str!("reserved.md"),
     include_str!("schema.md"),
+    include_str!("single_replica.md"),
     include_str!("spot.md"),
     include_str!("suppression.md"),
     include_str!("unlimited.md"),

@@ -40,6 +40,7 @@ pub mod references;
 pub mod requirements;
 pub mod reserved;
 pub mod schema;
+pub mod single_replica;
 pub mod spot;
 pub mod suppression;
 pub mod told_apart;
@@ -101,6 +102,12 @@ impl Rule {
     /// About the form that a schema gives.
     pub(super) fn is_of_schema(&self) -> bool {
         self.code.starts_with("CL02")
+    }
+
+    /// Whether what it says may hang on more than the file that it is found in.
+    pub(super) fn is_of_several(&self) -> bool {
+        let of_workloads = [&evictions::NEVER_EVICTED, &single_replica::SINGLE_REPLICA].map(|it| it.code);
+        matches!(self.check, Check::Revision(_)) || of_workloads.contains(&self.code)
     }
 
     /// What it says of a field is true whatever else the object has.
@@ -244,6 +251,7 @@ pub fn all() -> &'static [&'static Rule] {
             one_zone::RULES,
             image_architecture::RULES,
             evictions::RULES,
+            single_replica::RULES,
             budgets::RULES,
             clock_changes::RULES,
             blocked_reasons::RULES,

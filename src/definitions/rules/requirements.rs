@@ -158,7 +158,7 @@ fn as_of_karpenter(written: &mut Written) {
     }
 }
 
-fn lists_of_pod(document: &Document, spec: &str) -> Vec<List> {
+pub(super) fn lists_of_pod(document: &Document, spec: &str) -> Vec<List> {
     let selector = || labels(document, &format!("{spec}/nodeSelector"));
     let affinity = format!("{spec}/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution");
     let terms: Vec<String> = document.items(&format!("{affinity}/nodeSelectorTerms")).map(|(term, _)| term).collect();
