@@ -85,9 +85,10 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
     reading.findings.extend(reading.misses.findings(given));
     reading.findings.extend(own_baseline.finding.clone());
     let objects = std::mem::take(&mut reading.objects);
-    reading.beside_objects(&objects);
+    let paths: Vec<&str> = sources.iter().map(|source| source.path.as_str()).collect();
+    let is_all_known = !parsed.iter().any(Parsed::lacks_some);
+    let gone = reading.beside_objects(&objects, &paths, is_all_known);
     if let Some(kept) = kept {
-        let paths: Vec<&str> = sources.iter().map(|source| source.path.as_str()).collect();
         *kept = Before::of(&objects, &paths);
     }
     let (scopes, findings) = match purpose {
@@ -106,9 +107,10 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
     let mut definitions = definitions.unwrap_or_default();
     reading.say_what_was_read(&mut definitions);
     definitions.carried_out = carried_out;
-    let sorted = reading.sorted_out(&mut definitions, &sources);
-    definitions.diagnostics = diagnostics(sorted.kept, &sources);
-    definitions.suppressed = suppressed(sorted.suppressed, &sources);
+    let with_gone: Vec<&SourceFile> = sources.iter().copied().chain(&gone).collect();
+    let sorted = reading.sorted_out(&mut definitions, &with_gone);
+    definitions.diagnostics = diagnostics(sorted.kept, &with_gone);
+    definitions.suppressed = suppressed(sorted.suppressed, &with_gone);
     definitions.masks = given.masks();
     let of_suppressed = definitions.suppressed.iter_mut().map(|suppressed| &mut suppressed.diagnostic);
     definitions.masks.diagnostics(definitions.diagnostics.iter_mut().chain(of_suppressed));
@@ -396,11 +398,17 @@ impl Reading<'_> {
         self.findings.extend(found);
     }
 
-    /// What is held against all objects, whatever scope they are in.
-    fn beside_objects(&mut self, objects: &[Object]) {
-        if self.purpose != Some(Purpose::Use) {
-            self.findings.extend(rules::single_replica::of_workloads(&self.workloads, objects));
+    /// What is held against all objects, whatever scope they are in: workloads, and what was there before. Gives the files that are gone and
+    /// that findings are in. `is_all_known`: every file could be read.
+    fn beside_objects(&mut self, objects: &[Object], paths: &[&str], is_all_known: bool) -> Vec<SourceFile> {
+        if self.purpose == Some(Purpose::Use) {
+            return Vec::new();
         }
+        self.findings.extend(rules::single_replica::of_workloads(&self.workloads, objects));
+        let Some(before) = self.before.filter(|_| is_all_known) else { return Vec::new() };
+        let (found, files) = rules::removed_pools::removed_pools(before, objects, paths);
+        self.findings.extend(found);
+        files.into_iter().map(|path| SourceFile::new(path, "")).collect()
     }
 
     fn documents(&mut self, source: &SourceFile, parsed: &Parsed, how: How, found: &mut Vec<Finding>) {

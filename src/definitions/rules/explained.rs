@@ -40,6 +40,7 @@ const PAGES: &[&str] = &[
     include_str!("overlaps.md"),
     include_str!("reading.md"),
     include_str!("references.md"),
+    include_str!("removed_pools.md"),
     include_str!("requirements.md"),
     include_str!("reserved.md"),
     include_str!("schema.md"),

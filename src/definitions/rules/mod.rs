@@ -37,6 +37,7 @@ pub mod one_zone;
 pub mod overlaps;
 pub mod reading;
 pub mod references;
+pub mod removed_pools;
 pub mod requirements;
 pub mod reserved;
 pub mod schema;
@@ -108,6 +109,11 @@ impl Rule {
     pub(super) fn is_of_several(&self) -> bool {
         let of_workloads = [&evictions::NEVER_EVICTED, &single_replica::SINGLE_REPLICA].map(|it| it.code);
         matches!(self.check, Check::Revision(_)) || of_workloads.contains(&self.code)
+    }
+
+    /// Whether it is found only where definitions are held against another revision.
+    pub(super) fn is_of_a_change(&self) -> bool {
+        [&removed_pools::REMOVED, &removed_pools::RENAMED].map(|it| it.code).contains(&self.code)
     }
 
     /// What it says of a field is true whatever else the object has.
@@ -269,6 +275,7 @@ pub fn all() -> &'static [&'static Rule] {
             references::RULES,
             auto_mode::RULES,
             overlaps::RULES,
+            removed_pools::RULES,
             files::RULES,
             image_lock::RULES,
             node_overlay::RULES,
