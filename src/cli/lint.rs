@@ -35,6 +35,9 @@ pub fn run(arguments: &LintArguments) -> Result<Outcome, Failure> {
     let base = earlier.as_ref().map(|earlier| Base::of(earlier, arguments));
     let named = against.filter(|against| Some(*against) != since);
     let named = named.map(|reference| Earlier::read(arguments, reference)).transpose()?;
+    if let Some(earlier) = named.as_ref().or(earlier.as_ref()) {
+        sets.iter_mut().zip(&earlier.sets).for_each(|(set, earlier)| set.know_files_of(earlier));
+    }
     let before = named.or(earlier).map(|earlier| earlier.before).unwrap_or_default();
     let baselines = Baselines::read(arguments)?;
     let judge = |sets: &[Set]| {

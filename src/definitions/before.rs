@@ -1,6 +1,8 @@
 //! What was defined at another revision, for the rules about what may not change: the API server refuses such a change, and by then it
 //! is merged.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::Value;
 
 use super::kinds::Kind;
@@ -48,6 +50,55 @@ impl Before {
             None => named.next().filter(|_| named.next().is_none()).map(|old| &old.value),
         }
     }
+}
+
+/// A NodePool that is not defined any more.
+#[derive(Debug)]
+pub(super) struct Gone<'b> {
+    /// The file that it stood in, or the kustomization that it was built by.
+    pub place: &'b str,
+    pub name: &'b str,
+    pub value: &'b Value,
+}
+
+impl Before {
+    /// Pools that were defined, and are not now, in the order of their places and names. One that may have moved is none of them.
+    pub(super) fn gone_pools(&self, objects: &[Object], paths: &[&str]) -> Vec<Gone<'_>> {
+        let now: BTreeSet<(&str, &str)> = pools(objects, paths).map(|(place, name, _)| (name, place)).collect();
+        let was: BTreeMap<(&str, &str), &Value> =
+            self.pools().map(|gone| ((gone.name, gone.place), gone.value)).collect();
+        let has_moved = |name: &str| now.iter().any(|(of, place)| *of == name && !was.contains_key(&(*of, *place)));
+        let is_gone = |it: &(&(&str, &str), &&Value)| !now.contains(it.0) && !has_moved(it.0.0);
+        let gone = was.iter().filter(is_gone).map(|((name, place), value)| Gone { place, name, value });
+        let mut gone: Vec<Gone<'_>> = gone.collect();
+        gone.sort_by_key(|it| (it.place, it.name));
+        gone
+    }
+
+    /// Whether a pool of this name was there.
+    pub(super) fn had_pool(&self, name: &str) -> bool {
+        self.pools().any(|pool| pool.name == name)
+    }
+
+    fn pools(&self) -> impl Iterator<Item = Gone<'_>> {
+        let pools = self.objects.iter().filter(|old| old.kind == Kind::NodePool);
+        pools.filter_map(|old| {
+            let name = old.value.pointer("/metadata/name").and_then(Value::as_str)?;
+            Some(Gone { place: &old.place, name, value: &old.value })
+        })
+    }
+}
+
+/// Place and name of each pool.
+pub(super) fn pools<'o>(
+    objects: &'o [Object],
+    paths: &[&'o str],
+) -> impl Iterator<Item = (&'o str, &'o str, &'o Object)> {
+    let pools = objects.iter().filter(|object| object.kind == Kind::NodePool && !object.staged);
+    pools.filter_map(move |pool| {
+        let place = paths.get(pool.build.unwrap_or(pool.document.file))?;
+        Some((*place, pool.name()?, pool))
+    })
 }
 
 /// Name with namespace.

@@ -50,6 +50,7 @@ mod suppression;
 mod typed;
 mod unread;
 mod versions;
+mod workloads;
 
 use std::collections::{BTreeMap, BTreeSet};
 

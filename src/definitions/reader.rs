@@ -31,6 +31,7 @@ use super::rules::{self, Check, kinds as kind_rules, kustomize as kustomize_rule
 use super::scopes::{self, Scope};
 use super::suppression::{Chosen, Ignores, SortedOut};
 use super::versions::{self, Installed, SaidBy};
+use super::workloads::Workloads;
 use super::{Definitions, LintOptions, files, limits, schema, substitution, typed, unread};
 use crate::api::kustomization;
 use crate::api::source::{SourceFile, Standing};
@@ -84,8 +85,10 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
     reading.findings.extend(reading.misses.findings(given));
     reading.findings.extend(own_baseline.finding.clone());
     let objects = std::mem::take(&mut reading.objects);
+    let paths: Vec<&str> = sources.iter().map(|source| source.path.as_str()).collect();
+    let is_all_known = !parsed.iter().any(Parsed::lacks_some);
+    let gone = reading.beside_objects(&objects, &paths, is_all_known);
     if let Some(kept) = kept {
-        let paths: Vec<&str> = sources.iter().map(|source| source.path.as_str()).collect();
         *kept = Before::of(&objects, &paths);
     }
     let (scopes, findings) = match purpose {
@@ -104,9 +107,10 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
     let mut definitions = definitions.unwrap_or_default();
     reading.say_what_was_read(&mut definitions);
     definitions.carried_out = carried_out;
-    let sorted = reading.sorted_out(&mut definitions, &sources);
-    definitions.diagnostics = diagnostics(sorted.kept, &sources);
-    definitions.suppressed = suppressed(sorted.suppressed, &sources);
+    let with_gone: Vec<&SourceFile> = sources.iter().copied().chain(&gone).collect();
+    let sorted = reading.sorted_out(&mut definitions, &with_gone);
+    definitions.diagnostics = diagnostics(sorted.kept, &with_gone);
+    definitions.suppressed = suppressed(sorted.suppressed, &with_gone);
     definitions.masks = given.masks();
     let of_suppressed = definitions.suppressed.iter_mut().map(|suppressed| &mut suppressed.diagnostic);
     definitions.masks.diagnostics(definitions.diagnostics.iter_mut().chain(of_suppressed));
@@ -264,12 +268,23 @@ enum Origin<'p> {
     Built(&'p str, usize),
 }
 
+impl<'p> Origin<'p> {
+    /// The kustomization, or nothing.
+    fn built_by(self) -> &'p str {
+        match self {
+            Self::Written(_) => "",
+            Self::Built(by, _) => by,
+        }
+    }
+}
+
 #[derive(Default)]
 struct Reading<'b> {
     context: Context,
     findings: Vec<Finding>,
     objects: Vec<Object>,
     misses: Misses,
+    workloads: Workloads,
     ignores: Ignores,
     paths_read: Vec<String>,
     /// Charts whose templates were passed over.
@@ -381,6 +396,19 @@ impl Reading<'_> {
             found.push(Finding::at_span(&reading::TOO_MANY, index, Span::start(), format!("{more} more findings")));
         }
         self.findings.extend(found);
+    }
+
+    /// What is held against all objects, whatever scope they are in: workloads, and what was there before. Gives the files that are gone and
+    /// that findings are in. `is_all_known`: every file could be read.
+    fn beside_objects(&mut self, objects: &[Object], paths: &[&str], is_all_known: bool) -> Vec<SourceFile> {
+        if self.purpose == Some(Purpose::Use) {
+            return Vec::new();
+        }
+        self.findings.extend(rules::single_replica::of_workloads(&self.workloads, objects));
+        let Some(before) = self.before.filter(|_| is_all_known) else { return Vec::new() };
+        let (found, files) = rules::removed_pools::removed_pools(before, objects, paths);
+        self.findings.extend(found);
+        files.into_iter().map(|path| SourceFile::new(path, "")).collect()
     }
 
     fn documents(&mut self, source: &SourceFile, parsed: &Parsed, how: How, found: &mut Vec<Finding>) {
@@ -506,6 +534,7 @@ impl Reading<'_> {
             Class::Foreign => {
                 self.documents_skipped += 1;
                 self.not_read.extend(NotRead::alike(&source.path, document));
+                self.workloads.add(document, origin.built_by());
                 found.extend(unread::no_settings(document, &source.path));
                 found.extend(match (origin, self.ahead.get_mut(document.file)) {
                     (Origin::Written(number), Some(ahead)) => ahead.foreign(number, document),

@@ -91,7 +91,7 @@ fn annotations_are_for_their_object() {
         let metadata =
             format!("metadata: {{ name: general, annotations: {{ cutlist.dev/ignore: \"{annotation}\" }} }}");
         let pool = POOL.replace("metadata: { name: general }", &metadata);
-        let other = POOL.replace("name: general", "name: other");
+        let other = POOL.replace("name: general", "name: other").replace("weight: 10", "weight: 20");
         let folder = folder(&[("pools.yaml", &format!("{pool}---\n{other}")), ("class.yaml", CLASS)]);
         lint(folder.path(), &["."])
     };
@@ -341,7 +341,8 @@ fn a_change_is_answerable_for_what_it_touches_and_what_depends_on_it() {
     assert!(!text.contains("CL0312") && !text.contains("wieght"), "{text}");
     // A new file is all new.
     write(folder.path(), "class.yaml", CLASS);
-    write(folder.path(), "new/pool.yaml", &POOL.replace("name: general", "name: new"));
+    let new = POOL.replace("name: general", "name: new").replace("weight: 10", "weight: 20");
+    write(folder.path(), "new/pool.yaml", &new);
     let (text, _) = run(&[".", "--changed-since", "HEAD"]);
     assert!(text.contains("new/pool.yaml:10") && last_line(&text).ends_with("1 warning"), "{text}");
     let (text, _) = run(&["new", "--changed-since", "HEAD"]);
@@ -377,6 +378,67 @@ fn a_change_that_the_api_server_refuses_is_found_before_it_is_merged() {
     assert!(codes.iter().all(|code| !text.contains(code)), "{text}");
     let (text, code) = run(&[".", "--against", "no-such-branch"]);
     assert!(code == 2 && text.contains("has no revision `no-such-branch`"), "{text}");
+}
+
+#[test]
+fn a_pool_that_is_gone_is_said_with_what_becomes_of_its_nodes() {
+    let other = POOL.replace("name: general", "name: batch").replace("weight: 10", "weight: 20");
+    let folder = folder(&[("pools/general.yaml", POOL), ("pools/batch.yaml", &other), ("class.yaml", CLASS)]);
+    git(folder.path());
+    let run = |arguments: &[&str]| lint(folder.path(), arguments);
+    let is_silent = |text: &str| !text.contains("CL0621") && !text.contains("CL0622");
+    let (text, _) = run(&[".", "--against", "HEAD"]);
+    assert!(is_silent(&text), "{text}");
+    // With its file.
+    std::fs::remove_file(folder.path().join("pools/batch.yaml")).unwrap();
+    let (text, _) = run(&["."]);
+    assert!(is_silent(&text), "nothing to hold it against: {text}");
+    for flag in ["--against", "--changed-since"] {
+        let (text, _) = run(&[".", flag, "HEAD"]);
+        assert!(text.contains("note[CL0621 pool-removed]: NodePool `batch` is not in these files any more"), "{text}");
+        assert!(text.contains("--> pools/batch.yaml:1:1") && !text.contains("CL0622"), "{text}");
+    }
+    let (text, _) = run(&["pools", "--against", "HEAD"]);
+    assert!(text.contains("--> pools/batch.yaml:1:1"), "called as the user calls it: {text}");
+    let (text, _) = run(&["pools/general.yaml", "--against", "HEAD"]);
+    assert!(is_silent(&text), "its file was not asked about: {text}");
+    // It has moved, beside another one.
+    write(folder.path(), "pools/general.yaml", &format!("{POOL}---\n{other}"));
+    let (text, _) = run(&[".", "--against", "HEAD"]);
+    assert!(is_silent(&text), "{text}");
+    // What can not be read may be it.
+    write(folder.path(), "pools/general.yaml", &format!("{POOL}---\n{other}  a: [\n"));
+    let (text, _) = run(&[".", "--against", "HEAD"]);
+    assert!(text.contains("CL0003 syntax") && is_silent(&text), "{text}");
+    // The same under another name.
+    write(folder.path(), "pools/general.yaml", POOL);
+    write(folder.path(), "pools/batch.yaml", &other.replace("name: batch", "name: jobs"));
+    let (text, code) = run(&[".", "--against", "HEAD"]);
+    assert!(text.contains("warning[CL0622 pool-renamed]: NodePool `batch` has got another name"), "{text}");
+    assert!(text.contains("--> pools/batch.yaml:3") && !text.contains("CL0621") && code == 1, "{text}");
+    // What is meant is suppressed, and that is no finding where nothing is held against another revision.
+    let meant = other.replace("{ name: batch }", "{ name: jobs } # cutlist:ignore CL0622 the nodes may go");
+    write(folder.path(), "pools/batch.yaml", &meant);
+    let (text, _) = run(&[".", "--against", "HEAD"]);
+    assert!(is_silent(&text) && last_line(&text).ends_with("1 suppressed"), "{text}");
+    let (text, _) = run(&["."]);
+    assert!(!text.contains("CL0901"), "{text}");
+    // One that makes other nodes is another pool.
+    let elsewhere = other.replace("name: batch", "name: jobs").replace("name: default", "name: another");
+    write(folder.path(), "pools/batch.yaml", &elsewhere);
+    let (text, _) = run(&[".", "--against", "HEAD"]);
+    assert!(text.contains("CL0621") && !text.contains("CL0622"), "{text}");
+}
+
+/// A hook names the files that changed.
+#[test]
+fn a_suppression_is_not_unused_where_the_pools_are_in_other_files() {
+    let workload = "apiVersion: apps/v1\nkind: Deployment\nmetadata: { name: web }\nspec:\n  replicas: 1 # cutlist:ignore CL0342 may be away\n  selector: { matchLabels: { app: web } }\n  template:\n    metadata: { labels: { app: web } }\n    spec: { containers: [{ name: web, image: web }] }\n";
+    let folder = folder(&[("pool.yaml", POOL), ("class.yaml", CLASS), ("web.yaml", workload)]);
+    let (text, code) = lint(folder.path(), &["web.yaml"]);
+    assert!(!text.contains("CL0901") && code == 0, "{text}");
+    let (text, _) = lint(folder.path(), &["."]);
+    assert!(!text.contains("CL0342") && last_line(&text).ends_with("1 suppressed"), "{text}");
 }
 
 /// As kustomizations build them: what each cluster has is held against what it had.

@@ -35,7 +35,7 @@ pub struct LintArguments {
     /// Only what the change since this commit, branch or tag is answerable for: in the files that it touches, and in what depends on them
     #[arg(long, value_name = "REF")]
     pub changed_since: Option<String>,
-    /// Say as well what may not change and did since this commit, branch or tag: the API server refuses it; default: that of --changed-since
+    /// Say as well what changed since this commit, branch or tag and may not, so that the API server refuses it, and which NodePools are gone; default: that of --changed-since
     #[arg(long, value_name = "REF")]
     pub against: Option<String>,
     /// The Karpenter that is installed: what is newer than it is an error; default: what cutlist.yaml says, or the newest that is known

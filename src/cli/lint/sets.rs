@@ -23,6 +23,13 @@ impl Set {
         self.typed.get(path).cloned().unwrap_or_else(|| path.to_owned())
     }
 
+    /// Adds how the user calls files that were among these at another time.
+    pub fn know_files_of(&mut self, earlier: &Self) {
+        for (path, typed) in &earlier.typed {
+            self.typed.entry(path.clone()).or_insert_with(|| typed.clone());
+        }
+    }
+
     /// Takes out the file that the user calls so.
     pub fn leave_out(&mut self, typed: &str) {
         let relative = |path: &str| path.strip_prefix("./").unwrap_or(path).to_owned();

@@ -129,7 +129,7 @@ fn budgets(document: &Document) -> Vec<String> {
 }
 
 /// Pointers of everything with a schedule: budgets, and windows of budgets over pools.
-fn with_schedule(document: &Document) -> Vec<String> {
+pub(super) fn with_schedule(document: &Document) -> Vec<String> {
     let mut pointers = budgets(document);
     pointers.extend(windows(document, "denyWindows"));
     pointers.extend(windows(document, "allowWindows"));
@@ -154,7 +154,7 @@ fn schedule(document: &Document) -> Vec<Finding> {
 }
 
 /// Five fields, or one of the names: what else there is fails the schema's pattern.
-fn is_formed(text: &str) -> bool {
+pub(super) fn is_formed(text: &str) -> bool {
     text.starts_with('@') && forms::SCHEDULE.pattern.contains(text.trim_start_matches('@').trim_end())
         || text.split_whitespace().count() == 5
 }

@@ -1,4 +1,4 @@
-//! CL0340: budgets of workloads that hold every drain up.
+//! CL0340 and CL0341: budgets of workloads that hold every drain up, or that nobody takes.
 //! Source: Kubernetes, "Specifying a Disruption Budget for your Application", and Karpenter, "Disruption".
 
 use super::Rule;
@@ -9,7 +9,14 @@ use crate::definitions::findings::{Finding, Place};
 pub static NEVER_EVICTED: Rule =
     Rule::pass("CL0340", "never-evicted", Warning, "A PodDisruptionBudget lets some pod of its workload be evicted.");
 
-pub static RULES: &[&Rule] = &[&NEVER_EVICTED];
+pub static BOTH_BOUNDS: Rule = Rule::pass(
+    "CL0341",
+    "both-bounds",
+    Warning,
+    "A PodDisruptionBudget has minAvailable or maxUnavailable, and not both.",
+);
+
+pub static RULES: &[&Rule] = &[&NEVER_EVICTED, &BOTH_BOUNDS];
 
 /// What a PodDisruptionBudget beside the definitions says of drains. Other kinds have nothing.
 pub fn of_workload(document: &Document) -> Option<Finding> {
@@ -20,6 +27,11 @@ pub fn of_workload(document: &Document) -> Option<Finding> {
         value.as_str().map(str::to_owned).or_else(|| value.as_u64().map(|number| number.to_string()))
     };
     let (most, least) = ("/spec/maxUnavailable", "/spec/minAvailable");
+    if is_budget && written(most).is_some() && written(least).is_some() {
+        let message = "minAvailable and maxUnavailable exclude each other: the API server refuses the object";
+        let finding = Finding::at(&BOTH_BOUNDS, document, most, Place::Key, message);
+        return Some(finding.related(document, least, "minAvailable").hint("remove one of them"));
+    }
     let at = match () {
         () if !is_budget => return None,
         () if written(most).is_some_and(|text| ["0", "0%"].contains(&text.as_str())) => most,

@@ -12,7 +12,7 @@ use crate::definitions::diagnostic::Span;
 use crate::definitions::document::Document;
 use crate::definitions::findings::{Finding, Place};
 
-const USER_DATA_AT: &str = "/spec/userData";
+pub(super) const USER_DATA_AT: &str = "/spec/userData";
 
 pub static ALIAS_VERSION: Rule = Rule::document(
     "CL0466",
@@ -149,7 +149,7 @@ fn alias_form(document: &Document) -> Vec<Finding> {
 }
 
 /// The family of the images, where it is known, and the user data.
-fn with_user_data(document: &Document) -> Option<(AmiFamily, &str)> {
+pub(super) fn with_user_data(document: &Document) -> Option<(AmiFamily, &str)> {
     let text = document.str(USER_DATA_AT).filter(|text| !text.trim().is_empty())?;
     let spec: EC2NodeClassSpec = serde_json::from_value(document.value.get("spec")?.clone()).ok()?;
     Some((spec.resolved_ami_family(), text))
@@ -160,7 +160,7 @@ fn first_line(text: &str) -> &str {
     text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#')).unwrap_or_default()
 }
 
-fn is_mime(text: &str) -> bool {
+pub(super) fn is_mime(text: &str) -> bool {
     let first = text.trim_start().to_ascii_lowercase();
     first.starts_with("mime-version:") || first.starts_with("content-type: multipart")
 }
@@ -233,6 +233,8 @@ fn lost(document: &Document) -> Vec<Finding> {
     let findings = class.map(|class| user_data::without_effect(&class)).unwrap_or_default();
     let is_open = |line: usize| text.lines().nth(line.saturating_sub(1)).is_some_and(|it| it.contains("${"));
     let findings = findings.into_iter().filter(|finding| !finding.line.is_some_and(is_open));
+    // A NodeConfig of another version is not read at all, which another rule says.
+    let findings = findings.filter(|finding| !finding.text.starts_with("apiVersion:"));
     let at_its_line = |found: user_data::Finding| {
         let mut finding = Finding::at(&USER_DATA_LOST, document, USER_DATA_AT, Place::Key, found.text);
         finding.span = found.line.and_then(|line| line_of_block(document, line)).unwrap_or(finding.span);

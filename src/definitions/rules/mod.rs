@@ -6,14 +6,17 @@
 
 pub mod ages;
 pub mod auto_mode;
+pub mod blocked_reasons;
 pub mod budgets;
 pub mod capacity_buffer;
+pub mod clock_changes;
 pub mod ec2_limits;
 pub mod ec2_node_class;
 pub mod evictions;
 pub mod explained;
 pub mod exposure;
 pub mod files;
+pub mod image_architecture;
 pub mod image_lock;
 pub mod kinds;
 pub mod kubelet;
@@ -24,16 +27,24 @@ pub mod labels;
 pub mod launching;
 pub mod limits;
 pub mod min_values;
+pub mod missing_limits;
 pub mod near_labels;
+pub mod node_config;
 pub mod node_overlay;
 pub mod node_pool;
 pub mod of_class;
+pub mod one_zone;
+pub mod overlaps;
 pub mod reading;
 pub mod references;
+pub mod removed_pools;
 pub mod requirements;
 pub mod reserved;
 pub mod schema;
+pub mod single_replica;
+pub mod spot;
 pub mod suppression;
+pub mod told_apart;
 pub mod unlimited;
 pub mod variables;
 pub mod versions;
@@ -92,6 +103,17 @@ impl Rule {
     /// About the form that a schema gives.
     pub(super) fn is_of_schema(&self) -> bool {
         self.code.starts_with("CL02")
+    }
+
+    /// Whether what it says may hang on more than the file that it is found in.
+    pub(super) fn is_of_several(&self) -> bool {
+        let of_workloads = [&evictions::NEVER_EVICTED, &single_replica::SINGLE_REPLICA].map(|it| it.code);
+        matches!(self.check, Check::Revision(_)) || of_workloads.contains(&self.code)
+    }
+
+    /// Whether it is found only where definitions are held against another revision.
+    pub(super) fn is_of_a_change(&self) -> bool {
+        [&removed_pools::REMOVED, &removed_pools::RENAMED].map(|it| it.code).contains(&self.code)
     }
 
     /// What it says of a field is true whatever else the object has.
@@ -225,18 +247,26 @@ pub fn all() -> &'static [&'static Rule] {
             node_pool::RULES,
             limits::RULES,
             near_labels::RULES,
+            missing_limits::RULES,
             requirements::RULES,
             zones::RULES,
             min_values::RULES,
             of_class::RULES,
             ages::RULES,
+            spot::RULES,
+            one_zone::RULES,
+            image_architecture::RULES,
             evictions::RULES,
+            single_replica::RULES,
             budgets::RULES,
+            clock_changes::RULES,
+            blocked_reasons::RULES,
             ec2_node_class::RULES,
             launching::RULES,
             ec2_limits::RULES,
             exposure::RULES,
             launching::MORE_RULES,
+            node_config::RULES,
             kubelet::RULES,
             unlimited::RULES,
             kubelet_limits::RULES,
@@ -244,6 +274,8 @@ pub fn all() -> &'static [&'static Rule] {
             kubelet_types::RULES,
             references::RULES,
             auto_mode::RULES,
+            overlaps::RULES,
+            removed_pools::RULES,
             files::RULES,
             image_lock::RULES,
             node_overlay::RULES,

@@ -78,6 +78,15 @@ pub(super) fn references<'r>(revision: &'r Revision<'_>) -> impl Iterator<Item =
     })
 }
 
+/// Classes by name. Of two with one name nobody knows which is meant, so neither is there.
+pub(super) fn classes<'r>(revision: &'r Revision<'_>) -> BTreeMap<&'r str, &'r Object> {
+    let mut found: BTreeMap<&str, Option<&Object>> = BTreeMap::new();
+    for class in revision.of(Kind::EC2NodeClass) {
+        found.entry(class.name().unwrap_or_default()).and_modify(|known| *known = None).or_insert(Some(class));
+    }
+    found.into_iter().filter_map(|(name, class)| Some((name, class?))).collect()
+}
+
 fn class_names<'r>(revision: &'r Revision<'_>) -> BTreeSet<&'r str> {
     revision.of(Kind::EC2NodeClass).filter_map(Object::name).collect()
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::Rule;
 use super::auto_mode::{is_of_another_provider, is_of_auto_mode};
 use super::zones::meant_by;
-use super::{limits, min_values};
+use super::{limits, min_values, spot};
 use crate::api::keys;
 use crate::api::node_pool::{CLASS_GROUP, CLASS_KIND, NodePool, NodeSelectorRequirement, Operator};
 use crate::core::catalog::Catalog;
@@ -158,7 +158,7 @@ fn as_of_karpenter(written: &mut Written) {
     }
 }
 
-fn lists_of_pod(document: &Document, spec: &str) -> Vec<List> {
+pub(super) fn lists_of_pod(document: &Document, spec: &str) -> Vec<List> {
     let selector = || labels(document, &format!("{spec}/nodeSelector"));
     let affinity = format!("{spec}/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution");
     let terms: Vec<String> = document.items(&format!("{affinity}/nodeSelectorTerms")).map(|(term, _)| term).collect();
@@ -214,6 +214,7 @@ pub fn check(kind: Kind, document: &Document, asked: &Asked) -> Vec<Finding> {
             findings.extend(without_price(document, types, matching));
             findings.extend(min_values::too_few(document, types, matching));
             findings.extend(limits::below_all(document, types, matching));
+            findings.extend(spot::few_types(document, types, matching));
         }
     }
     findings

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use super::diagnostic::{Span, SuppressedBy};
 use super::document::{Document, spans};
 use super::findings::{Finding, Place};
-use super::rules::{self, Check, Rule, reading, suppression as own};
+use super::rules::{self, Rule, reading, suppression as own};
 use crate::api::keys;
 
 pub use comments::MARK;
@@ -136,8 +136,8 @@ impl Ignores {
         for ignore in &self.found {
             for rule in &ignore.rules {
                 let key = (ignore.file, ignore.span.start_byte, rule.code);
-                // What several files say together is not known from some of them, nor what was cut off.
-                let is_known = is_whole || !matches!(rule.check, Check::Revision(_));
+                // What several files say together is not known from some of them, nor what was cut off, nor what a change brought.
+                let is_known = (is_whole || !rule.is_of_several()) && !rule.is_of_a_change();
                 if used.contains(&key) || !is_known || cut.contains(&ignore.file) || !said.insert(key) {
                     continue;
                 }

@@ -1,0 +1,71 @@
+//! What tells NodePools apart for pods, for the rules that hold pools against each other.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::requirements::Written;
+use crate::core::model::requirements::{is_well_known, normalized};
+use crate::core::model::{Quantity, Requirements};
+use crate::definitions::document::Document;
+use crate::definitions::revision::Object;
+
+const TAINTS: &str = "/spec/template/spec/taints";
+
+/// Key, value and effect.
+pub(super) type Taint<'d> = (&'d str, &'d str, &'d str);
+
+/// Taints that keep pods away. A startup taint goes, and PreferNoSchedule is a wish.
+pub(super) fn taints(pool: &Document) -> BTreeSet<Taint<'_>> {
+    let taints = pool.value.pointer(TAINTS).and_then(Value::as_array).into_iter().flatten();
+    taints.filter_map(read_taint).filter(|(.., effect)| *effect != "PreferNoSchedule").collect()
+}
+
+fn read_taint(taint: &Value) -> Option<Taint<'_>> {
+    let text = |field: &str| taint.get(field).and_then(Value::as_str);
+    Some((text("key")?, text("value").unwrap_or_default(), text("effect")?))
+}
+
+fn written(pool: &Object) -> impl Iterator<Item = &Written> {
+    pool.asked.lists.iter().flat_map(|list| &list.written)
+}
+
+/// What it says of labels of its own, which pods select by.
+pub(super) fn own_labels(pool: &Object) -> BTreeSet<(&str, String)> {
+    let own = written(pool).filter(|it| !is_well_known(normalized(&it.entry.key)));
+    own.map(|it| {
+        let mut values = it.entry.values.clone();
+        values.sort_unstable();
+        (it.entry.key.as_str(), format!("{:?} {values:?}", it.entry.operator))
+    })
+    .collect()
+}
+
+/// Labels and requirements together.
+pub(super) fn requirements(pool: &Object) -> Requirements {
+    Requirements::from_entries(written(pool).map(|it| &it.entry))
+}
+
+/// Whether it keeps a number of nodes, whatever pods there are.
+pub(super) fn is_static(pool: &Document) -> bool {
+    pool.value.pointer("/spec/replicas").is_some()
+}
+
+/// 0 where there is none: pools with more come first.
+pub(super) fn weight(pool: &Document) -> u64 {
+    pool.value.pointer("/spec/weight").and_then(Value::as_u64).unwrap_or_default()
+}
+
+/// Whether a variable in it has no value, so that not all of it is known.
+pub(super) fn is_open(pool: &Document) -> bool {
+    pool.variables.open().next().is_some()
+}
+
+/// Whether a limit of 0 keeps it from making nodes.
+pub(super) fn is_at_rest(pool: &Document) -> bool {
+    let is_zero = |limit: &Value| match limit {
+        Value::String(text) => text.parse::<Quantity>().is_ok_and(|quantity| quantity.units() == 0),
+        limit => limit.as_i64() == Some(0),
+    };
+    pool.members("/spec/limits").any(|(.., limit)| is_zero(limit))
+}
