@@ -69,7 +69,7 @@ async fn ask(arguments: &FactsPullArguments, read: &inputs::ReadRevision) -> Res
         let error = anyhow!("{} defines no EC2NodeClass", arguments.path.display());
         return Err(Failure::failed(error));
     }
-    let facts = pull(&cloud, &classes, &region, Timestamp::now()).await;
+    let facts = Box::pin(pull(&cloud, &classes, &region, Timestamp::now())).await;
     let mut facts = facts.map_err(Failure::failed)?;
     facts.not_known.extend(opening.not_there);
     facts.not_known.sort();

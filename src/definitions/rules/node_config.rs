@@ -103,7 +103,11 @@ fn slips(config: &Value) -> Vec<Slip> {
                 true => Some("settings of the kubelet stand under `spec.kubelet.config`".to_owned()),
                 false => suggest::did_you_mean(field, known.iter().copied()),
             };
-            let place = if path.is_empty() { "it".to_owned() } else { format!("`{}`", path[1..].replace('/', ".")) };
+            let place = if path.is_empty() {
+                "it".to_owned()
+            } else {
+                format!("`{}`", path.trim_start_matches('/').replace('/', "."))
+            };
             slips.extend(hint.map(|hint| {
                 (field.clone(), format!("a NodeConfig has no field `{field}` in {place}: it has no effect"), Some(hint))
             }));
