@@ -196,8 +196,8 @@ pub struct Controller<R, K, E, F, C> {
     plan_again_in: SignedDuration,
     /// When the whole search for savings was made last.
     searched_at: Option<Timestamp>,
-    /// Whether the plan that is due is for pods that were collected.
-    is_for_batch: bool,
+    /// Whether the search was due, and left to the plan that comes next for the sake of pods that wait.
+    search_follows: bool,
     garbage: Garbage,
     early_ends: early_ends::Watch,
     garbage_due_at: Option<Timestamp>,
@@ -270,7 +270,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             some_failed: false,
             plan_again_in: RETRY,
             searched_at: None,
-            is_for_batch: false,
+            search_follows: false,
             garbage: Garbage::default(),
             early_ends: early_ends::Watch::default(),
             garbage_due_at: None,

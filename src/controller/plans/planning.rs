@@ -88,7 +88,6 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         if batch_closed && let Some(duration) = self.batch.close(now) {
             self.say_found(&pods, duration, now);
         }
-        self.is_for_batch = batch_closed;
         true
     }
 
@@ -113,8 +112,10 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let view = View::new(snapshot);
         let searched_lately =
             self.searched_at.is_some_and(|searched_at| now.duration_since(searched_at) < SEARCH_UNDER_WAY);
-        let moves_under_way = searched_lately && !(view.is_at_rest() && view.provisionable_pods(now).is_empty());
-        let pods_first = !moves_under_way && self.is_for_batch && snapshot.pods.len() >= PODS_MANY;
+        let pods_wait = !view.provisionable_pods(now).is_empty();
+        let moves_under_way = searched_lately && (pods_wait || !view.is_at_rest());
+        let pods_first = !moves_under_way && !self.search_follows && pods_wait && snapshot.pods.len() >= PODS_MANY;
+        self.search_follows = pods_first;
         let Some(plan) = self.decide(snapshot, moves_under_way || pods_first, now) else { return Ok(()) };
         if pods_first {
             self.plan_due_at = Some(now);

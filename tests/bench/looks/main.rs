@@ -6,16 +6,16 @@
 #![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock and what the system says of this process")]
 
 #[path = "../files.rs"]
+#[expect(dead_code, reason = "the other benchmarks use the rest")]
 mod files;
 #[path = "../machine.rs"]
 mod machine;
 #[path = "../market.rs"]
+#[expect(dead_code, reason = "the other benchmarks use the rest")]
 mod market;
 #[path = "../objects.rs"]
-#[expect(dead_code, reason = "the other benchmarks use the rest")]
 mod objects;
 #[path = "../random.rs"]
-#[expect(dead_code, reason = "the other benchmarks use the rest")]
 mod random;
 #[path = "../scenarios.rs"]
 #[expect(dead_code, reason = "the other benchmarks use the rest")]
@@ -41,7 +41,8 @@ use cutlist::controller::{Controller, Journal, Mode, Options, Ports, Shutdown};
 use cutlist::core::catalog::Catalog;
 use cutlist::core::plan::Revision;
 use cutlist::core::planner::decide;
-use cutlist::core::snapshot::{Snapshot, read};
+use cutlist::core::snapshot::Snapshot;
+use cutlist::core::snapshot::read::read;
 use cutlist::definitions::GivenVariables;
 use cutlist::ports::RevisionContent;
 use serde_json::json;
