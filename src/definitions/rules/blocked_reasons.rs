@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::Rule;
-use super::told_apart::is_static;
+use super::one_pool::is_static;
 use crate::definitions::diagnostic::Severity::Note;
 use crate::definitions::document::Document;
 use crate::definitions::findings::{Finding, Place};

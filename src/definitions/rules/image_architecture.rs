@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::Rule;
+use super::one_pool::is_open;
 use super::references::{REFERENCE, classes};
 use super::requirements::{MATCHING, entries};
-use super::told_apart::is_open;
 use crate::api::keys;
 use crate::core::catalog::matching::Entry;
 use crate::definitions::diagnostic::Severity::Warning;

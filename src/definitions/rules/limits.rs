@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::Rule;
 use super::auto_mode::is_of_auto_mode;
+use super::one_pool::is_static;
 use super::requirements::TypesLeft;
 use crate::core::catalog::matching::Matching;
 use crate::core::model::{Quantity, Resources, resources};
@@ -110,7 +111,7 @@ fn is_count(resource: &str) -> bool {
 pub(super) fn below_all(document: &Document, types: &TypesLeft<'_>, matching: &Matching<'_>) -> Vec<Finding> {
     let limits: Vec<(String, &str, i64)> = document.members(LIMITS).filter_map(limit).collect();
     // Static pools limit nodes by another rule.
-    if limits.is_empty() || document.value.pointer("/spec/replicas").is_some() || is_of_auto_mode(document) {
+    if limits.is_empty() || is_static(document) || is_of_auto_mode(document) {
         return Vec::new();
     }
     let mut findings = Vec::new();

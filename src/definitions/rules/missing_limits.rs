@@ -1,7 +1,7 @@
 //! CL0323: a pool that nothing bounds, beside others that have limits.
 
 use super::Rule;
-use super::told_apart::{is_at_rest, is_open, is_static, weight};
+use super::one_pool::{is_at_rest, is_open, is_static, weight};
 use crate::definitions::diagnostic::Severity::Note;
 use crate::definitions::document::Document;
 use crate::definitions::findings::{Finding, Place};

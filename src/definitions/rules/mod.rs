@@ -33,6 +33,7 @@ pub mod node_config;
 pub mod node_overlay;
 pub mod node_pool;
 pub mod of_class;
+pub mod one_pool;
 pub mod one_zone;
 pub mod overlaps;
 pub mod reading;

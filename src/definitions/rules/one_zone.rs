@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Rule;
+use super::one_pool::{is_open, is_static};
 use super::references::{REFERENCE, classes};
 use super::requirements::Written;
-use super::told_apart::{Taint, is_open, is_static, own_labels, requirements, taints};
+use super::told_apart::{Taint, own_labels, requirements, taints};
 use crate::api::keys;
 use crate::core::model::Requirements;
 use crate::core::model::requirements::normalized;

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Rule;
 use super::auto_mode::is_of_another_provider;
+use super::one_pool::{is_at_rest, is_open, is_static, weight};
 use super::references::{REFERENCE, classes};
 use super::requirements::{MATCHING, entries};
-use super::told_apart::{Taint, is_at_rest, is_open, is_static, own_labels, requirements, taints, weight};
+use super::told_apart::{Taint, own_labels, requirements, taints};
 use crate::api::ec2_node_class::EC2NodeClassSpec;
 use crate::api::keys;
 use crate::core::catalog::matching::Entry;

@@ -1,8 +1,8 @@
 //! CL0336: spot pools with few instance types to choose from, held against the catalog in this binary.
 
 use super::Rule;
+use super::one_pool::is_static;
 use super::requirements::TypesLeft;
-use super::told_apart::is_static;
 use crate::api::keys;
 use crate::api::node_pool::Operator;
 use crate::core::catalog::InstanceType;

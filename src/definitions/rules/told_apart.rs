@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::requirements::Written;
+use crate::core::model::Requirements;
 use crate::core::model::requirements::{is_well_known, normalized};
-use crate::core::model::{Quantity, Requirements};
 use crate::definitions::document::Document;
 use crate::definitions::revision::Object;
 
@@ -44,28 +44,4 @@ pub(super) fn own_labels(pool: &Object) -> BTreeSet<(&str, String)> {
 /// Labels and requirements together.
 pub(super) fn requirements(pool: &Object) -> Requirements {
     Requirements::from_entries(written(pool).map(|it| &it.entry))
-}
-
-/// Whether it keeps a number of nodes, whatever pods there are.
-pub(super) fn is_static(pool: &Document) -> bool {
-    pool.value.pointer("/spec/replicas").is_some()
-}
-
-/// 0 where there is none: pools with more come first.
-pub(super) fn weight(pool: &Document) -> u64 {
-    pool.value.pointer("/spec/weight").and_then(Value::as_u64).unwrap_or_default()
-}
-
-/// Whether a variable in it has no value, so that not all of it is known.
-pub(super) fn is_open(pool: &Document) -> bool {
-    pool.variables.open().next().is_some()
-}
-
-/// Whether a limit of 0 keeps it from making nodes.
-pub(super) fn is_at_rest(pool: &Document) -> bool {
-    let is_zero = |limit: &Value| match limit {
-        Value::String(text) => text.parse::<Quantity>().is_ok_and(|quantity| quantity.units() == 0),
-        limit => limit.as_i64() == Some(0),
-    };
-    pool.members("/spec/limits").any(|(.., limit)| is_zero(limit))
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::Rule;
 use super::budgets::{FIRST_SECOND, LAST_SECOND, Window, united};
+use super::one_pool::is_static;
 use crate::api::disruption_budget::DisruptionBudgetSpec;
 use crate::api::node_pool::DisruptionReason;
 use crate::definitions::diagnostic::Severity::Note;
@@ -94,10 +95,9 @@ fn of_pool(pool: &Object, over_pools: &[DisruptionBudgetSpec]) -> Vec<Finding> {
 /// Whether nodes of the pool are ever disrupted for it.
 fn occurs(document: &Document, reason: DisruptionReason) -> bool {
     let disruption = |field: &str| document.str(&format!("/spec/disruption/{field}"));
-    let is_static = document.value.pointer("/spec/replicas").is_some();
     match reason {
         DisruptionReason::Drifted => true,
-        _ if is_static || disruption("consolidateAfter") == Some("Never") => false,
+        _ if is_static(document) || disruption("consolidateAfter") == Some("Never") => false,
         DisruptionReason::Underutilized => disruption("consolidationPolicy") != Some("WhenEmpty"),
         DisruptionReason::Empty => true,
     }
