@@ -30,8 +30,16 @@ pub struct SetAside {
 #[derive(Debug)]
 pub struct Purpose<'a> {
     aside: &'a mut SetAside,
-    /// The first refusal.
-    first: Option<PortError>,
+    left: Left,
+}
+
+/// What of a purpose was not done in a look.
+#[derive(Debug, Default)]
+pub struct Left {
+    /// What was refused in it.
+    pub refused: Vec<PortError>,
+    /// Whether something was not tried, since it was refused in an earlier look or since others were in this one.
+    pub untried: bool,
 }
 
 #[derive(Debug)]
@@ -89,7 +97,7 @@ impl SetAside {
 
     /// Calls for objects of these names, which stand for what is to be done with them.
     pub fn purpose(&mut self) -> Purpose<'_> {
-        Purpose { aside: self, first: None }
+        Purpose { aside: self, left: Left::default() }
     }
 
     /// When something that was left in this look may be tried again; `None` where nothing was.
@@ -108,12 +116,13 @@ impl Purpose<'_> {
         call: impl Future<Output = Result<T, PortError>>,
     ) -> Result<Option<T>, PortError> {
         if !self.aside.may_try(object, now) {
+            self.left.untried = true;
             return Ok(None);
         }
         match call.await {
             Err(error) if error.is_of_one_object() => {
                 self.aside.refused(object, now);
-                self.first.get_or_insert(error);
+                self.left.refused.push(error);
                 Ok(None)
             }
             Err(error) => Err(error),
@@ -124,13 +133,13 @@ impl Purpose<'_> {
         }
     }
 
-    /// When all was tried.
+    /// When all was tried: the first refusal.
     pub fn told<T>(self, value: T) -> Result<T, PortError> {
-        self.first.map_or(Ok(value), Err)
+        self.left.refused.into_iter().next().map_or(Ok(value), Err)
     }
 
-    pub fn into_first(self) -> Option<PortError> {
-        self.first
+    pub fn left(self) -> Left {
+        self.left
     }
 }
 
@@ -160,7 +169,9 @@ mod tests {
         aside.look(at(0));
         let mut purpose = aside.purpose();
         assert!(purpose.attempt("a", at(0), async { refusal(PortErrorKind::Temporary) }).await.is_err());
-        assert!(purpose.told(()).is_ok(), "what was refused for another purpose is not told");
+        assert!(matches!(purpose.attempt("Refused", at(0), async { Ok(7) }).await, Ok(None)), "it is left alone");
+        let left = purpose.left();
+        assert!(left.refused.is_empty() && left.untried, "what was refused for another purpose is not told: {left:?}");
     }
 
     #[tokio::test]

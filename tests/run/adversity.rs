@@ -302,6 +302,33 @@ async fn a_policy_that_forbids_to_remove_a_definition() {
     assert_eq!(pools(&stage), 1);
 }
 
+/// Rights that are missing are all named. They are used soon after they are given, though nothing else changes, and at once with a commit.
+#[tokio::test(start_paused = true)]
+async fn definitions_that_may_not_be_removed_are_all_named_and_tried_again() {
+    let names = ["extra-1", "extra-2", "extra-3", "extra-4"];
+    let first = POOL.split("---").next().unwrap();
+    let extra = names.map(|name| first.replacen("name: default\n", &format!("name: {name}\n"), 1)).join("---\n");
+    for (commits, seconds) in [(false, 62), (true, 3)] {
+        let (mut stage, _, _) = with_a_node().await;
+        stage.script.commit("more", &[("pool.yaml", POOL), ("extra.yaml", &extra), ("cutlist.yaml", SETTINGS)]);
+        assert!(stage.settle().await);
+        let pools = |stage: &Stage| stage.snapshot().node_pools.len();
+        assert_eq!(pools(&stage), 5);
+        names.iter().for_each(|name| stage.fuse.forbid_as(name, PortErrorKind::Denied));
+        stage.script.commit("fewer", &[("pool.yaml", POOL), ("cutlist.yaml", SETTINGS)]);
+        stage.run_for(130).await;
+        for name in names {
+            assert!(said(&stage, &format!("write {name}")) > 0, "{name}");
+        }
+        stage.fuse.allow_all();
+        if commits {
+            stage.script.commit("again", &[("pool.yaml", POOL), ("cutlist.yaml", &format!("{SETTINGS}\n# Again.\n"))]);
+        }
+        stage.run_for(seconds).await;
+        assert_eq!(pools(&stage), 1, "with another commit: {commits}");
+    }
+}
+
 /// A claim waits for an instance, and another for the end of its own: what the cluster needs goes on.
 #[tokio::test(start_paused = true)]
 async fn a_cloud_that_launches_and_ends_nothing() {

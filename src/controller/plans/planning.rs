@@ -25,6 +25,7 @@ use crate::controller::pace::{POLL, SEARCH_UNDER_WAY};
 use crate::controller::revisions::inputs::{self, Beside};
 use crate::controller::revisions::inventory;
 use crate::controller::revisions::statuses;
+use crate::controller::set_aside::Left;
 use crate::controller::{Controller, Mode};
 use crate::core::check::judged;
 use crate::core::disrupt::drift;
@@ -136,11 +137,11 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         if is_news {
             self.post(&plan, snapshot, now).await?;
         }
-        // What may not be removed is tried again when all else was done.
-        let unpruned = self.use_definitions(snapshot, is_new_revision, now).await?.map_or(Ok(()), Err);
+        let left = self.use_definitions(snapshot, is_new_revision, now).await?;
+        self.prune_again(&left, now);
         self.say_changed_definitions(snapshot, is_new_revision, now);
         if self.options.mode == Mode::Observe || !plan.is_sound() {
-            return unpruned;
+            return Ok(());
         }
         if let Some((known, in_force)) = self.catalog.as_ref().zip(self.revisions.in_force.as_ref()) {
             let facts = |name: &str| known.classes.get(name).map(|(_, facts)| facts);
@@ -164,8 +165,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         // New nodes take longer than being told of one that is there.
         Box::pin(self.pass_gate(passing, is_news || is_new_revision, now)).await?;
         self.note_places(&claims, now).await?;
-        self.say_places(&places, now).await?;
-        unpruned
+        self.say_places(&places, now).await
     }
 
     /// What was applied should be what is there.
@@ -381,18 +381,17 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         Ok(())
     }
 
-    /// Brings the definitions of the revision in force into the cluster, once, and removes those that left Git. Gives the first that
-    /// somebody forbids to remove.
+    /// Brings the definitions of the revision in force into the cluster, once, and removes those that left Git. Gives what was left.
     async fn use_definitions(
         &mut self,
         snapshot: &Snapshot,
         is_new_revision: bool,
         now: Timestamp,
-    ) -> Result<Option<PortError>, PortError> {
-        let Some(in_force) = &mut self.revisions.in_force else { return Ok(None) };
+    ) -> Result<Left, PortError> {
+        let Some(in_force) = &mut self.revisions.in_force else { return Ok(Left::default()) };
         if self.options.mode == Mode::Observe || !self.options.applies_definitions {
             in_force.applied = true;
-            return Ok(None);
+            return Ok(Left::default());
         }
         let (cluster, journal) = (&self.ports.cluster, &mut self.journal);
         if is_new_revision {
@@ -406,6 +405,17 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         }
         let remembered = (&mut self.prunes_said, &mut self.set_aside);
         inventory::prune(cluster, &in_force.definitions, snapshot, remembered, now, journal).await
+    }
+
+    /// Says what could not be removed. It is tried again when it may be, though nothing else may have changed by then.
+    fn prune_again(&mut self, left: &Left, now: Timestamp) {
+        if left.refused.is_empty() && !left.untried {
+            return;
+        }
+        left.refused.iter().for_each(|error| self.say_trouble(chain(error), now));
+        self.inputs_seen = InputsSeen::default();
+        self.plan_due_at = self.plan_due_at.into_iter().chain(self.set_aside.again_at(now)).min();
+        self.wake(self.plan_due_at);
     }
 
     async fn pass_gate(&mut self, passing: Passing, is_news: bool, now: Timestamp) -> Result<(), PortError> {

@@ -242,7 +242,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let begun = begun.map(|status| status.moves_begun.clone()).unwrap_or_default();
         let moves: Vec<u32> = waiting.moves.iter().copied().filter(|number| !begun.contains(number)).collect();
         self.say_computed(plan, &moves, now);
-        if let Some(error) = self.confirm_removals(plan, &moves, now).await? {
+        for error in self.confirm_removals(plan, &moves, now).await? {
             self.say_trouble(chain(&error), now);
         }
         if let Some(rules) = &waiting.rules {
@@ -262,13 +262,13 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     }
 
     /// Notes on pools whose removal the plan asks about that it was approved: the plans that come after it need not ask again. Gives the
-    /// first refusal: after that one somebody is asked once more.
+    /// refusals: after those somebody is asked once more.
     async fn confirm_removals(
         &mut self,
         plan: &Plan,
         moves: &[u32],
         now: Timestamp,
-    ) -> Result<Option<PortError>, PortError> {
+    ) -> Result<Vec<PortError>, PortError> {
         let mut notes = self.set_aside.purpose();
         let steps = moves.iter().flat_map(|number| steps_of(plan, *number));
         let pools: BTreeSet<&str> = steps.filter_map(removal_to_confirm).collect();
@@ -278,7 +278,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             let noted = self.ports.cluster.patch_node_pool(pool, &patch);
             notes.attempt(&format!("confirmation on NodePool {pool}"), now, noted).await?;
         }
-        Ok(notes.into_first())
+        Ok(notes.left().refused)
     }
 }
 

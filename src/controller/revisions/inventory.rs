@@ -17,7 +17,7 @@ use crate::controller::events::Event;
 use crate::controller::events::journal::Journal;
 use crate::controller::observed::others::{self, Others};
 use crate::controller::observed::view::label;
-use crate::controller::set_aside::SetAside;
+use crate::controller::set_aside::{Left, SetAside};
 use crate::core::snapshot::kinds::Stored;
 use crate::core::snapshot::{Objects, Snapshot};
 use crate::definitions::Definitions;
@@ -111,7 +111,7 @@ fn specs(snapshot: &Snapshot) -> Result<BTreeMap<(&'static str, String), Value>,
 }
 
 /// Removes what was applied before and is not among the definitions any more. A pool waits for its nodes to be gone, a
-/// class for the claims that name it: they go by plan, not by surprise. Gives the first that somebody forbids to remove: the others go.
+/// class for the claims that name it: they go by plan, not by surprise. What somebody forbids to remove is left: the others go.
 pub async fn prune<K: Cluster>(
     cluster: &K,
     definitions: &Definitions,
@@ -119,11 +119,11 @@ pub async fn prune<K: Cluster>(
     (said, aside): (&mut Vec<(&'static str, String)>, &mut SetAside),
     now: Timestamp,
     journal: &mut Journal,
-) -> Result<Option<PortError>, PortError> {
+) -> Result<Left, PortError> {
     let mut left = left_over(definitions, snapshot);
     // Not everything that counts its nodes may be seen.
     if !snapshot.doubts.is_empty() {
-        return Ok(None);
+        return Ok(Left::default());
     }
     // The end of a pool would be the end of its claims: they are counted once more where there seem to be none.
     let ends_others = left.iter().any(|it| it.nodes == 0 && [NODE_POOL, NODE_CLASS].contains(&it.definition.kind));
@@ -157,7 +157,7 @@ pub async fn prune<K: Cluster>(
             Ok(Some(())) => journal.say(now, &Event::DefinitionPruned { kind, name }),
         }
     }
-    Ok(ends.into_first())
+    Ok(ends.left())
 }
 
 /// A definition that was applied before and is not among the definitions any more, with how many nodes there are of it.

@@ -18,6 +18,7 @@ use crate::controller::Controller;
 use crate::controller::events::Event;
 use crate::controller::observed::others::is_disowned;
 use crate::controller::pace::RETRY;
+use crate::controller::set_aside::SetAside;
 use crate::core::plan::{Note, NoteCode, Plan, Revision};
 use crate::core::snapshot::Snapshot;
 use crate::definitions::{Definitions, Masks, OpenDefinition};
@@ -253,6 +254,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         self.plan_due_at = Some(now);
         // What failed with the revision before says nothing of this one.
         self.plan_again_in = RETRY;
+        self.set_aside = SetAside::default();
         Ok(())
     }
 
