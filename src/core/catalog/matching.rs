@@ -1,5 +1,9 @@
 //! Which instance types a list of requirements leaves, and if none, which of the requirements is to blame.
 
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use fixedbitset::FixedBitSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -144,12 +148,46 @@ impl Entry {
 pub struct Matching<'a> {
     types: &'a [InstanceType],
     pub values: Values<'a>,
+    /// By label, made when it is asked for first.
+    by_label: BTreeMap<&'a str, OnceLock<TypesByValue<'a>>>,
+}
+
+/// Which instance types have which value of one label, by their positions.
+#[derive(Debug, Default)]
+struct TypesByValue<'a> {
+    types: BTreeMap<&'a str, Vec<usize>>,
+    without: Vec<usize>,
+}
+
+impl<'a> TypesByValue<'a> {
+    /// O(types).
+    fn new(types: &'a [InstanceType], key: &str) -> Self {
+        let mut by_value = Self::default();
+        for (position, instance_type) in types.iter().enumerate() {
+            match instance_type.requirements.get(key).filter(|values| !values.is_empty()) {
+                Some(values) => values.iter().for_each(|it| by_value.types.entry(it).or_default().push(position)),
+                None => by_value.without.push(position),
+            }
+        }
+        by_value
+    }
+
+    /// O(values + types that are allowed).
+    fn allowed(&self, requirement: &Requirement, types: usize) -> FixedBitSet {
+        let with_value = self.types.iter().filter(|(value, _)| requirement.allows(value)).map(|(_, types)| types);
+        let without = requirement.allows_absence().then_some(&self.without);
+        let mut allowed = FixedBitSet::with_capacity(types);
+        allowed.extend(with_value.chain(without).flatten().copied());
+        allowed
+    }
 }
 
 impl<'a> Matching<'a> {
     /// O(types x labels).
     pub fn new(types: &'a [InstanceType], region: &'a str) -> Self {
-        Self { types, values: Values::new(types, region) }
+        let values = Values::new(types, region);
+        let by_label = values.labels().map(|label| (label, OnceLock::new())).collect();
+        Self { types, values, by_label }
     }
 
     /// The entries on labels that instance types have.
@@ -158,11 +196,23 @@ impl<'a> Matching<'a> {
     }
 
     /// Types of which some offering satisfies all entries, whether or not it can be launched now.
-    pub fn types<'s>(&'s self, entries: &'s [&Entry]) -> impl Iterator<Item = &'a InstanceType> + 's {
-        self.types.iter().filter(|instance_type| {
-            let mut of_type = entries.iter().filter(|entry| !entry.is_of_offering());
-            of_type.all(|entry| entry.allows_type(instance_type)) && has_offering(instance_type, entries)
-        })
+    /// O(entries x values + types that are left x offerings).
+    pub fn types<'s>(&'s self, entries: &[&'s Entry]) -> impl Iterator<Item = &'a InstanceType> + use<'s, 'a> {
+        let (of_offering, of_type): (Vec<&Entry>, Vec<&Entry>) = entries.iter().partition(|it| it.is_of_offering());
+        let mut left = FixedBitSet::with_capacity(self.types.len());
+        left.insert_range(..);
+        for entry in of_type {
+            match self.by_label.get(entry.key.as_str()) {
+                Some(types) => {
+                    let types = types.get_or_init(|| TypesByValue::new(self.types, &entry.key));
+                    left.intersect_with(&types.allowed(&entry.requirement, self.types.len()));
+                }
+                None if entry.requirement.allows_absence() => {}
+                None => left.clear(),
+            }
+        }
+        let types = left.into_ones().filter_map(|position| self.types.get(position));
+        types.filter(move |instance_type| has_offering(instance_type, &of_offering))
     }
 
     fn any(&self, entries: &[&Entry]) -> bool {

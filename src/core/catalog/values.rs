@@ -95,6 +95,11 @@ impl<'a> Values<'a> {
         Self { region, by_key: BTreeMap::from([(key, label)]) }
     }
 
+    /// The labels that instance types or offerings have.
+    pub fn labels(&self) -> impl Iterator<Item = &'a str> {
+        self.by_key.keys().copied()
+    }
+
     /// Whether instance types or offerings have this label.
     pub fn defines(&self, key: &str) -> bool {
         self.by_key.contains_key(key)

@@ -6,7 +6,6 @@ use super::Rule;
 use super::auto_mode::is_of_auto_mode;
 use super::one_pool::is_static;
 use super::requirements::TypesLeft;
-use crate::core::catalog::matching::Matching;
 use crate::core::model::{Quantity, Resources, resources};
 use crate::definitions::diagnostic::Severity::{Note, Warning};
 use crate::definitions::document::{Document, spans};
@@ -108,7 +107,7 @@ fn is_count(resource: &str) -> bool {
     [resources::CPU, resources::PODS, resources::NODES].contains(&resource) || resource.ends_with("/gpu")
 }
 
-pub(super) fn below_all(document: &Document, types: &TypesLeft<'_>, matching: &Matching<'_>) -> Vec<Finding> {
+pub(super) fn below_all(document: &Document, types: &TypesLeft<'_>) -> Vec<Finding> {
     let limits: Vec<(String, &str, i64)> = document.members(LIMITS).filter_map(limit).collect();
     // Static pools limit nodes by another rule.
     if limits.is_empty() || is_static(document) || is_of_auto_mode(document) {
@@ -125,10 +124,8 @@ pub(super) fn below_all(document: &Document, types: &TypesLeft<'_>, matching: &M
     if !findings.is_empty() {
         return findings;
     }
-    let relevant = matching.relevant(&types.entries);
-    let types: Vec<_> = matching.types(&relevant).collect();
     for (pointer, resource, limit) in &limits {
-        let of_types = types.iter().map(|it| (it.capacity.get(resource), it.name.as_str()));
+        let of_types = types.types.iter().map(|it| (it.capacity.get(resource), it.name.as_str()));
         let Some((least, name)) = of_types.filter(|(amount, _)| *amount > 0).min() else { continue };
         if *limit < least {
             let message = format!("the limit of `{resource}` is less than the smallest instance type that matches has");

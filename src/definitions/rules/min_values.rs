@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::Rule;
 use super::requirements::{OF_CLASS, PLACES, TypesLeft};
-use crate::core::catalog::matching::{Entry, Matching};
+use crate::core::catalog::matching::Matching;
 use crate::core::model::requirements::normalized;
 use crate::definitions::diagnostic::Severity::Warning;
 use crate::definitions::document::Document;
@@ -23,12 +23,11 @@ pub static RULES: &[&Rule] = &[&TOO_FEW];
 const NAMED_MAX: usize = 4;
 
 pub(super) fn too_few(document: &Document, types: &TypesLeft<'_>, matching: &Matching<'_>) -> Vec<Finding> {
-    let relevant = matching.relevant(&types.entries);
     let mut findings = Vec::new();
     for written in &types.list.written {
         let Some(least) = written.entry.min_values.and_then(|least| usize::try_from(least).ok()) else { continue };
         let key = normalized(&written.entry.key);
-        let Some(left) = values_left(matching, &relevant, key) else { continue };
+        let Some(left) = values_left(types, matching, key) else { continue };
         // That no type is left at all, or that the list itself is too short, has a rule of its own.
         let is_listed = !written.entry.values.is_empty() && written.entry.values.len() < least;
         if left.is_empty() || left.len() >= least || is_listed {
@@ -51,13 +50,12 @@ pub(super) fn too_few(document: &Document, types: &TypesLeft<'_>, matching: &Mat
 }
 
 /// The values of a label that instance types have; `None` for other labels.
-fn values_left<'a>(matching: &'a Matching<'a>, relevant: &[&Entry], key: &str) -> Option<BTreeSet<&'a str>> {
+fn values_left(types: &TypesLeft<'_>, matching: &Matching<'_>, key: &str) -> Option<BTreeSet<&'static str>> {
     let is_of_types = !OF_CLASS.contains(&key) && !PLACES.contains(&key) && matching.values.defines(key);
     if !is_of_types || key == crate::api::keys::CAPACITY_TYPE {
         return None;
     }
-    let allowed = |value: &&str| relevant.iter().filter(|entry| entry.key == key).all(|entry| entry.allows(value));
-    let types = matching.types(relevant);
-    let values = types.flat_map(|it| it.requirements.get(key).into_iter().flatten().map(String::as_str));
+    let allowed = |value: &&str| types.entries.iter().filter(|entry| entry.key == key).all(|it| it.allows(value));
+    let values = types.types.iter().flat_map(|it| it.requirements.get(key).into_iter().flatten().map(String::as_str));
     Some(values.filter(allowed).collect())
 }

@@ -12,11 +12,11 @@ use super::zones::meant_by;
 use super::{limits, min_values, spot};
 use crate::api::keys;
 use crate::api::node_pool::{CLASS_GROUP, CLASS_KIND, NodePool, NodeSelectorRequirement, Operator};
-use crate::core::catalog::Catalog;
 use crate::core::catalog::labels::AWS_PREFIX;
 use crate::core::catalog::matching::{Entry, Matching};
 use crate::core::catalog::regions::{self, Region, SaidBy};
 use crate::core::catalog::values::Fault;
+use crate::core::catalog::{Catalog, InstanceType};
 use crate::core::model::Requirement;
 use crate::core::model::requirements::normalized;
 use crate::definitions::diagnostic::Severity::{Note, Warning};
@@ -207,14 +207,14 @@ pub fn check(kind: Kind, document: &Document, asked: &Asked) -> Vec<Finding> {
     let lists = &asked.lists;
     let written = lists.iter().flat_map(|list| &list.written);
     let mut findings: Vec<Finding> = written.flat_map(|written| faults(document, kind, written, matching)).collect();
-    let types: Vec<TypesLeft<'_>> = lists.iter().map(|list| TypesLeft { list, entries: entries(list) }).collect();
+    let types: Vec<TypesLeft<'_>> = lists.iter().map(|list| TypesLeft::of(list, matching)).collect();
     findings.extend(types.iter().filter_map(|types| together(document, kind, types, matching)));
     if kind == Kind::NodePool {
         for types in &types {
-            findings.extend(without_price(document, types, matching));
+            findings.extend(without_price(document, types));
             findings.extend(min_values::too_few(document, types, matching));
-            findings.extend(limits::below_all(document, types, matching));
-            findings.extend(spot::few_types(document, types, matching));
+            findings.extend(limits::below_all(document, types));
+            findings.extend(spot::few_types(document, types));
         }
     }
     findings
@@ -224,6 +224,15 @@ pub fn check(kind: Kind, document: &Document, asked: &Asked) -> Vec<Finding> {
 pub(super) struct TypesLeft<'l> {
     pub(super) list: &'l List,
     pub(super) entries: Vec<Entry>,
+    pub(super) types: Vec<&'static InstanceType>,
+}
+
+impl<'l> TypesLeft<'l> {
+    fn of(list: &'l List, matching: &Matching<'static>) -> Self {
+        let entries = entries(list);
+        let types = matching.types(&matching.relevant(&entries)).collect();
+        Self { list, entries, types }
+    }
 }
 
 /// What a single requirement gets wrong.
@@ -273,7 +282,10 @@ pub fn of_workload(document: &Document) -> Vec<Finding> {
 
 /// Requirements that no type meets together, where each alone some type meets: the others have been said.
 fn together(document: &Document, kind: Kind, types: &TypesLeft<'_>, matching: &Matching<'_>) -> Option<Finding> {
-    let TypesLeft { list, entries } = types;
+    let TypesLeft { list, entries, types } = types;
+    if !types.is_empty() {
+        return None;
+    }
     let unmatched = matching.unmatched(entries).filter(|it| it.match_nothing.is_empty())?;
     let keys: Vec<&str> = unmatched.exclude_each_other.iter().map(|it| it.key.as_str()).collect();
     let last = list.written.iter().rfind(|it| keys.contains(&normalized(&it.entry.key)))?;
@@ -304,13 +316,11 @@ pub(super) fn entries(list: &List) -> Vec<Entry> {
 }
 
 /// A pool that only types without a price would serve.
-fn without_price(document: &Document, types: &TypesLeft<'_>, matching: &Matching<'_>) -> Option<Finding> {
-    let TypesLeft { list, entries } = types;
+fn without_price(document: &Document, types: &TypesLeft<'_>) -> Option<Finding> {
+    let TypesLeft { list, types, .. } = types;
     let catalog = CATALOG.as_ref().filter(|_| !list.written.is_empty())?;
-    let relevant = matching.relevant(entries);
-    let mut found = matching.types(&relevant).peekable();
-    let first = found.peek()?.name.clone();
-    if !found.all(|it| it.offerings.iter().all(|offering| !offering.available)) {
+    let first = &types.first()?.name;
+    if !types.iter().all(|it| it.offerings.iter().all(|offering| !offering.available)) {
         return None;
     }
     let message =

@@ -6,7 +6,6 @@ use super::requirements::TypesLeft;
 use crate::api::keys;
 use crate::api::node_pool::Operator;
 use crate::core::catalog::InstanceType;
-use crate::core::catalog::matching::Matching;
 use crate::core::model::requirements::normalized;
 use crate::definitions::diagnostic::Severity::Note;
 use crate::definitions::document::Document;
@@ -29,7 +28,7 @@ const NAMED_MAX: usize = 4;
 /// Few families have them, so nobody can choose among many.
 const ACCELERATORS: [&str; 4] = ["nvidia.com/gpu", "amd.com/gpu", "aws.amazon.com/neuron", "habana.ai/gaudi"];
 
-pub(super) fn few_types(document: &Document, types: &TypesLeft<'_>, matching: &Matching<'_>) -> Option<Finding> {
+pub(super) fn few_types(document: &Document, types: &TypesLeft<'_>) -> Option<Finding> {
     let is_spot = |value: &String| value == keys::SPOT;
     // Who names no capacity type has not asked for spot.
     let asked = types.list.written.iter().find(|written| {
@@ -42,8 +41,7 @@ pub(super) fn few_types(document: &Document, types: &TypesLeft<'_>, matching: &M
     if is_static(document) || !types.entries.iter().filter(|it| of_key(&it.key)).all(|it| it.allows(keys::SPOT)) {
         return None;
     }
-    let relevant = matching.relevant(&types.entries);
-    let left: Vec<&InstanceType> = matching.types(&relevant).take(ENOUGH).collect();
+    let left: Vec<&InstanceType> = types.types.iter().copied().take(ENOUGH).collect();
     let is_accelerated = |it: &InstanceType| ACCELERATORS.iter().any(|resource| it.capacity.get(resource) > 0);
     // That there is none at all has rules of its own.
     if left.is_empty() || left.len() >= ENOUGH || left.iter().all(|it| is_accelerated(it)) {
