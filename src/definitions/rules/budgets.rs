@@ -379,15 +379,14 @@ pub(super) struct Window {
 
 impl Window {
     pub(super) fn at(document: &Document, pointer: &str) -> Option<Self> {
-        let text = document
-            .str(&format!("{pointer}/schedule"))
-            .filter(|text| is_formed(text) && schedules::read(text).is_ok())?;
+        let text = document.str(&format!("{pointer}/schedule")).filter(|text| is_formed(text))?;
+        let cron = schedules::read(text).ok()?;
         let zone = TimeZone::get(document.str("/spec/timeZone").unwrap_or("UTC")).ok()?;
         let duration = document.str(&format!("{pointer}/duration"));
         let duration = duration.and_then(|text| text.parse::<NillableDuration>().ok()?.seconds());
         Some(Self {
             text: text.to_owned(),
-            cron: schedules::read(text).ok()?,
+            cron,
             zone,
             duration_seconds: duration.and_then(|seconds| i64::try_from(seconds).ok()),
         })

@@ -9,10 +9,16 @@ use crate::definitions::document::{Document, spans};
 use crate::definitions::findings::{Finding, Place};
 use crate::definitions::rules::{self, schema};
 
+thread_local! {
+    /// It holds the functions that rules may call, and no state; to register them takes as long as a few rules.
+    static VALIDATOR: Validator = Validator::new();
+}
+
 /// What the CEL rules have against the document, which was `old` before. A rule does not speak where the schema has spoken: `found` are its
 /// findings.
 pub fn check(document: &Document, old: Option<&Value>, kind: &KindSchema, found: &[Finding]) -> Vec<Finding> {
-    let Err(errors) = Validator::new().validate_compiled(&kind.cel, &document.value, old) else { return Vec::new() };
+    let validated = VALIDATOR.with(|validator| validator.validate_compiled(&kind.cel, &document.value, old));
+    let Err(errors) = validated else { return Vec::new() };
     let mut findings = Vec::new();
     for error in errors.into_vec() {
         // On a document that its schema refuses, rules may stumble over what is not there.
@@ -72,7 +78,7 @@ fn offenders(document: &Document, pointer: &str, rule: &str) -> Vec<(String, Pla
         _ => serde_json::json!({ "type": "array", "items": anything, "x-kubernetes-validations": rules }),
     };
     let schema = kube::core::cel::compile_schema(&schema);
-    let fails = |value: Value| Validator::new().validate_compiled(&schema, &value, None).is_err();
+    let fails = |value: Value| VALIDATOR.with(|validator| validator.validate_compiled(&schema, &value, None).is_err());
     let one_by_one: Vec<(String, Place)> = match document.value.pointer(pointer) {
         Some(Value::Array(items)) if rule.starts_with("self.all(") => items
             .iter()
