@@ -34,6 +34,7 @@
 //! | one move begun, its preconditions checked | `moves/apply.rs` |
 //! | which moves may go without asking | `moves/gate.rs` |
 //! | when to plan, and the way of a plan | `plans/planning.rs` |
+//! | whose turn it is, where beginnings are refused | `plans/beginning.rs` |
 //! | pods collected before they are planned for | `plans/batch.rs` |
 //! | whether another plan could say anything else, or says something new | `plans/inputs_seen.rs`, `shown.rs` |
 //! | plans that wait for an approval, and whose counts | `plans/approvals.rs`, `waiting.rs` |

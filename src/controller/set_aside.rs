@@ -81,6 +81,13 @@ impl SetAside {
         self.aside.get(object).is_some_and(|aside| now < aside.until)
     }
 
+    /// When something was refused for the object last; `None` where nothing was lately. So ordered, each object has its turn, also where the
+    /// refusals of one look take longer than any object is left alone.
+    pub fn refused_at(&self, object: &str) -> Option<Timestamp> {
+        let aside = self.aside.get(object)?;
+        Some(aside.until.saturating_sub(aside.wait).unwrap_or(aside.until))
+    }
+
     /// Something was refused for the object.
     pub fn refused(&mut self, object: &str, now: Timestamp) {
         self.refused += 1;

@@ -1,17 +1,21 @@
 //! What goes wrong around the controller and stays so: finalizers, webhooks, clocks, a zone, a repository that is away.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use cutlist::adapters::embedded::{Webhook, World};
 use cutlist::api::keys;
 use cutlist::controller::events::Event;
+use cutlist::core::snapshot::Snapshot;
 use cutlist::ports::{Cluster, PortErrorKind};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use crate::stage::{POOL, SETTINGS, Stage, without_pods};
+use crate::stage::{POOL, SETTINGS, Stage, apart, without_pods};
 
 const KEEP: &str = "example.com/keep";
+/// What a webhook takes that gives no answer.
+const SLOW: Duration = Duration::from_secs(30);
 
 /// Two Deployments, one with pods on a node.
 async fn with_a_node() -> (Stage, String, String) {
@@ -326,6 +330,63 @@ async fn definitions_that_may_not_be_removed_are_all_named_and_tried_again() {
         }
         stage.run_for(seconds).await;
         assert_eq!(pools(&stage), 1, "with another commit: {commits}");
+    }
+}
+
+/// Each refusal takes half a minute, so that the first may be tried again when the last was refused.
+#[tokio::test(start_paused = true)]
+async fn removals_that_may_not_begin_keep_no_other_from_it() {
+    let budget = "    consolidateAfter: 30s\n    budgets:\n      - nodes: 100%\n";
+    let pool = POOL.replace("    consolidateAfter: 30s\n", budget);
+    for allowed in 0..4 {
+        let mut stage = Stage::of_four_nodes(&pool).await;
+        let claims = |stage: &Stage| -> BTreeSet<String> {
+            stage.snapshot().node_claims.iter().map(|claim| claim.metadata.name.clone().unwrap()).collect()
+        };
+        let before = claims(&stage);
+        let spared = before.iter().nth(allowed).unwrap();
+        before.iter().filter(|name| *name != spared).for_each(|name| stage.fuse.forbid(name));
+        stage.fuse.refuse_after(SLOW);
+        assert!(stage.world.with(|world| world.scale("default/spread", 0)));
+        stage.run_for(1200).await;
+        assert!(!claims(&stage).contains(spared), "{spared}");
+        assert_eq!(claims(&stage).len(), 3);
+        stage.fuse.allow_all();
+        stage.run_for(900).await;
+        assert!(claims(&stage).is_empty(), "{:?}", claims(&stage));
+    }
+}
+
+/// As many that are refused as are written at once, several times, and one that is not.
+#[tokio::test(start_paused = true)]
+async fn claims_that_may_not_be_written_keep_no_other_pool_waiting() {
+    let pool = POOL.replace("cpu: \"100\"", "cpu: \"4000\"");
+    let default = pool.split("---").next().unwrap();
+    for (refused, allowed) in [("default", "other"), ("other", "default")] {
+        let mut stage = Stage::new(SETTINGS);
+        let other = default.replacen("name: default\n", "name: other\n", 1);
+        let files = [("pool.yaml", pool.as_str()), ("other.yaml", &other), ("cutlist.yaml", SETTINGS)];
+        stage.script.commit("two", &files);
+        assert!(stage.settle().await);
+        let mut workloads = apart(130);
+        let mut others = without_pods(&["late"]);
+        let select = |workloads: &mut Snapshot, pool: &str| {
+            let template = &mut workloads.deployments[0].spec.as_mut().unwrap().template;
+            let selector = [(keys::NODE_POOL.to_owned(), pool.to_owned())].into();
+            template.spec.as_mut().unwrap().node_selector = Some(selector);
+        };
+        select(&mut workloads, refused);
+        select(&mut others, allowed);
+        stage.fuse.forbid(&format!("a claim of {refused}"));
+        stage.fuse.refuse_after(SLOW);
+        stage.world.with(|world| world.load(workloads));
+        stage.world.with(|world| world.load(others));
+        assert!(stage.world.with(|world| world.scale("default/late", 1)));
+        stage.run_for(600).await;
+        assert_eq!(stage.world.with(|world| world.pod_counts()), (1, 130), "{allowed}");
+        stage.fuse.allow_all();
+        stage.run_for(900).await;
+        assert_eq!(stage.world.with(|world| world.pod_counts()), (131, 0), "{allowed}");
     }
 }
 

@@ -4,12 +4,14 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use cutlist::adapters::embedded::{
     EmbeddedClock, EmbeddedCloud, EmbeddedCluster, EmbeddedForge, EmbeddedWorld, WorldSettings,
 };
 use cutlist::api::approval_rules::ApprovalRules;
 use cutlist::api::ec2_node_class::EC2NodeClass;
+use cutlist::api::keys;
 use cutlist::api::node_claim::NodeClaim;
 use cutlist::api::node_plan::NodePlan;
 use cutlist::api::source::SourceFile;
@@ -165,6 +167,8 @@ pub struct Fuse {
     lists: Rc<Cell<usize>>,
     /// Names of objects to which nothing is written, and why: a webhook of somebody refuses it, or it is not among the rights.
     forbidden: Rc<RefCell<BTreeMap<String, PortErrorKind>>>,
+    /// How long it takes to refuse something for a NodeClaim.
+    refusal_takes: Rc<Cell<Duration>>,
     between: Rc<RefCell<Option<(usize, Happening)>>>,
 }
 
@@ -229,6 +233,11 @@ impl Fuse {
         self.forbidden.borrow_mut().insert(name.to_owned(), kind);
     }
 
+    /// A webhook of which no answer comes: what is refused for NodeClaims is so after this time.
+    pub fn refuse_after(&self, takes: Duration) {
+        self.refusal_takes.set(takes);
+    }
+
     pub fn allow_all(&self) {
         self.forbidden.borrow_mut().clear();
     }
@@ -248,6 +257,14 @@ impl Fuse {
         self.refused.set(self.refused.get() + 1);
         let source = Some("admission webhook \"policy.example.com\" denied the request".into());
         Err(PortError { operation: format!("write {name}"), kind, source })
+    }
+
+    async fn is_allowed_in_time(&self, name: &str) -> Result<(), PortError> {
+        let answer = self.is_allowed(name);
+        if answer.is_err() {
+            tokio::time::sleep(self.refusal_takes.get()).await;
+        }
+        answer
     }
 
     /// Whether that patch is still to come.
@@ -325,10 +342,13 @@ impl Cluster for FusedCluster {
         self.1.call(self.0.patch_node_pool(name, patch)).await
     }
     async fn create_node_claim(&self, claim: &NodeClaim) -> Result<NodeClaim, PortError> {
+        let labels = claim.metadata.labels.as_ref();
+        let pool = labels.and_then(|labels| labels.get(keys::NODE_POOL)).map_or("", String::as_str);
+        self.1.is_allowed_in_time(&format!("a claim of {pool}")).await?;
         self.1.call(self.0.create_node_claim(claim)).await
     }
     async fn update_node_claim(&self, claim: &NodeClaim) -> Result<(), PortError> {
-        self.1.is_allowed(claim.metadata.name.as_deref().unwrap_or_default())?;
+        self.1.is_allowed_in_time(claim.metadata.name.as_deref().unwrap_or_default()).await?;
         self.1.call(self.0.update_node_claim(claim)).await
     }
     async fn delete_node_claim(&self, name: &str, uid: &str) -> Result<(), PortError> {
@@ -595,7 +615,7 @@ impl Stage {
 
     /// Runs for so many seconds.
     pub async fn run_for(&mut self, seconds: u64) {
-        let pause = tokio::time::sleep(std::time::Duration::from_secs(seconds));
+        let pause = tokio::time::sleep(Duration::from_secs(seconds));
         tokio::pin!(pause);
         loop {
             Box::pin(self.controller.pass()).await;

@@ -42,6 +42,8 @@ pub enum ApplyError {
     Refused { move_number: u32, refusal: MoveRefusal },
     /// A call failed; the next look goes on.
     Port(PortError),
+    /// Some of the new NodeClaims were refused, each as one object; the others are written.
+    NotCreated { node_pools: BTreeSet<String>, first: PortError },
 }
 
 impl From<PortError> for ApplyError {
@@ -62,8 +64,9 @@ pub fn in_groups<'m>(plan: &Plan, moves: &'m [u32]) -> Vec<&'m [u32]> {
     alike.flat_map(|group| group.chunks(CREATED_TOGETHER)).collect()
 }
 
-/// Observes again, checks every precondition of the moves, and begins them. `seen`: the pools of the cluster when they were planned; `eyes`:
-/// those with which it was planned, since what came into doubt after a plan was made, such as while it waited for an approval, is in doubt.
+/// Observes again, checks every precondition of the moves, and begins them. Gives why kube-scheduler was not told of pods, on which nothing
+/// depends. `seen`: the pools of the cluster when they were planned; `eyes`: those with which it was planned, since what came into doubt
+/// after a plan was made, such as while it waited for an approval, is in doubt.
 pub async fn begin<K: Cluster>(
     cluster: &K,
     plan: &Plan,
@@ -71,7 +74,7 @@ pub async fn begin<K: Cluster>(
     (eyes, seen): (Eyes<'_>, &Seen),
     now: Timestamp,
     journal: &mut Journal,
-) -> Result<(), ApplyError> {
+) -> Result<Vec<PortError>, ApplyError> {
     let (snapshot, _) = eyes.look(cluster).await?;
     let view = View::new(&snapshot);
     let steps: Vec<&Step> = moves.iter().flat_map(|number| steps_of(plan, *number)).collect();
@@ -97,12 +100,23 @@ pub async fn begin<K: Cluster>(
     drop(view);
     drop(snapshot);
     let outcomes = join_all(creations.iter().map(|step| create(cluster, plan, step, (eyes.installation, now)))).await;
+    let (mut node_pools, mut first, mut untold) = (BTreeSet::new(), None, Vec::new());
     for (step, outcome) in creations.into_iter().zip(outcomes) {
-        if outcome? {
-            journal.say(now, &created(plan, step)?);
+        match outcome {
+            Err(ApplyError::Port(error)) if error.is_of_one_object() => {
+                node_pools.insert(step.node_pool.clone());
+                first.get_or_insert(error);
+            }
+            outcome => {
+                let written = outcome?;
+                if written.is_new {
+                    journal.say(now, &created(plan, step)?);
+                }
+                untold.extend(written.untold);
+            }
         }
     }
-    Ok(())
+    first.map_or(Ok(untold), |first| Err(ApplyError::NotCreated { node_pools, first }))
 }
 
 /// Whether the nodes that would go hold just the pods that are seen on them: asked of the API server once more. The plan is made
@@ -278,22 +292,34 @@ async fn adopt<K: Cluster>(
     Ok(())
 }
 
-/// Writes the NodeClaim; `false` when this plan wrote it before, which is as good.
+/// A NodeClaim that stands.
+struct Written {
+    /// `false` when this plan wrote it before, which is as good.
+    is_new: bool,
+    /// Why kube-scheduler was not told of all its pods.
+    untold: Option<PortError>,
+}
+
 async fn create<K: Cluster>(
     cluster: &K,
     plan: &Plan,
     step: &Step,
     (installation, now): (&str, Timestamp),
-) -> Result<bool, ApplyError> {
+) -> Result<Written, ApplyError> {
     let claim = of_claims::of_launch(planned_claim(plan, step)?, plan, now);
     let claim = of_claims::of_installation(claim, installation);
     match cluster.create_node_claim(&claim).await {
         Ok(_) => {}
-        Err(error) if error.kind == PortErrorKind::Conflict => return Ok(false),
+        Err(error) if error.kind == PortErrorKind::Conflict => return Ok(Written { is_new: false, untold: None }),
         Err(error) => return Err(error.into()),
     }
-    nominate(cluster, &step.pods, &step.node_claim).await?;
-    Ok(true)
+    let untold = match nominate(cluster, &step.pods, &step.node_claim).await {
+        Ok(()) => None,
+        // Then it chooses by itself.
+        Err(error) if error.is_of_one_object() => Some(error),
+        Err(error) => return Err(error.into()),
+    };
+    Ok(Written { is_new: true, untold })
 }
 
 fn planned_claim(plan: &Plan, step: &Step) -> Result<NodeClaim, ApplyError> {

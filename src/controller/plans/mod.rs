@@ -2,6 +2,7 @@
 
 pub mod approvals;
 pub mod batch;
+mod beginning;
 pub mod fidelity;
 mod history;
 pub mod inputs_seen;

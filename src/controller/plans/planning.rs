@@ -36,14 +36,14 @@ use crate::ports::{Clock, Cloud, Cluster, Forge, PortError, PortErrorKind, Repos
 use crate::render::{self, plan::Style};
 
 use super::approvals::Waiting;
+use super::beginning;
 use super::inputs_seen::InputsSeen;
 
 /// NodeClaims that are written at the same time.
 const CLAIMS_TOGETHER: usize = 32;
 /// Pods that are told to kube-scheduler at the same time.
 const PLACES_TOGETHER: usize = 32;
-/// After so many, what is left of a plan waits for the next one, which has fewer to create and begins with other removals: each refusal may
-/// take half a minute.
+/// After so many, what is left of a plan waits for the next one, which begins with others: each refusal may take half a minute.
 const BEGINNINGS_REFUSED_MAX: usize = 3;
 /// Of so many, what comes after them waits for the next plan: nothing depends on it, and each refusal may take half a minute.
 const PLACES_REFUSED_MAX: usize = 4;
@@ -464,17 +464,14 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             .filter(|number| !apply::steps_of(plan, *number).into_iter().any(apply::is_held))
             .collect();
         let (mut begun, mut forbidden, mut refused) = (Vec::new(), None, 0);
-        for together in apply::in_groups(plan, &moves) {
+        for (together, beginning) in beginning::in_turn(plan, &moves, &self.set_aside) {
             // Lets a request to stop be heard between two groups.
             tokio::task::yield_now().await;
             if self.shutdown.is_requested() {
                 self.say_stopped(plan, &moves, &begun, now);
                 return Ok(false);
             }
-            // What else was refused in this look is no reason to buy nothing for pods that wait.
-            let removal = removal_of(plan, together);
-            let is_aside = removal.as_ref().is_some_and(|removal| self.set_aside.is_aside(removal, now));
-            if is_aside || refused >= BEGINNINGS_REFUSED_MAX {
+            if beginning.is_aside(&self.set_aside, now) || refused >= BEGINNINGS_REFUSED_MAX {
                 forbidden.get_or_insert_with(|| not_again_yet(together));
                 continue;
             }
@@ -484,20 +481,18 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             let eyes = Eyes { installation: &self.options.installation, definitions: self.revisions.definitions() };
             let begun_now =
                 apply::begin(&self.ports.cluster, plan, together, (eyes, seen), now, &mut self.journal).await;
-            match begun_now {
-                Ok(()) => {
+            match beginning.remember(begun_now, &mut self.set_aside, now) {
+                Ok(untold) => {
+                    untold.iter().for_each(|error| self.say_trouble(chain(error), now));
                     self.begun(plan, together, now);
                     begun.extend_from_slice(together);
                 }
                 Err(ApplyError::Port(error)) if error.is_of_one_object() => {
                     self.say_trouble(chain(&error), now);
                     refused += 1;
-                    if let Some(removal) = &removal {
-                        self.set_aside.refused(removal, now);
-                    }
                     forbidden.get_or_insert(error);
                 }
-                Err(ApplyError::Port(error)) => return Err(error),
+                Err(ApplyError::Port(error) | ApplyError::NotCreated { first: error, .. }) => return Err(error),
                 Err(ApplyError::Refused { move_number, refusal }) => {
                     let message = format!("move {move_number}: {refusal}");
                     let phase = if begun.is_empty() { NodePlanPhase::Superseded } else { NodePlanPhase::Applied };
@@ -535,13 +530,6 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let event = Event::Stopped { plan_id: plan.id.clone(), done: names(true), not_done: names(false) };
         self.journal.say(now, &event);
     }
-}
-
-/// What a move that removes a node is called; moves that only create are begun together, and those that are refused keep nobody waiting.
-fn removal_of(plan: &Plan, moves: &[u32]) -> Option<String> {
-    let mut steps = moves.iter().flat_map(|number| apply::steps_of(plan, *number));
-    let removal = steps.find(|step| step.kind == StepKind::Remove)?;
-    Some(format!("beginning of the removal of {}", removal.node_claim))
 }
 
 /// The plan fails for what was left of it, and is made again.

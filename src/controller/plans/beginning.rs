@@ -1,0 +1,77 @@
+//! Whose turn it is, where beginnings of moves are refused: those that were refused lately come last.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+
+use crate::controller::moves::apply::{self, ApplyError};
+use crate::controller::set_aside::SetAside;
+use crate::core::plan::{Plan, Step, StepKind};
+use crate::ports::PortError;
+
+/// What moves that begin together are remembered by, where they are refused.
+pub struct Beginning {
+    objects: BTreeSet<String>,
+    only_creates: bool,
+}
+
+impl Beginning {
+    /// A move of a node stands for that node. New nodes have other names in each plan: they stand for their pools.
+    fn of(plan: &Plan, moves: &[u32]) -> Self {
+        let steps: Vec<&Step> = moves.iter().flat_map(|number| apply::steps_of(plan, *number)).collect();
+        let of_nodes = steps.iter().filter(|step| step.kind != StepKind::Create);
+        let nodes: BTreeSet<String> = of_nodes.map(|step| format!("move of {}", step.node_claim)).collect();
+        if nodes.is_empty() {
+            let pools = steps.iter().map(|step| of_pool(&step.node_pool)).collect();
+            return Self { objects: pools, only_creates: true };
+        }
+        Self { objects: nodes, only_creates: false }
+    }
+
+    /// When it was refused last; `None` where that was not so lately, or not for each of its pools.
+    fn refused_at(&self, aside: &SetAside) -> Option<Timestamp> {
+        self.objects.iter().map(|object| aside.refused_at(object)).min().flatten()
+    }
+
+    /// Whether it is left alone now.
+    pub fn is_aside(&self, aside: &SetAside, now: Timestamp) -> bool {
+        self.objects.iter().all(|object| aside.is_aside(object, now))
+    }
+
+    /// Remembers what came of it, and gives what was refused first where something was.
+    pub fn remember(
+        &self,
+        outcome: Result<Vec<PortError>, ApplyError>,
+        aside: &mut SetAside,
+        now: Timestamp,
+    ) -> Result<Vec<PortError>, ApplyError> {
+        let first = match outcome {
+            Ok(untold) => {
+                self.objects.iter().for_each(|object| aside.done(object));
+                return Ok(untold);
+            }
+            Err(ApplyError::NotCreated { node_pools, first }) if self.only_creates => {
+                node_pools.iter().for_each(|pool| aside.refused(&of_pool(pool), now));
+                return Err(ApplyError::Port(first));
+            }
+            Err(ApplyError::NotCreated { first, .. }) => first,
+            Err(ApplyError::Port(error)) if error.is_of_one_object() => error,
+            Err(other) => return Err(other),
+        };
+        self.objects.iter().for_each(|object| aside.refused(object, now));
+        Err(ApplyError::Port(first))
+    }
+}
+
+fn of_pool(node_pool: &str) -> String {
+    format!("creations of NodePool {node_pool}")
+}
+
+/// Moves that begin together, in the order of the plan but for those that were refused: they come after all others, the one that has waited
+/// longest first. So each has its turn, also where refusals take longer than anything is left alone.
+pub fn in_turn<'m>(plan: &Plan, moves: &'m [u32], aside: &SetAside) -> Vec<(&'m [u32], Beginning)> {
+    let groups = apply::in_groups(plan, moves).into_iter();
+    let mut beginnings: Vec<_> = groups.map(|together| (together, Beginning::of(plan, together))).collect();
+    beginnings.sort_by_cached_key(|(_, beginning)| beginning.refused_at(aside));
+    beginnings
+}
