@@ -5,6 +5,7 @@ use cutlist::adapters::aws::api::template::{LaunchTemplate, ReservationUse};
 use cutlist::adapters::aws::cloud::{AwsCloud, Settings};
 use cutlist::adapters::embedded::EmbeddedClock;
 use cutlist::api::ec2_node_class::EC2NodeClass;
+use cutlist::api::node_claim::NodeClaim;
 use cutlist::ports::{Cloud, LaunchRequest, LaunchRules};
 use serde_json::{Value, json};
 
@@ -140,5 +141,29 @@ fn a_subnet_gets_no_more_nodes_than_it_has_addresses_for() {
         }
         let in_zone = |zone: &str| account.fleets.running().iter().filter(|it| it.zone == zone).count();
         assert_eq!((in_zone("us-east-1a"), in_zone("us-east-1b")), (2, 3), "and no more than there is room for");
+    });
+}
+
+/// Two launches at once do not count on the same addresses.
+#[test]
+fn launches_at_the_same_time_share_what_is_free() {
+    run(async {
+        let (account, clock) = (account(), EmbeddedClock::starting_at(at(0)));
+        let cloud = cloud(&account, &clock, true);
+        account.things.borrow_mut().subnets[0].free_addresses = 30;
+        account.things.borrow_mut().subnets[1].free_addresses = 0;
+        cloud.describe(&class()).await.unwrap();
+        let offerings = alternatives(&["m5.large a on-demand", "m5.large b on-demand"]);
+        // Each node takes one address, and three for its pods: seven fit.
+        let mut launches: Vec<_> = ["k", "l", "m"].map(|launch| claims(launch, 5)).into();
+        let class = class();
+        let pass =
+            async |claims: &mut Vec<NodeClaim>| super::claims::pass(&cloud, &class, claims, &offerings, 10).await;
+        futures::future::join_all(launches.iter_mut().map(&pass)).await;
+        assert_eq!(account.fleets.running().len(), 7, "five, two, and none");
+        for claims in &mut launches {
+            pass(claims).await;
+        }
+        assert_eq!(account.fleets.running().len(), 7);
     });
 }

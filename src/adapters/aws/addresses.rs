@@ -1,7 +1,7 @@
 //! The ledger of addresses by subnet: what EC2 says is free, less what was launched and EC2 does not count yet, less what the pods of new
 //! nodes will take. So a subnet is left out before it is full, and no node comes up whose pods get no address.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -65,10 +65,23 @@ struct Launch {
     shown_at: Option<Timestamp>,
 }
 
+/// A call whose answer is not known: by launch and part, which asks with one after the other.
+pub type Call = (String, u8);
+
+/// What a call may take.
+#[derive(Clone, Debug)]
+struct Asked {
+    /// EC2 chooses among them, and may take all of one.
+    subnets: BTreeSet<String>,
+    addresses: u32,
+    since: Timestamp,
+}
+
 /// Free addresses of all subnets.
 #[derive(Debug, Default)]
 pub struct Addresses {
     subnets: BTreeMap<String, Counted>,
+    calls: BTreeMap<Call, Asked>,
     /// By the claim that each is for.
     launches: BTreeMap<String, Launch>,
     dropped: u64,
@@ -108,6 +121,17 @@ impl Addresses {
             listed.insert(subnet.id.clone(), counted);
         }
         self.subnets = listed;
+    }
+
+    /// So many nodes are asked for, in any of these subnets: until the answer is there, nobody else has a place for what may go there.
+    pub fn asking(&mut self, call: Call, subnets: BTreeSet<String>, needed: Needed, nodes: u32, now: Timestamp) {
+        let addresses = needed.all().saturating_mul(nodes);
+        self.calls.insert(call, Asked { subnets, addresses, since: now });
+    }
+
+    /// It is known what came of a call.
+    pub fn answered(&mut self, call: &Call) {
+        self.calls.remove(call);
     }
 
     /// A launch for a claim was sent: with the same claim again, it is the same launch.
@@ -152,15 +176,24 @@ impl Addresses {
             Some(shown_at) => now.duration_since(shown_at) < PODS_START,
             None => now.duration_since(launch.since) < LAUNCH_MAX,
         });
+        self.calls.retain(|_, call| now.duration_since(call.since) < LAUNCH_MAX);
     }
 
-    /// What is free in a subnet; `None` where EC2 was not asked about it.
+    /// What is free in a subnet but for calls under way, of which nobody knows where they end; `None` where EC2 was not asked about it.
     pub fn room(&self, subnet: &str) -> Option<SubnetRoom> {
         let counted = self.subnets.get(subnet)?;
         let launches = self.launches.values().filter(|launch| launch.subnet == subnet);
         let expected = launches.map(|launch| not_counted(launch, counted)).fold(0, u32::saturating_add);
         let free = if counted.exhausted_at.is_some() { 0 } else { counted.free };
         Some(SubnetRoom { subnet: subnet.to_owned(), zone: counted.zone.clone(), free, expected })
+    }
+
+    /// The same less all that calls under way may take there.
+    fn room_beside_calls(&self, subnet: &str) -> Option<SubnetRoom> {
+        let room = self.room(subnet)?;
+        let calls = self.calls.values().filter(|call| call.subnets.contains(subnet));
+        let expected = calls.map(|call| call.addresses).fold(room.expected, u32::saturating_add);
+        Some(SubnetRoom { expected, ..room })
     }
 
     /// The subnet of a zone with most left, if a node fits into it; among equals the first by id.
@@ -170,7 +203,8 @@ impl Addresses {
         subnets: impl IntoIterator<Item = &'s str>,
         needed: Needed,
     ) -> Option<SubnetRoom> {
-        let rooms = subnets.into_iter().filter_map(|subnet| self.room(subnet)).filter(|room| room.zone == zone);
+        let rooms = subnets.into_iter().filter_map(|subnet| self.room_beside_calls(subnet));
+        let rooms = rooms.filter(|room| room.zone == zone);
         let best = rooms.max_by(|one, other| one.left().cmp(&other.left()).then(other.subnet.cmp(&one.subnet)))?;
         (best.left() >= needed.all()).then_some(best)
     }
@@ -256,6 +290,27 @@ mod tests {
         addresses.sweep(at(70 + 300));
         addresses.listed(&[subnet("subnet-a", "a", 70)], at(380));
         assert_eq!(left(&addresses, "subnet-a"), 70);
+    }
+
+    #[test]
+    fn a_call_under_way_may_take_all_of_each_of_its_subnets() {
+        let mut addresses = Addresses::default();
+        addresses.listed(&[subnet("subnet-a", "a", 100), subnet("subnet-b", "b", 100)], at(0));
+        let best = |addresses: &Addresses, zone| {
+            let best = addresses.best(zone, ["subnet-a", "subnet-b"], NODE);
+            best.map(|room| room.nodes(NODE))
+        };
+        let call = ("launch".to_owned(), 0);
+        addresses.asking(call.clone(), ["subnet-a".to_owned()].into(), NODE, 2, at(1));
+        assert_eq!((best(&addresses, "a"), best(&addresses, "b")), (Some(1), Some(3)));
+        assert_eq!(left(&addresses, "subnet-a"), 100, "a plan does not go by it");
+        addresses.asking(call.clone(), ["subnet-a".to_owned(), "subnet-b".to_owned()].into(), NODE, 3, at(2));
+        assert_eq!((best(&addresses, "a"), best(&addresses, "b")), (None, None), "the next call of the same part");
+        addresses.answered(&call);
+        assert_eq!((best(&addresses, "a"), best(&addresses, "b")), (Some(3), Some(3)));
+        addresses.asking(call, ["subnet-a".to_owned()].into(), NODE, 3, at(3));
+        addresses.sweep(at(603));
+        assert_eq!(best(&addresses, "a"), Some(3), "nobody asked for its answer again");
     }
 
     #[test]

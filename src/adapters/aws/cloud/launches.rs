@@ -13,7 +13,7 @@ use std::ops::Deref;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::adapters::aws::addresses::Needed;
+use crate::adapters::aws::addresses::{Call, Needed};
 use crate::adapters::aws::api::instances::InstanceAnswer;
 use crate::adapters::aws::api::launch::{FleetAnswer, FleetRequest};
 use crate::adapters::aws::api::{Action, ApiError, Ec2Api};
@@ -95,8 +95,7 @@ struct Prepared {
     most: u32,
 }
 
-/// By launch and part.
-pub type Remembrances = BTreeMap<(String, u8), Remembrance>;
+pub type Remembrances = BTreeMap<Call, Remembrance>;
 
 /// What claims of a part got so far, by UID.
 #[derive(Debug, Default)]
@@ -156,7 +155,11 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
         let outcome = if given.lacking.is_empty() {
             Ok(())
         } else {
-            self.ask(request, part, &mut remembered, &mut known, &mut given).await
+            let outcome = self.ask(request, part, &mut remembered, &mut known, &mut given).await;
+            if remembered.unanswered.is_none() {
+                self.with_addresses(|addresses| addresses.answered(&call_of(part)));
+            }
+            outcome
         };
         self.remember(part, remembered, outcome.as_ref().err());
         for claim in &part.claims {
@@ -278,14 +281,17 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
         Ok(Prepared { groups: grouped.groups, requests: made.requests, most })
     }
 
-    /// Of each zone of the part the subnet with most room, if the largest of its nodes fits.
+    /// Of each zone of the part the subnet with most room, if the largest of its nodes fits. What the call may take is kept for it.
     fn places(&self, class: &crate::api::ec2_node_class::EC2NodeClass, part: &LaunchPart<'_>, given: &Given) -> Places {
         let needed = given.lacking.iter().filter_map(|uid| given.needs.get(uid)).copied();
         let needed =
             needed.max_by_key(|needed| (needed.pods, needed.instance)).unwrap_or(Needed { instance: 1, pods: 0 });
         let subnets: Vec<_> = class.status.iter().flat_map(|status| &status.subnets).collect();
         let wished: BTreeSet<&str> = part.wish.offerings.iter().map(|offering| offering.zone.as_str()).collect();
-        let found = self.with_addresses(|addresses| {
+        let now = self.pace.now();
+        // Found and kept in one go, or two calls would be given the same addresses.
+        self.with_addresses(|addresses| {
+            addresses.answered(&call_of(part));
             let of_zone = |zone: &str| {
                 let ids = || subnets.iter().filter(|subnet| subnet.zone == zone).map(|subnet| subnet.id.as_str());
                 let is_counted = ids().any(|id| addresses.room(id).is_some());
@@ -295,9 +301,11 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
                 // Where EC2 did not say how many are free, it is asked and may refuse.
                 best.or_else(|| ids().next().filter(|_| !is_counted).map(|id| place(id.to_owned(), None)))
             };
-            wished.into_iter().filter_map(of_zone).collect()
-        });
-        places(found, u32::try_from(given.lacking.len()).unwrap_or(u32::MAX))
+            let found = wished.into_iter().filter_map(of_zone).collect();
+            let places = places(found, u32::try_from(given.lacking.len()).unwrap_or(u32::MAX));
+            addresses.asking(call_of(part), places.subnets.values().cloned().collect(), needed, places.most, now);
+            places
+        })
     }
 
     async fn ensure(&self, groups: &[Group], requests: &[FleetRequest]) -> Result<(), Said> {
@@ -482,7 +490,7 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
     }
 
     fn remembered(&self, part: &LaunchPart<'_>) -> Remembrance {
-        let key = (part.launch_id.to_owned(), fleet::number(&part.wish));
+        let key = call_of(part);
         self.with_launches(|launches| launches.get(&key).cloned().unwrap_or_default())
     }
 
@@ -499,7 +507,7 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
                 Refusal { said: said.clone(), count, until: now.saturating_add(wait).unwrap_or(now) }
             }
         });
-        let key = (part.launch_id.to_owned(), fleet::number(&part.wish));
+        let key = call_of(part);
         self.with_launches(|launches| {
             launches.insert(key, remembrance);
             while launches.len() > REMEMBERED_MAX {
@@ -509,6 +517,10 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
             }
         });
     }
+}
+
+fn call_of(part: &LaunchPart<'_>) -> Call {
+    (part.launch_id.to_owned(), fleet::number(&part.wish))
 }
 
 impl Given {
