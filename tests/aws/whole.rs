@@ -79,8 +79,46 @@ pub fn a_commit_becomes_pods_that_run(moto: &Moto, programs: &Path) {
     assert_eq!(machines.booted(), instances.len(), "none was launched in vain");
 }
 
+/// Plans are made of what the program knows by itself, and say why; who acts ends at once.
+pub fn who_observes_goes_on_without_credentials(moto: &Moto, programs: &Path) {
+    let scene = scene(moto, "100000000011");
+    let plane = ControlPlane::start(programs);
+    let cluster = plane.cluster();
+    cluster.apply_all(OPERATOR);
+    let repository = repository(plane.folder(), &scene.cluster);
+    let start = |mode: &str| {
+        let mut command = command(&plane, &scene, &repository);
+        command.args(["--mode", mode]).env_remove("AWS_ACCESS_KEY_ID").env_remove("AWS_SECRET_ACCESS_KEY");
+        plane.run(mode, command)
+    };
+    let until = |what: &str, process: &Process, is_so: &dyn Fn() -> bool| {
+        let began = Instant::now();
+        while !is_so() {
+            assert!(began.elapsed() < PATIENCE, "{what}: {}", process.last_lines());
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    };
+    let observes = start("observe");
+    until("said", &observes, &|| {
+        observes.last_lines().contains("missing: ") && observes.last_lines().contains("credentials")
+    });
+    cluster.apply_all(PODS);
+    let creates = |plan: &Value| plan["spec"]["nodesCreated"].as_i64() > Some(0);
+    let plans = || cluster.list("/apis/cutlist.dev/v1alpha1/nodeplans");
+    until("a plan for the pods is posted", &observes, &|| plans().iter().any(creates));
+    assert!(cluster.list("/apis/karpenter.sh/v1/nodeclaims").is_empty());
+    assert!(scene.raw.running().is_empty());
+    drop(observes);
+    let enforces = start("enforce");
+    until("ends", &enforces, &|| enforces.last_lines().contains("see that region and credentials are right"));
+}
+
 /// The program, acting.
 pub fn cutlist(plane: &ControlPlane, scene: &Scene<'_>, repository: &Path) -> Process {
+    plane.run("cutlist", command(plane, scene, repository))
+}
+
+fn command(plane: &ControlPlane, scene: &Scene<'_>, repository: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cutlist"));
     command
         .arg("run")
@@ -90,7 +128,7 @@ pub fn cutlist(plane: &ControlPlane, scene: &Scene<'_>, repository: &Path) -> Pr
         .args(["--cloud", "aws", "--cluster-name", &scene.cluster, "--install-crds", "--interval", "1s", "--verbose"])
         .args(["--no-leader-elect", "--lease-namespace", "default"])
         .env("AWS_ENDPOINT_URL", &scene.proxy.address);
-    plane.run("cutlist", command)
+    command
 }
 
 pub fn running(cluster: &Cluster, namespace: &str) -> usize {

@@ -6,7 +6,7 @@ use anyhow::anyhow;
 
 use crate::adapters::aws::api::Tally;
 use crate::adapters::aws::calls::{Calls, Connection as Place};
-use crate::adapters::aws::cloud::{AwsCloud, Settings};
+use crate::adapters::aws::cloud::{AwsCloud, Opening, Settings};
 use crate::adapters::aws::resolution::cluster::Identity;
 use crate::adapters::kubernetes::{Connection, ServerTime};
 use crate::cli::arguments::{ControllerArguments, ModeArgument};
@@ -14,8 +14,8 @@ use crate::cli::exit::Failure;
 use crate::cli::output;
 use crate::core::catalog::regions::{Region, SaidBy};
 
-/// Connects, looks whether the credentials are good, and says what is missing. Credentials and endpoints are those of the AWS SDK; the
-/// region is that of the settings or of the nodes, else the SDK's.
+/// Connects, looks whether the credentials are good, and says what is missing; who only observes goes on without any. Credentials and
+/// endpoints are those of the AWS SDK; the region is that of the settings or of the nodes, else the SDK's.
 pub async fn connect(
     controller: &ControllerArguments,
     region: &Region,
@@ -41,18 +41,24 @@ pub async fn connect(
     let may_write = controller.mode == ModeArgument::Enforce;
     let settings = Settings { identity, queue: controller.interruption_queue.clone(), may_write };
     let cloud = AwsCloud::new(calls, connection.time.clone(), settings);
-    let opening = cloud.open().await.map_err(|error| {
-        let text = error.text();
-        Failure::failed(error).with_hint(format!("{text}; see that region and credentials are right"))
-    })?;
-    output::say(&format!(
-        "EC2 of account {} in {} as {}",
-        opening.caller.account,
-        cloud.api().region(),
-        opening.caller.arn
-    ));
+    match cloud.open().await {
+        Ok(opening) => say_opening(&opening, cloud.api().region()),
+        // Plans are made of what the program knows by itself, and say what they lack.
+        Err(error) if !may_write => {
+            output::say(&format!("missing: {}; it is for all that EC2 says in plans", error.text()))
+        }
+        Err(error) => {
+            let text = error.text();
+            return Err(Failure::failed(error).with_hint(format!("{text}; see that region and credentials are right")));
+        }
+    }
+    Ok(cloud)
+}
+
+fn say_opening(opening: &Opening, region: &str) {
+    let caller = &opening.caller;
+    output::say(&format!("EC2 of account {} in {region} as {}", caller.account, caller.arn));
     for missing in &opening.missing {
         output::say(&format!("missing: {missing}"));
     }
-    Ok(cloud)
 }
