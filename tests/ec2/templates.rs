@@ -1,5 +1,7 @@
 //! What is launched from: what of a class makes no template is said before EC2 is asked; and what a template says besides the class.
 
+use std::time::Duration;
+
 use cutlist::adapters::aws::api::launch::Strategy;
 use cutlist::adapters::aws::api::template::{LaunchTemplate, ReservationUse};
 use cutlist::adapters::aws::cloud::{AwsCloud, Settings};
@@ -150,6 +152,7 @@ fn launches_at_the_same_time_share_what_is_free() {
     run(async {
         let (account, clock) = (account(), EmbeddedClock::starting_at(at(0)));
         let cloud = cloud(&account, &clock, true);
+        account.fleets.latency.set(Duration::from_millis(100));
         account.things.borrow_mut().subnets[0].free_addresses = 30;
         account.things.borrow_mut().subnets[1].free_addresses = 0;
         cloud.describe(&class()).await.unwrap();
