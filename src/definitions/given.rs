@@ -92,7 +92,10 @@ impl Masks {
             let whole = whole.map(|form| (form.len() < SHORT, form));
             // A schedule is judged field by field.
             let words = value.split_whitespace().map(|word| (word.len() < SHORT_WORD, word.to_owned()));
-            let forms = whole.chain(words);
+            // A path or a key is named by one of its parts.
+            let parts = value.split(|it: char| !it.is_alphanumeric()).filter(|part| part.len() >= SHORT_WORD);
+            let parts = parts.filter(|part| is_no_word(part)).map(|part| (false, part.to_owned()));
+            let forms = whole.chain(words).chain(parts);
             masks.values.extend(forms.map(|(only_quoted, value)| Hidden { value, name: name.clone(), only_quoted }));
         }
         masks.values.sort_by(|one, other| (other.value.len(), one).cmp(&(one.value.len(), other)));
@@ -219,6 +222,11 @@ impl Masks {
     }
 }
 
+/// Whether it has more than small letters: no word that others use.
+fn is_no_word(part: &str) -> bool {
+    part.chars().any(|character| !character.is_lowercase())
+}
+
 /// Puts `shown` where text begins as the value does and was then cut.
 fn hide_beginnings(text: &mut String, value: &str, shown: &str) {
     let Some(head) = value.get(..value.char_indices().nth(SHORT_WORD).map_or(0, |(end, _)| end)) else { return };
@@ -254,6 +262,7 @@ mod tests {
             ("GEN", "5"),
             ("PEM", "line one\nline two"),
             ("SIZE", "73190.5824e3"),
+            ("ARN", "production/wJalrXUt+bPxRfiCYK"),
         ]);
         for (text, shown) in [
             ("label ghp_abc, and ghp_abcdef", "label ${TOKEN}, and ${LONG}"),
@@ -265,6 +274,8 @@ mod tests {
             ("`two` is no minute", "`${PEM}` is no minute"),
             ("two lines", "two lines"),
             ("`cpu` is 73190582.4", "`cpu` is ${SIZE}"),
+            ("the name is `bPxRfiCYK`", "the name is `${ARN}`"),
+            ("the path is `production`", "the path is `production`"),
         ] {
             assert_eq!(masks.text(text), shown);
         }

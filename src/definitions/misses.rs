@@ -52,6 +52,14 @@ impl Misses {
                     found.push(at(&reading::LIMIT, document, &miss, message));
                     continue;
                 }
+                MissKind::Hidden => {
+                    let message = format!(
+                        "`{form}` makes another text of a value that is shown nowhere, by which it would be shown: left as written"
+                    );
+                    let hint = "use all of the value, or give the part as a variable of its own";
+                    found.push(at(&reading::SUBSTITUTION, document, &miss, message).hint(hint));
+                    continue;
+                }
                 MissKind::Unsupported => {
                     let message = format!("`{form}` is not a form of substitution that Flux can read: left as written");
                     let hint = format!(

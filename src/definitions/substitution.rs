@@ -53,6 +53,8 @@ pub enum MissKind {
     Default,
     /// Not a form that is supported: left as written.
     Unsupported,
+    /// A part of a value that is shown nowhere, or what it makes of another: nobody would know it again where it is shown. Left as written.
+    Hidden,
     /// The text would be too long: left as written.
     TooLong,
 }
@@ -146,7 +148,7 @@ pub fn apply(kind: Kind, document: &mut Document, values: Values<'_>) -> Vec<Mis
     let written = (!values.hidden.is_empty()).then(|| value.clone());
     let mut walk = Walk {
         document,
-        values: values.of,
+        values,
         user_data: (kind == USER_DATA.0).then_some(USER_DATA.1),
         misses: Vec::new(),
         variables: Variables::default(),
@@ -198,7 +200,7 @@ fn is_switched_off(value: &Value) -> bool {
 
 struct Walk<'a> {
     document: &'a Document,
-    values: &'a BTreeMap<String, String>,
+    values: Values<'a>,
     /// Where the text for a shell is.
     user_data: Option<&'static str>,
     misses: Vec<Miss>,
@@ -290,7 +292,7 @@ impl Walk<'_> {
         let mut is_open = false;
         let (values, room) = (self.values, self.room);
         let new = expand(text, Context { values, is_shell, room, depth: 0 }, &mut |kind, name, form| {
-            is_open |= matches!(kind, MissKind::Undefined | MissKind::Unsupported);
+            is_open |= matches!(kind, MissKind::Undefined | MissKind::Unsupported | MissKind::Hidden);
             let (name, form, pointer) = (name.to_owned(), form.to_owned(), pointer.to_owned());
             misses.push(Miss { kind, name, form, pointer, place });
         });
@@ -310,7 +312,7 @@ type Tell<'t> = dyn FnMut(MissKind, &str, &str) + 't;
 /// What texts are expanded with.
 #[derive(Clone, Copy)]
 struct Context<'v> {
-    values: &'v BTreeMap<String, String>,
+    values: Values<'v>,
     is_shell: bool,
     /// How many bytes the text may have.
     room: usize,
@@ -372,7 +374,7 @@ enum Replacement<'v> {
 fn replacement<'v>(inner: &str, context: Context<'v>, tell: &mut Tell<'_>) -> Replacement<'v> {
     let Context { values, is_shell, depth, .. } = context;
     let read = forms::read(inner);
-    let value = values.get(read.map_or_else(|| split_name(inner).0, |(name, _)| name));
+    let value = values.of.get(read.map_or_else(|| split_name(inner).0, |(name, _)| name));
     if is_shell && value.is_none() {
         return Replacement::Left(MissKind::Shell);
     }
@@ -387,6 +389,9 @@ fn replacement<'v>(inner: &str, context: Context<'v>, tell: &mut Tell<'_>) -> Re
             }
             let expanded = expand(default, Context { depth: depth + 1, ..context }, tell);
             expanded.map_or(Replacement::TooLong, |text| Replacement::Text(text.into()))
+        }
+        (Some(_), _) if names(&format!("${{{inner}}}")).iter().any(|name| values.hidden.contains(*name)) => {
+            Replacement::Left(MissKind::Hidden)
         }
         (Some(value), form) => changed(value, form, context),
         (None, _) => Replacement::Left(MissKind::Undefined),
@@ -468,16 +473,19 @@ mod tests {
     use super::*;
 
     fn run_in(text: &str, is_shell: bool) -> (String, Vec<String>) {
-        let variables = [("NAME", "demo"), ("EMPTY", ""), ("_x9", "y")];
+        let variables = [("NAME", "demo"), ("EMPTY", ""), ("_x9", "y"), ("SECRET", "hunter22")];
         let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
         let mut misses = Vec::new();
-        let context = Context { values: &variables, is_shell, room: limits::SUBSTITUTED_BYTES, depth: 0 };
+        let hidden = BTreeSet::from(["SECRET".to_owned()]);
+        let values = Values { of: &variables, hidden: &hidden };
+        let context = Context { values, is_shell, room: limits::SUBSTITUTED_BYTES, depth: 0 };
         let out = expand(text, context, &mut |kind, name, form| {
             misses.push(match kind {
                 MissKind::Undefined => name.to_owned(),
                 MissKind::Shell => format!("$ {name}"),
                 MissKind::Default => format!("= {name}"),
                 MissKind::Unsupported => format!("? {form}"),
+                MissKind::Hidden => format!("hidden {name}"),
                 MissKind::TooLong => unreachable!("it is told by who expands the text"),
             });
         });
@@ -515,6 +523,34 @@ mod tests {
         assert_eq!(run("${#OTHER}"), ("${#OTHER}".to_owned(), vec!["OTHER".to_owned()]));
         assert_eq!(run("${NAME:${OTHER}}"), ("${NAME:${OTHER}}".to_owned(), vec!["? ${NAME:${OTHER}}".to_owned()]));
         assert_eq!(run("${1}"), ("${1}".to_owned(), vec!["? ${1}".to_owned()]));
+    }
+
+    /// A character after the other, or by what a guess makes of it, anybody could read it.
+    #[test]
+    fn nothing_is_made_of_a_hidden_value() {
+        assert_eq!(run("${SECRET} ${SECRET:=x} ${NAME:=${SECRET}}"), ("hunter22 hunter22 demo".to_owned(), vec![]));
+        for form in [
+            "${SECRET:1}",
+            "${SECRET:0:4}",
+            "${#SECRET}",
+            "${SECRET^^}",
+            "${SECRET,}",
+            "${SECRET#hunt*}",
+            "${SECRET%2}",
+            "${SECRET/h/H}",
+            "${SECRET//t}",
+        ] {
+            for is_shell in [false, true] {
+                let (text, misses) = run_in(&format!("a {form}"), is_shell);
+                assert_eq!(text, format!("a {form}"));
+                assert!(
+                    matches!(misses.as_slice(), [miss] if miss == "hidden SECRET" || miss.starts_with('?')),
+                    "{misses:?}"
+                );
+            }
+        }
+        assert_eq!(run("${NAME#${SECRET}}"), ("${NAME#${SECRET}}".to_owned(), vec!["hidden NAME".to_owned()]));
+        assert_eq!(run("${EMPTY:=${SECRET:1}}").0, "${SECRET:1}");
     }
 
     #[test]
@@ -563,7 +599,9 @@ mod tests {
     #[test]
     fn a_variable_that_is_named_again_and_again_makes_no_endless_text() {
         let variables: BTreeMap<String, String> = [("A".to_owned(), "x".repeat(1000))].into();
-        let context = Context { values: &variables, is_shell: false, room: 10_000, depth: 0 };
+        let hidden = BTreeSet::new();
+        let values = Values { of: &variables, hidden: &hidden };
+        let context = Context { values, is_shell: false, room: 10_000, depth: 0 };
         let expanded = |text: &str| expand(text, context, &mut |_, _, _| {}).map(|text| text.len());
         assert_eq!(expanded(&"${A}".repeat(10)), Some(10_000));
         assert_eq!(expanded(&"${A}".repeat(11)), None);
