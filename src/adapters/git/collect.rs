@@ -1,5 +1,6 @@
 //! The files of one reading, within stated limits; and notes about what was left out.
 
+use super::expanded::PATHS_BYTES_MAX;
 use crate::api::source::{SourceFile, Standing, is_worth_a_note};
 use crate::core::plan::{Note, NoteCode};
 
@@ -21,6 +22,11 @@ pub enum LimitError {
     TooManyBytes,
     #[error("there are more than {ENTRIES_MAX} files and folders")]
     TooManyEntries,
+    #[error(
+        "the paths of all files and folders of a commit are larger than {} MiB together, so that it is not merged or compared",
+        PATHS_BYTES_MAX >> 20
+    )]
+    TooManyPaths,
     #[error("`{path}` is more than {DEPTH_MAX} folders deep")]
     TooDeep { path: String },
 }

@@ -7,6 +7,7 @@ use git2::{Commit, ErrorCode, Index, Oid, Repository, Signature, Time};
 
 use super::cause::GitCause;
 use super::collect::Collector;
+use super::expanded::{Expanded, merge_options};
 use super::read::{Place, ReadError, at_commit, tree_error};
 use super::tree::{self, TreeError};
 use crate::api::kustomization::join;
@@ -55,8 +56,11 @@ pub fn read_merge(path: &Path, folder: &str, base: &str, head: &str) -> Result<P
     let (of_base, of_head) = (place.commit(path, base)?, place.commit(path, head)?);
     let repository = &place.repository;
     is_related(repository, &of_base, &of_head, path)?;
-    let merged =
-        repository.merge_commits(&of_base, &of_head, None).map_err(|source| incomplete(repository, path, source))?;
+    let of_both = Expanded::default().check_merge(repository, of_base.id(), of_head.id());
+    of_both.map_err(|error| tree_error(error, head))?;
+    let merged = repository
+        .merge_commits(&of_base, &of_head, Some(&merge_options()))
+        .map_err(|source| incomplete(repository, path, source))?;
     let head_revision = Revision { id: of_head.id().to_string(), reference: head.to_owned() };
     let base_content = content(&place, &of_base, base)?;
     let merge = if merged.has_conflicts() {

@@ -17,7 +17,7 @@
 //! | snapshots of clusters on a branch | `snapshots.rs` |
 //! | a commit of one file, for `cutlist ami bump` | `commit.rs` |
 //! | which files these are: links, and what kustomizations name | `walk.rs` |
-//! | what may be read at most, and what was left out | `collect.rs` |
+//! | what may be read at most, and what was left out | `collect.rs`; `expanded.rs`: how large a tree would get |
 
 #![expect(clippy::disallowed_methods, reason = "this adapter reads files")]
 
@@ -29,6 +29,7 @@ mod cause;
 mod collect;
 mod commit;
 mod credentials;
+mod expanded;
 mod fetch;
 mod folder;
 mod followed;

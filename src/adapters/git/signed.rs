@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use git2::{Commit, Diff, DiffOptions, Index, Odb, Oid, Repository, Signature, Sort, Tree};
 use jiff::Timestamp;
 
+use super::expanded::{Expanded, merge_options};
 use super::read::{Place, ReadError, at_commit, title, tree_error};
 use super::tree::{self, TreeError};
 use crate::api::kustomization::join;
@@ -106,16 +107,21 @@ impl SignedHistory {
         let ids = commits(repository, base.as_ref(), &head).map_err(failed)?;
         let (before, after) =
             (base.as_ref().map(tree_of).transpose().map_err(failed)?, tree_of(&head).map_err(failed)?);
+        let expanded = &mut Expanded::default();
+        let wrong = |error| match error {
+            Wrong::Git(source) => self.damaged(source),
+            Wrong::Tree(error) => tree_error(error, &head.id().to_string()),
+        };
         let mut between = Between {
             commits: Vec::new(),
             too_many: ids.len() > COMMITS_MAX,
-            paths: differing(repository, before.as_ref(), &after).map_err(failed)?.into_iter().collect(),
+            paths: differing(repository, expanded, before.as_ref(), &after).map_err(wrong)?.into_iter().collect(),
             before: before.as_ref().map(|tree| TreeName(tree.id())),
             after: TreeName(after.id()),
         };
         if !between.too_many {
-            let signed = ids.into_iter().map(|id| signed(repository, &repository.find_commit(id)?));
-            between.commits = signed.collect::<Result<_, git2::Error>>().map_err(failed)?;
+            let signed = ids.into_iter().map(|id| signed(repository, expanded, &repository.find_commit(id)?));
+            between.commits = signed.collect::<Result<_, Wrong>>().map_err(wrong)?;
         }
         Ok(between)
     }
@@ -134,6 +140,25 @@ impl SignedHistory {
 
     fn damaged(&self, source: git2::Error) -> ReadError {
         ReadError::DamagedRepository { path: self.path.clone(), source: source.into() }
+    }
+}
+
+/// Why commits can not be looked at.
+#[derive(Debug)]
+enum Wrong {
+    Git(git2::Error),
+    Tree(TreeError),
+}
+
+impl From<git2::Error> for Wrong {
+    fn from(error: git2::Error) -> Self {
+        Self::Git(error)
+    }
+}
+
+impl From<TreeError> for Wrong {
+    fn from(error: TreeError) -> Self {
+        Self::Tree(error)
     }
 }
 
@@ -157,10 +182,10 @@ fn tree_of<'r>(commit: &Commit<'r>) -> Result<Tree<'r>, git2::Error> {
     commit.tree()
 }
 
-fn signed(repository: &Repository, commit: &Commit<'_>) -> Result<SignedCommit, git2::Error> {
+fn signed(repository: &Repository, expanded: &mut Expanded, commit: &Commit<'_>) -> Result<SignedCommit, Wrong> {
     let after = commit.tree()?;
-    let (before, conflicts) = without(repository, commit)?;
-    let mut paths = differing(repository, before.as_ref(), &after)?;
+    let (before, conflicts) = without(repository, expanded, commit)?;
+    let mut paths = differing(repository, expanded, before.as_ref(), &after)?;
     paths.extend(conflicts);
     // A commit without a signature, or with one in a header that is not looked at, is signed by nobody.
     let signature = repository.extract_signature(&commit.id(), None).ok();
@@ -179,17 +204,19 @@ fn signed(repository: &Repository, commit: &Commit<'_>) -> Result<SignedCommit, 
 /// into what came of those before it, and so does this: one that took what an old parent had would undo what another brings.
 fn without<'r>(
     repository: &'r Repository,
+    expanded: &mut Expanded,
     commit: &Commit<'r>,
-) -> Result<(Option<Tree<'r>>, Vec<String>), git2::Error> {
+) -> Result<(Option<Tree<'r>>, Vec<String>), Wrong> {
     let Ok(first) = commit.parent(0) else { return Ok((None, Vec::new())) };
     if commit.parent_count() > PARENTS_MERGED_MAX {
-        return of_no_merge(repository, commit);
+        return of_no_merge(repository, expanded, commit);
     }
     let (mut so_far, mut conflicts) = (first, Vec::new());
     for number in 1..commit.parent_count() {
         let parent = commit.parent(number)?;
-        let Ok(mut merged) = repository.merge_commits(&so_far, &parent, None) else {
-            return of_no_merge(repository, commit);
+        expanded.check_merge(repository, so_far.id(), parent.id())?;
+        let Ok(mut merged) = repository.merge_commits(&so_far, &parent, Some(&merge_options())) else {
+            return of_no_merge(repository, expanded, commit);
         };
         conflicts.extend(without_conflicts(&mut merged)?);
         let tree = repository.find_tree(merged.write_tree_to(repository)?)?;
@@ -223,13 +250,14 @@ fn without_conflicts(merged: &mut Index) -> Result<Vec<String>, git2::Error> {
 /// Of parents that can not be merged here, the commit answers for all that is not as in each of them.
 fn of_no_merge<'r>(
     repository: &'r Repository,
+    expanded: &mut Expanded,
     commit: &Commit<'r>,
-) -> Result<(Option<Tree<'r>>, Vec<String>), git2::Error> {
+) -> Result<(Option<Tree<'r>>, Vec<String>), Wrong> {
     let after = commit.tree()?;
     let (mut before, mut paths) = (None, BTreeSet::new());
     for number in 0..commit.parent_count() {
         let tree = commit.parent(number)?.tree()?;
-        let differing = differing(repository, Some(&tree), &after)?;
+        let differing = differing(repository, expanded, Some(&tree), &after)?;
         // The first that tells of a difference: against one that is the same nothing would be to be seen.
         if before.is_none() || paths.is_empty() {
             before = Some(tree);
@@ -242,9 +270,13 @@ fn of_no_merge<'r>(
 /// Paths that differ; a file that moved is one that went and one that came.
 fn differing(
     repository: &Repository,
+    expanded: &mut Expanded,
     before: Option<&Tree<'_>>,
     after: &Tree<'_>,
-) -> Result<BTreeSet<String>, git2::Error> {
+) -> Result<BTreeSet<String>, Wrong> {
+    for tree in before.into_iter().chain([after]) {
+        expanded.check(repository, tree)?;
+    }
     let mut options = DiffOptions::new();
     options.include_typechange(true).ignore_submodules(false).skip_binary_check(true);
     let diff: Diff<'_> = repository.diff_tree_to_tree(before, Some(after), Some(&mut options))?;

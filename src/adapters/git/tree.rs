@@ -210,6 +210,6 @@ fn find_tree<'a>(repository: &'a Repository, id: Oid, path: &str) -> Result<Tree
     repository.find_tree(id).map_err(|source| object_error(id, path, source))
 }
 
-fn object_error(id: Oid, path: &str, source: git2::Error) -> TreeError {
+pub(super) fn object_error(id: Oid, path: &str, source: git2::Error) -> TreeError {
     TreeError::Object { id, path: path.to_owned(), source: source.into() }
 }
