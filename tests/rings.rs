@@ -275,7 +275,6 @@ const RINGS: &[Ring] = &[
         may_use: &["crate::api", "crate::core"],
         except: &[],
         crates: Some(&[
-            "croner",
             "globset",
             "granit_parser",
             "jiff",
@@ -372,7 +371,7 @@ const RINGS: &[Ring] = &[
     },
     Ring {
         files: "adapters/git",
-        may_use: ADAPTER,
+        may_use: ADAPTER_AND_HTTP,
         except: &[],
         crates: Some(&[
             "flate2",
@@ -423,6 +422,7 @@ const RINGS: &[Ring] = &[
         except: &[],
         crates: Some(&[
             "axum",
+            "base64",
             "hyper",
             "hyper_rustls",
             "hyper_util",

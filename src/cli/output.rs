@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use super::arguments::FormOutput;
 use super::failure::Failure;
+use crate::adapters::http::without_secrets;
 use crate::core::catalog::Catalog;
 use crate::definitions::Masks;
 use crate::render::terminal;
@@ -55,7 +56,7 @@ pub fn hidden() -> Masks {
 /// The text without what is hidden, and without users, passwords and queries of addresses, which may be tokens: libraries put into
 /// their errors what they were given.
 pub fn shown(text: &str) -> String {
-    let text = without_credentials(text);
+    let text = without_secrets(&without_credentials(text));
     masks().as_ref().map_or_else(|| text.clone(), |hidden| hidden.text(&text))
 }
 
@@ -196,9 +197,18 @@ pub fn print(shown: &str, form: Form) -> Result<(), Failure> {
     }
 }
 
-/// Writes a text of this form to a file, as it would be printed without colours.
+/// Writes a text of this form to a file, as it would be printed without colours. A link to a file gives way to one.
 pub fn file(path: &Path, text: &str, form: Form) -> anyhow::Result<()> {
-    std::fs::write(path, safe(text, form)).with_context(|| format!("{} can not be written", path.display()))
+    let write = || {
+        // Whoever proposes a change may put a link where a report goes, to a file of whoever runs this. Devices and pipes are meant.
+        let is_link = path.symlink_metadata().is_ok_and(|it| it.is_symlink());
+        if is_link && path.metadata().map_or(true, |target| target.is_file()) {
+            std::fs::remove_file(path)?;
+            return File::create_new(path)?.write_all(safe(text, form).as_bytes());
+        }
+        std::fs::write(path, safe(text, form))
+    };
+    write().with_context(|| format!("{} can not be written", path.display()))
 }
 
 fn safe(text: &str, form: Form) -> String {
@@ -295,6 +305,28 @@ mod tests {
         ] {
             assert_eq!(command(line, own), shown);
         }
+    }
+
+    /// Whoever proposes a change chooses where a link of the repository leads.
+    #[test]
+    fn a_report_is_not_written_through_a_link_to_a_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let (outside, report) = (folder.path().join("outside"), folder.path().join("report.json"));
+        std::fs::write(&outside, "kept").unwrap();
+        std::os::unix::fs::symlink(&outside, &report).unwrap();
+        for text in ["{}", "{ }"] {
+            file(&report, text, Form::Data).unwrap();
+            assert_eq!(std::fs::read_to_string(&report).unwrap(), text);
+        }
+        assert_eq!(std::fs::read_to_string(&outside).unwrap(), "kept");
+        let device = folder.path().join("device");
+        std::os::unix::fs::symlink("/dev/null", &device).unwrap();
+        file(&device, "{}", Form::Data).unwrap();
+        assert!(device.is_symlink(), "a device is meant");
+        let nowhere = folder.path().join("nowhere");
+        std::os::unix::fs::symlink(folder.path().join("new"), &nowhere).unwrap();
+        file(&nowhere, "{}", Form::Data).unwrap();
+        assert!(!folder.path().join("new").exists() && !nowhere.is_symlink());
     }
 
     #[test]

@@ -2,13 +2,15 @@
 
 use std::fmt;
 
+use crate::adapters::http::without_secrets;
+
 /// The cause of an error, for people.
 #[derive(Debug)]
 pub struct GitCause(pub(super) git2::Error);
 
 impl fmt::Display for GitCause {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.0.message())
+        formatter.write_str(&without_secrets(self.0.message()))
     }
 }
 

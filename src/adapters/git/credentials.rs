@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use git2::{Cred, CredentialType, ErrorClass, ErrorCode};
 
+use crate::adapters::http::remember_password;
+
 /// More is no credential.
 const FILE_BYTES_MAX: u64 = 64 << 10;
 /// Forges look at the password when it is a token, and want some name before it.
@@ -51,6 +53,7 @@ impl Secret {
             return None;
         }
         let (user, password) = text.split_once(':').unwrap_or((USER_OF_A_TOKEN, text));
+        remember_password(user, password);
         Some(Self::UserPassword { user: user.to_owned(), password: password.to_owned() })
     }
 }

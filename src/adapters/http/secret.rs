@@ -7,6 +7,8 @@ use std::path::PathBuf;
 
 use hyper::header::HeaderValue;
 
+use super::hidden::remember_secret;
+
 /// More is no secret.
 const FILE_BYTES_MAX: u64 = 64 << 10;
 
@@ -48,7 +50,7 @@ impl SecretSource {
                 if text.is_empty() {
                     return Err(SecretError::Empty(path.display().to_string()));
                 }
-                Ok(Secret(text.to_owned()))
+                Ok(Secret::new(text.to_owned()))
             }
         }
     }
@@ -78,6 +80,7 @@ pub struct Secret(String);
 
 impl Secret {
     pub fn new(text: String) -> Self {
+        remember_secret(&text);
         Self(text)
     }
 

@@ -3,6 +3,7 @@
 use kube::Error;
 use kube::core::Status;
 
+use crate::adapters::http::without_secrets;
 use crate::core::snapshot::problem::problem;
 use crate::ports::{PortError, PortErrorKind};
 
@@ -24,6 +25,7 @@ pub(super) fn port_error(operation: impl Into<String>, error: Error) -> PortErro
 
 /// What the API server says, cut where it goes on for pages.
 pub(super) fn sentence(message: String) -> String {
+    let message = without_secrets(&message);
     match message.char_indices().nth(CHARACTERS_MAX) {
         Some((end, _)) => format!("{}...", message.get(..end).unwrap_or_default()),
         None => message,

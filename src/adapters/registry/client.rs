@@ -15,7 +15,9 @@ use hyper::{Method, Request, StatusCode};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
-use crate::adapters::http::{AGENT, Connector, connector, is_this_machine};
+use crate::adapters::http::{
+    AGENT, Connector, connector, is_this_machine, remember_password, remember_secret, without_secrets,
+};
 
 use super::challenge::Challenge;
 use super::reference::Reference;
@@ -84,6 +86,7 @@ impl Credentials {
             return Err(failed(std::io::ErrorKind::InvalidData.into()));
         }
         let (user, password) = line.split_once(':').unwrap_or((USER_OF_A_TOKEN, line));
+        remember_password(user, password);
         Ok(Self { user: user.to_owned(), password: password.to_owned() })
     }
 
@@ -213,7 +216,10 @@ impl Client {
         }
         let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
         let token = body["token"].as_str().or_else(|| body["access_token"].as_str());
-        token.map(str::to_owned).ok_or(RegistryError::Denied { host: host(&address), given })
+        token
+            .inspect(|token| remember_secret(token))
+            .map(str::to_owned)
+            .ok_or(RegistryError::Denied { host: host(&address), given })
     }
 
     /// Sends it again where that may help: a registry that is busy or away for a moment is no reason to be without a snapshot.
@@ -296,7 +302,7 @@ fn from(address: &str, location: &str) -> String {
 fn refused(address: &str, answer: &Answer) -> RegistryError {
     let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     let said = ["message", "code"].iter().find_map(|field| body["errors"][0][field].as_str());
-    let message = said.unwrap_or_default().chars().take(200).collect();
+    let message = without_secrets(said.unwrap_or_default()).chars().take(200).collect();
     RegistryError::Refused { host: host(address), status: answer.status, message }
 }
 

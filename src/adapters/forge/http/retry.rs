@@ -7,6 +7,8 @@ use hyper::header::{HeaderMap, RETRY_AFTER};
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::adapters::http::without_secrets;
+
 /// How long, how often and how much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -128,7 +130,7 @@ pub(super) fn message(body: &Value) -> String {
         let detail = if error["message"].is_string() { words(&error["message"]) } else { words(error) };
         text = format!("{text}; {detail}");
     }
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = without_secrets(&text).split_whitespace().collect::<Vec<_>>().join(" ");
     line.chars().filter(|it| !it.is_control()).take(MESSAGE_CHARACTERS_MAX).collect()
 }
 
