@@ -113,11 +113,14 @@ fn only_colours(text: &str) -> String {
     page
 }
 
-/// CI systems obey lines of a log that begin with `::`, and others that have `##[` or `##vso[` anywhere.
+/// What CI systems obey wherever it stands in a line of a log.
+const COMMANDS: [&str; 3] = ["##[", "##vso[", "##teamcity["];
+
+/// Without these, and without `::` at the beginning of a line, which others obey.
 pub fn without_commands(mut text: String) -> String {
-    for (command, shown) in [("##[", "#\u{fffd}#["), ("##vso[", "#\u{fffd}#vso[")] {
-        if text.contains(command) {
-            text = text.replace(command, shown);
+    for command in COMMANDS {
+        if let Some(name) = command.strip_prefix("##").filter(|_| text.contains(command)) {
+            text = text.replace(command, &format!("#\u{fffd}#{name}"));
         }
     }
     if !text.contains("::") {
@@ -163,9 +166,9 @@ pub fn json(text: String) -> String {
         }
         json = escaped;
     }
-    for (command, escaped) in [("##[", "#\\u0023["), ("##vso[", "#\\u0023vso[")] {
-        if json.contains(command) {
-            json = json.replace(command, escaped);
+    for command in COMMANDS {
+        if let Some(name) = command.strip_prefix("##").filter(|_| json.contains(command)) {
+            json = json.replace(command, &format!("#\\u0023{name}"));
         }
     }
     json
@@ -301,12 +304,14 @@ mod tests {
             "a\u{fffd}]0;b\u{fffd}\u{fffd}2J\u{fffd}[2Jc"
         );
         assert_eq!(page("\u{1b}[1m  ::error::a\n a::b".to_owned()), "\u{1b}[1m  \u{fffd}::error::a\n a::b");
-        assert_eq!(page("x ##vso[task.x]y ##[error]z".to_owned()), "x #\u{fffd}#vso[task.x]y #\u{fffd}#[error]z");
+        let commands = "x ##vso[task.x]y ##[error]z ##teamcity[buildStop]";
+        let shown = "x #\u{fffd}#vso[task.x]y #\u{fffd}#[error]z #\u{fffd}#teamcity[buildStop]";
+        assert_eq!(page(commands.to_owned()), shown);
         assert_eq!(clean_lines("a\n::b\u{1b}[1m"), "a\n\u{fffd}::b\u{fffd}[1m");
-        let text = serde_json::json!({ "a": "\u{202e}\u{9b}##[b]\u{e0001}é" });
+        let text = serde_json::json!({ "a": "\u{202e}\u{9b}##[b]##teamcity[c]\u{e0001}é" });
         let shown = json(serde_json::to_string_pretty(&text).unwrap());
         assert!(shown.chars().all(|it| it == '\n' || it == 'é' || (' '..='~').contains(&it)), "{shown}");
-        assert!(!shown.contains("##["));
+        assert!(!shown.contains("##[") && !shown.contains("##teamcity["));
         assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), text);
     }
 

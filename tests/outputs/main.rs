@@ -18,7 +18,7 @@ const NOW: &str = "2026-11-20T09:10:00Z";
 
 /// Sets the title of a window, clears the screen, writes to the clipboard, ends a line and gives CI a command, turns the direction of
 /// writing, and closes a fence of Markdown.
-const HOSTILE: &str = "x\u{1b}]0;PWNED\u{7}\u{1b}[2J\u{9b}2J\r\n::error::PWNED\n  ::add-mask::x\n##vso[task.x]y##[error]z\u{202e}\u{2066}\n```\n";
+const HOSTILE: &str = "x\u{1b}]0;PWNED\u{7}\u{1b}[2J\u{9b}2J\r\n::error::PWNED\n  ::add-mask::x\n##vso[task.x]y##[error]z##teamcity[buildStop]\u{202e}\u{2066}\n```\n";
 
 const SETTINGS: &str = "apiVersion: cutlist.dev/v1alpha1\nkind: Settings\nmetadata: { name: base }\nspec: { clusterName: demo, region: us-east-1 }\n";
 const CLASS: &str = "apiVersion: karpenter.k8s.aws/v1
@@ -201,7 +201,11 @@ fn obeyed(printed: &Printed, is_markdown: bool) -> Vec<String> {
         let own = OWN_COMMANDS.iter().find(|(name, _)| *name == form).map_or(&[][..], |(_, own)| *own);
         for line in text.lines() {
             let line = own.iter().find_map(|command| line.strip_prefix(command)).unwrap_or(line);
-            if line.trim_start().starts_with("::") || line.contains("##[") || line.contains("##vso[") {
+            if line.trim_start().starts_with("::")
+                || line.contains("##[")
+                || line.contains("##vso[")
+                || line.contains("##teamcity[")
+            {
                 found.push(format!("{}: a command: {line:?}", printed.what));
             }
         }
