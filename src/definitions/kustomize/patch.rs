@@ -58,9 +58,15 @@ fn found<'d>(
             None
         }
     }?;
+    if builder.is_too_much() {
+        return None;
+    }
     let selector = entry.get("target").filter(|target| !target.is_null()).map(Selector::of).transpose();
     let target = match selector {
-        Ok(target) => target,
+        Ok(target) => {
+            builder.may_take(target.as_ref().map_or(0, Selector::bytes));
+            target
+        }
         Err((field, message)) => {
             problem(builder, &format!("{pointer}/target/{field}"), message);
             return None;

@@ -74,7 +74,8 @@ fn replacement(builder: &mut Builder<'_>, document: &Document, pointer: &str, it
             };
             let parsed: Result<Vec<Selector>, _> = entries.iter().map(Selector::of).collect();
             match parsed {
-                Ok(parsed) => selectors.push(parsed),
+                Ok(parsed) if builder.may_take(parsed.iter().map(Selector::bytes).sum()) => selectors.push(parsed),
+                Ok(_) => return invalid(at, "the kustomizations select more than is carried out here".to_owned()),
                 Err((member, message)) => return invalid(format!("{at}/{field}/{member}"), message),
             }
         }

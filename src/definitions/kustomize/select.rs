@@ -1,15 +1,49 @@
 //! Which objects are meant by a selector.
 
-use regex::Regex;
+use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
 
 use super::Item;
 
+/// Bytes of a compiled pattern. Names have 253 characters at most, and patterns of them a few; classes of characters that are repeated some
+/// hundred times take a tenth of a second each.
+const PATTERN_BYTES_MAX: usize = 64 << 10;
+/// What a pattern counts for, of what kustomizations may build: more than that takes the time of it.
+const PATTERN_BYTES: usize = 16 << 10;
+
 /// By group, version, kind, name, namespace (regular expressions that must fit the whole text), labels and annotations.
 pub(super) struct Selector {
-    patterns: Vec<(Field, Regex)>,
+    patterns: Vec<(Field, Pattern)>,
     labels: Vec<Requirement>,
     annotations: Vec<Requirement>,
+}
+
+/// What must fit a whole text.
+enum Pattern {
+    /// Most are a name, which no engine is made for.
+    Name(String),
+    Regex(Regex),
+}
+
+impl Pattern {
+    fn of(text: &str) -> Result<Self, String> {
+        let is_name = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'/'));
+        if is_name {
+            return Ok(Self::Name(text.to_owned()));
+        }
+        let built = RegexBuilder::new(&format!("^(?:{text})$")).size_limit(PATTERN_BYTES_MAX).build();
+        built.map(Self::Regex).map_err(|error| match error {
+            regex::Error::CompiledTooBig(_) => format!("`{text}` is larger than patterns may get here"),
+            _ => format!("`{text}` is no regular expression"),
+        })
+    }
+
+    fn fits(&self, text: &str) -> bool {
+        match self {
+            Self::Name(name) => name == text,
+            Self::Regex(regex) => regex.is_match(text),
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -35,14 +69,18 @@ impl Selector {
         let mut patterns = Vec::new();
         for (name, field) in FIELDS {
             let Some(text) = value.get(name).and_then(Value::as_str).filter(|text| !text.is_empty()) else { continue };
-            let pattern = Regex::new(&format!("^(?:{text})$"));
-            patterns.push((field, pattern.map_err(|_| (name, format!("`{text}` is no regular expression")))?));
+            patterns.push((field, Pattern::of(text).map_err(|message| (name, message))?));
         }
         let requirements = |name: &'static str| {
             let text = value.get(name).and_then(Value::as_str).unwrap_or_default();
             requirements(text).ok_or_else(|| (name, format!("`{text}` is no selector")))
         };
         Ok(Self { patterns, labels: requirements("labelSelector")?, annotations: requirements("annotationSelector")? })
+    }
+
+    /// What making it counts for, of what kustomizations may build.
+    pub fn bytes(&self) -> usize {
+        self.patterns.iter().filter(|(_, pattern)| matches!(pattern, Pattern::Regex(_))).count() * PATTERN_BYTES
     }
 
     /// Whether a patch with this target is for the object. Name and namespace may each be that of its file, or that it has now.
@@ -63,7 +101,7 @@ impl Selector {
     }
 
     fn matches(&self, wanted: Field, text: &str) -> bool {
-        self.patterns.iter().filter(|(field, _)| *field == wanted).all(|(_, pattern)| pattern.is_match(text))
+        self.patterns.iter().filter(|(field, _)| *field == wanted).all(|(_, pattern)| pattern.fits(text))
     }
 
     fn fits_otherwise(&self, item: &Item) -> bool {
