@@ -6,6 +6,21 @@
 use std::collections::BTreeSet;
 
 use croner::Cron;
+use jiff::Zoned;
+
+/// A schedule that was read.
+pub struct Schedule {
+    cron: Cron,
+    /// Whether one of its months has one of its days. croner looks for those of the others until its last year, a tenth of a second long.
+    ever_strikes: bool,
+}
+
+impl Schedule {
+    /// When it strikes next, by the wall clock of the moment's zone.
+    pub fn next(&self, from: &Zoned, inclusive: bool) -> Option<Zoned> {
+        self.ever_strikes.then(|| self.cron.find_next_occurrence(from, inclusive).ok()).flatten()
+    }
+}
 
 /// Why a schedule can not be read, and what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +69,7 @@ pub fn standard(schedule: &str) -> String {
 }
 
 /// Five fields, or one of the names that [`standard`] knows. O(length + 60).
-pub fn read(schedule: &str) -> Result<Cron, Misread> {
+pub fn read(schedule: &str) -> Result<Schedule, Misread> {
     let schedule = standard(schedule);
     let written: Vec<&str> = schedule.split_whitespace().collect();
     if written.len() != FIELDS.len() {
@@ -63,10 +78,27 @@ pub fn read(schedule: &str) -> Result<Cron, Misread> {
     }
     let fields: Result<Vec<String>, Misread> =
         FIELDS.iter().zip(written).map(|(field, text)| field.in_numbers(text)).collect();
-    fields?.join(" ").parse().map_err(|error: croner::errors::CronError| Misread {
+    let fields = fields?;
+    let cron = fields.join(" ").parse().map_err(|error: croner::errors::CronError| Misread {
         problem: error.to_string().to_lowercase(),
         hint: bounds(),
-    })
+    })?;
+    Ok(Schedule { cron, ever_strikes: ever_strikes(&fields) })
+}
+
+/// Whether the months of a schedule have its days: `0 0 30 2 *` waits for a day that never comes. On weekdays, all months have those.
+fn ever_strikes(fields: &[String]) -> bool {
+    let [_, _, days, months, weekdays] = fields else { return true };
+    let numbers = |text: &str, all: std::ops::RangeInclusive<u32>| -> Vec<u32> {
+        if text == "*" { all.collect() } else { text.split(',').filter_map(|number| number.parse().ok()).collect() }
+    };
+    let longest = |month: &u32| match month {
+        2 => 29,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    };
+    let first = numbers(days, 1..=31).into_iter().min().unwrap_or(1);
+    weekdays != "*" || numbers(months, 1..=12).iter().map(longest).any(|last| first <= last)
 }
 
 fn bounds() -> Option<String> {
@@ -168,8 +200,8 @@ mod tests {
     /// The first strikes after Friday, 2026-11-20, as `day hour:minute`.
     fn strikes(schedule: &str) -> Vec<String> {
         let from: Timestamp = "2026-11-20T00:00:00Z".parse().unwrap();
-        let cron = read(schedule).unwrap_or_else(|error| panic!("{schedule}: {error:?}"));
-        let next = |after: &jiff::Zoned| cron.find_next_occurrence(after, false).ok();
+        let Ok(cron) = read(schedule) else { panic!("{schedule}") };
+        let next = |after: &Zoned| cron.next(after, false);
         let first = next(&from.to_zoned(TimeZone::UTC));
         let all = std::iter::successors(first, next).take(3);
         all.map(|hit| hit.strftime("%d %H:%M").to_string()).collect()
@@ -187,6 +219,19 @@ mod tests {
     }
 
     #[test]
+    fn days_that_no_month_has_never_come() {
+        for never in ["0 0 30 2 *", "0 0 30,31 feb *", "5 4 31 2,4,6,9,11 ?"] {
+            let schedule = read(never).ok().unwrap();
+            assert!(!schedule.ever_strikes, "{never}");
+            assert_eq!(strikes(never), Vec::<String>::new());
+        }
+        for some_day in ["0 0 29 2 *", "0 0 30 2 mon", "0 0 31 2-3 *", "0 0 31 * *", "0 0 */31 2 *"] {
+            assert!(read(some_day).ok().unwrap().ever_strikes, "{some_day}");
+            assert_eq!(strikes(some_day).len(), 3, "{some_day}");
+        }
+    }
+
+    #[test]
     fn a_number_with_a_step_goes_on_to_the_end() {
         assert_eq!(strikes("5/15 3 * * *"), ["20 03:05", "20 03:20", "20 03:35"]);
         assert_eq!(strikes("0 9/12 * * *"), ["20 09:00", "20 21:00", "21 09:00"]);
@@ -200,7 +245,7 @@ mod tests {
             ("0 0 * * fri-sun", "Sunday is 0 and begins the week: write 5-6,0"),
             ("0 22-6 * * *", "write 22-23,0-6"),
         ] {
-            let misread = read(schedule).unwrap_err();
+            let Err(misread) = read(schedule) else { panic!("{schedule}") };
             assert_eq!(misread.hint.as_deref(), Some(hint), "{}", misread.problem);
         }
     }
@@ -248,7 +293,7 @@ mod tests {
             "0 0 * * sun-sat",
             "0/99 * * * *",
         ] {
-            assert!(read(text).is_ok(), "{text}: {:?}", read(text));
+            assert!(read(text).is_ok(), "{text}: {:?}", read(text).err());
         }
     }
 }

@@ -3,12 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use croner::Cron;
 use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 
 use cutlist_api::duration::NillableDuration;
 
-use super::schedules;
+use super::schedules::{self, Schedule};
 
 /// Longer windows are taken for this long: a schedule has come round by then, and opened another.
 const WINDOW_MAX: SignedDuration = SignedDuration::from_hours(366 * 24);
@@ -41,7 +40,7 @@ pub fn firing((schedule, duration, time_zone): Written<'_>, now: Timestamp) -> F
 
 /// What was written, parsed.
 struct Windows {
-    cron: Cron,
+    schedule: Schedule,
     length: SignedDuration,
     zone: TimeZone,
 }
@@ -51,13 +50,13 @@ impl Windows {
         let zone = time_zone.map(TimeZone::get).transpose().ok()?.unwrap_or(TimeZone::UTC);
         let seconds = i64::try_from(duration?.seconds()?).unwrap_or(i64::MAX);
         let length = SignedDuration::from_secs(seconds).min(WINDOW_MAX);
-        let cron = schedules::read(schedule).ok()?;
-        Some(Self { cron, length, zone })
+        let schedule = schedules::read(schedule).ok()?;
+        Some(Self { schedule, length, zone })
     }
 
     /// The first hit after a moment, by the wall clock of the zone.
     fn next_after(&self, moment: Timestamp) -> Option<Timestamp> {
-        self.cron.find_next_occurrence(&moment.to_zoned(self.zone.clone()), false).ok().map(|hit| hit.timestamp())
+        self.schedule.next(&moment.to_zoned(self.zone.clone()), false).map(|hit| hit.timestamp())
     }
 
     /// Of the hits from `hit` until then one of the later ones: of windows that touch only the last matters, and those between may be a

@@ -8,7 +8,7 @@ use super::{Rule, no_hint};
 use crate::api::duration::{NillableDuration, go_nanoseconds};
 use crate::api::validation::forms;
 use crate::api::validation::node_pool as cel;
-use crate::core::disrupt::schedules::{self, Misread};
+use crate::core::disrupt::schedules::{self, Misread, Schedule};
 use crate::core::model::time::duration_text;
 use crate::definitions::diagnostic::Severity::{Error, Note, Warning};
 use crate::definitions::document::Document;
@@ -372,7 +372,7 @@ const STRIKES_MAX: usize = 9_000;
 /// A schedule that can be read, with its duration where that can be, too.
 pub(super) struct Window {
     text: String,
-    cron: croner::Cron,
+    schedule: Schedule,
     zone: TimeZone,
     duration_seconds: Option<i64>,
 }
@@ -380,13 +380,13 @@ pub(super) struct Window {
 impl Window {
     pub(super) fn at(document: &Document, pointer: &str) -> Option<Self> {
         let text = document.str(&format!("{pointer}/schedule")).filter(|text| is_formed(text))?;
-        let cron = schedules::read(text).ok()?;
+        let schedule = schedules::read(text).ok()?;
         let zone = TimeZone::get(document.str("/spec/timeZone").unwrap_or("UTC")).ok()?;
         let duration = document.str(&format!("{pointer}/duration"));
         let duration = duration.and_then(|text| text.parse::<NillableDuration>().ok()?.seconds());
         Some(Self {
             text: text.to_owned(),
-            cron,
+            schedule,
             zone,
             duration_seconds: duration.and_then(|seconds| i64::try_from(seconds).ok()),
         })
@@ -414,7 +414,7 @@ impl Window {
     /// Seconds at which it strikes, from a year before the two years, so that windows reach into these.
     fn strikes(&self) -> impl Iterator<Item = i64> {
         let from = Timestamp::from_second(FIRST_SECOND - SECONDS_OF_A_YEAR).ok();
-        let next = |after: &Zoned| self.cron.find_next_occurrence(after, false).ok();
+        let next = |after: &Zoned| self.schedule.next(after, false);
         let first = from.and_then(|from| next(&from.to_zoned(self.zone.clone())));
         let strikes = std::iter::successors(first, move |last| next(last));
         strikes.map(|hit| hit.timestamp().as_second()).take_while(|strike| *strike < LAST_SECOND)

@@ -1,11 +1,10 @@
 //! CL0413: schedules whose time of day a clock leaps over, or shows twice. Those of Karpenter's budgets are in UTC, and are never hit.
 
-use croner::Cron;
-use jiff::{SignedDuration, Timestamp, Zoned, tz::TimeZone};
+use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 
 use super::Rule;
 use super::budgets::{FIRST_SECOND, LAST_SECOND, is_formed, with_schedule};
-use crate::core::disrupt::schedules;
+use crate::core::disrupt::schedules::{self, Schedule};
 use crate::definitions::diagnostic::Severity::Note;
 use crate::definitions::document::Document;
 use crate::definitions::findings::{Finding, Place};
@@ -41,14 +40,14 @@ fn names_hours(text: &str) -> bool {
 }
 
 /// Of the changes in two years the first that the schedule falls into.
-fn what_happens(text: &str, cron: &Cron, zone: &TimeZone) -> Option<String> {
+fn what_happens(text: &str, schedule: &Schedule, zone: &TimeZone) -> Option<String> {
     let from = Timestamp::from_second(FIRST_SECOND).ok()?;
     let transitions = zone.following(from).map(|transition| transition.timestamp());
     let mut changes = transitions.take_while(|change| change.as_second() < LAST_SECOND);
-    changes.find_map(|change| of_change(text, cron, zone, change))
+    changes.find_map(|change| of_change(text, schedule, zone, change))
 }
 
-fn of_change(text: &str, cron: &Cron, zone: &TimeZone, change: Timestamp) -> Option<String> {
+fn of_change(text: &str, schedule: &Schedule, zone: &TimeZone, change: Timestamp) -> Option<String> {
     let second = SignedDuration::from_secs(1);
     let (was, is) = (zone.to_offset(change.checked_sub(second).ok()?), zone.to_offset(change));
     let length = SignedDuration::from_secs(i64::from(is.seconds()) - i64::from(was.seconds()));
@@ -59,7 +58,7 @@ fn of_change(text: &str, cron: &Cron, zone: &TimeZone, change: Timestamp) -> Opt
         false => (change.checked_add(length).ok()?, change),
     };
     let old_clock = TimeZone::fixed(was);
-    let falls = next(cron, &from.to_zoned(old_clock.clone()), true).filter(|strike| strike.timestamp() < to);
+    let falls = schedule.next(&from.to_zoned(old_clock.clone()), true).filter(|strike| strike.timestamp() < to);
     falls.filter(|_| !length.is_zero())?;
     let clock = |zone: &TimeZone| change.to_zoned(zone.clone()).strftime("%H:%M").to_string();
     let (before, after) = (clock(&old_clock), clock(zone));
@@ -67,19 +66,15 @@ fn of_change(text: &str, cron: &Cron, zone: &TimeZone, change: Timestamp) -> Opt
     let name = zone.iana_name().unwrap_or_default();
     if !is_leap {
         let until = change.checked_sub(length).ok()?;
-        let again = next(cron, &change.to_zoned(zone.clone()), true).filter(|strike| strike.timestamp() < until);
+        let again = schedule.next(&change.to_zoned(zone.clone()), true).filter(|strike| strike.timestamp() < until);
         return again.is_none().then(|| {
             format!("`{text}` names a time that {name} has twice on {day}, from {after} to {before}: it strikes the first time alone")
         });
     }
-    let strike = next(cron, &change.checked_sub(second).ok()?.to_zoned(zone.clone()), false)?;
+    let strike = schedule.next(&change.checked_sub(second).ok()?.to_zoned(zone.clone()), false)?;
     let then = match strike.date() == change.to_zoned(zone.clone()).date() {
         true => format!("strikes at {}", strike.strftime("%H:%M")),
         false => "does not strike".to_owned(),
     };
     Some(format!("`{text}` names a time that {name} does not have on {day}, from {before} to {after}: it {then} then"))
-}
-
-fn next(cron: &Cron, from: &Zoned, inclusive: bool) -> Option<Zoned> {
-    cron.find_next_occurrence(from, inclusive).ok()
 }
