@@ -217,7 +217,9 @@ fn variants(plan: &Plan, known: &Known<'_>) -> Vec<Variant> {
     for (index, step) in plan.steps.iter().enumerate().filter(|(_, step)| step.kind == StepKind::Create) {
         let Some(pool) = known.pools.get(step.node_pool.as_str()) else { continue };
         let creation = Creation::new(step, pool, known);
-        for (number, alternative) in alternatives(step).iter().enumerate() {
+        // A node without pods does for nobody, whatever it becomes: static pools have thousands.
+        let judged = if step.pods.is_empty() { 1 } else { usize::MAX };
+        for (number, alternative) in alternatives(step).iter().take(judged).enumerate() {
             let Some(node) = node_to_come(&creation, alternative, known) else { continue };
             variants.push(Variant {
                 step: index,

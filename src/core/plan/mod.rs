@@ -92,9 +92,11 @@ impl Plan {
     /// SHA-256 over the JSON form without the id itself, in hexadecimal. A definition whose lines only moved makes no other plan, nor do
     /// facts of EC2 that this plan does not use or that change from minute to minute; another image to launch does.
     pub fn content_hash(&self) -> String {
-        // A plan is plain data; it always has a JSON form.
-        let json = serde_json::to_vec(&self.unnamed()).unwrap_or_default();
-        hexadecimal(Sha256::digest(json))
+        // Hashed as it is written: the text of a plan for thousands of nodes is as large as the plan.
+        let mut hashing = Hashing(Sha256::new());
+        // A plan is plain data, which always has a JSON form; and nothing refuses to be hashed.
+        serde_json::to_writer(&mut hashing, &self.unnamed()).unwrap_or_default();
+        hexadecimal(hashing.0.finalize())
     }
 
     /// The same over what is left of it when `hide` took out what nobody is shown.
@@ -119,6 +121,20 @@ impl Plan {
         self.notes.iter_mut().for_each(|note| note.definition = None);
         self.budgets.iter_mut().for_each(|budget| budget.definition = None);
         self.cloud_facts.iter_mut().for_each(|fact| fact.definition = None);
+    }
+}
+
+/// What is written is hashed.
+struct Hashing(Sha256);
+
+impl std::io::Write for Hashing {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }
 
