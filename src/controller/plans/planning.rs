@@ -82,8 +82,9 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         // One that could not be carried out is tried again when a plan is due.
         let approval_due = self.is_approved() && self.approved.as_ref().is_some_and(|approved| !approved.failed);
         if !(batch_closed || poll_due || approval_due) || !view.is_synced() {
-            self.wake(batch_closes_at);
-            self.wake(self.plan_due_at.filter(|due| *due > now));
+            // What is due already waits for a change: for nodes that are on their way.
+            let to_come = [batch_closes_at, self.plan_due_at].into_iter().flatten().filter(|moment| *moment > now);
+            self.wake(to_come.min());
             return false;
         }
         if batch_closed && let Some(duration) = self.batch.close(now) {
