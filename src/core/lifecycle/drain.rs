@@ -59,7 +59,7 @@ pub fn next(pods: &[&Pod], deadline: Option<Timestamp>, now: Timestamp) -> Drain
 }
 
 /// When a pod is deleted that is still there then: it has its own time to end before the deadline.
-pub(super) fn deleted_at(pod: &Pod, deadline: Timestamp) -> Timestamp {
+pub fn deleted_at(pod: &Pod, deadline: Timestamp) -> Timestamp {
     let grace = pod.spec.termination_grace_period_seconds.and_then(|grace| u64::try_from(grace).ok());
     let grace = i64::try_from(grace.unwrap_or(DEFAULT_GRACE_SECONDS)).unwrap_or(i64::MAX);
     deadline.saturating_sub(jiff::SignedDuration::from_secs(grace)).unwrap_or(Timestamp::MIN)

@@ -33,6 +33,8 @@ pub enum RiskCode {
     DrainBlocked,
     /// A pod is never evicted because of its annotation, and deleted when the grace period of its node is over.
     DeletedAtDeadline,
+    /// A pod tolerates the removal: it is not evicted, and ends with the instance, whatever budgets say.
+    EndsWithInstance,
     /// A volume is a disk of a node that goes: what is on it is lost.
     DataLost,
 }

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::disrupt::waves::{PodCounts, Replicas, by_workload, replicas};
+use crate::lifecycle::drain::is_evicted;
 use crate::lifecycle::pod_disruption_budgets::PodDisruptionBudgets;
 use crate::plan::{Step, StepKind};
 use crate::snapshot::{Pod, Snapshot, Workload};
@@ -33,6 +34,11 @@ impl<'s> Disturbed<'s> {
     /// Pods that a removal makes move.
     pub fn by(&self, step: &Step) -> impl Iterator<Item = &'s Pod> {
         step.pods.iter().filter_map(|pod| self.moving.get(&pod.split_once('/')?).copied())
+    }
+
+    /// Those of them that the drain evicts: what tolerates the removal ends with the instance.
+    pub fn evicted_by(&self, step: &Step) -> impl Iterator<Item = &'s Pod> {
+        self.by(step).filter(|pod| is_evicted(pod))
     }
 
     /// How many pods of each workload a removal makes move.

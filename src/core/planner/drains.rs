@@ -12,6 +12,7 @@ use crate::model::time::duration_text;
 use crate::plan::{LongestDrain, Step, StepKind};
 use crate::snapshot::{Pod, Snapshot};
 use cutlist_api::keys;
+use cutlist_api::node_claim::NodeClaim;
 
 use super::disturbed::Disturbed;
 use super::risks::DEFAULT_GRACE_SECONDS;
@@ -33,15 +34,16 @@ pub(super) fn longest_drain(
     disturbed: &Disturbed<'_>,
     now: Timestamp,
 ) -> Option<LongestDrain> {
-    let is_drained =
-        |step: &&Step| step.kind == StepKind::Remove && !step.pods.is_empty() && !step.mode.waits_for_nothing();
-    let drained: Vec<&Step> = steps.iter().filter(is_drained).collect();
+    let removals = steps.iter().filter(|step| step.kind == StepKind::Remove && !step.mode.waits_for_nothing());
+    let drained: Vec<&Step> = removals.filter(|step| disturbed.evicted_by(step).next().is_some()).collect();
     let queues = queues(&drained, disturbed);
-    let protected = protected(&drained, snapshot, now);
+    let limits = limits(&drained, snapshot);
+    let protected = protected(&drained, snapshot, &limits, now);
     let drains = drained.into_iter().map(|step| {
         let kept = step.node.as_deref().and_then(|node| protected.get(node));
-        let expected = kept.map_or_else(|| expected(step, disturbed, &queues), |kept| drain_of_kept(kept, now));
-        let (seconds, text) = bounded(step, snapshot, disturbed, expected);
+        let limit = step.node.as_deref().and_then(|node| limits.get(node)).copied();
+        let expected = kept.map_or_else(|| expected(step, disturbed, &queues, limit), |kept| drain_of_kept(kept, now));
+        let (seconds, text) = bounded(step, disturbed, limit, expected);
         LongestDrain { node: step.node.clone().unwrap_or_else(|| step.node_claim.clone()), seconds, text }
     });
     // Of those that take as long the first.
@@ -56,8 +58,28 @@ fn grace_seconds(pod: &Pod) -> u64 {
     u64::try_from(pod.spec.termination_grace_period_seconds.unwrap_or(DEFAULT_GRACE_SECONDS)).unwrap_or(0)
 }
 
+/// By node, the seconds after which its drain ends whatever stands in its way. O(claims + steps).
+fn limits<'s>(steps: &[&'s Step], snapshot: &Snapshot) -> BTreeMap<&'s str, u64> {
+    let seconds = |claim: &NodeClaim| {
+        Some((claim.metadata.name.clone()?, claim.spec.termination_grace_period.as_ref()?.seconds()?))
+    };
+    let of_claims: BTreeMap<String, u64> = snapshot.node_claims.iter().filter_map(seconds).collect();
+    let of_step = |step: &&'s Step| Some((step.node.as_deref()?, *of_claims.get(&step.node_claim)?));
+    steps.iter().filter_map(of_step).collect()
+}
+
+/// Whether a pod is deleted as soon as its node goes, whatever protects it: it has its own time to end before the drain does.
+fn is_deleted_at_once(pod: &Pod, limit: Option<u64>) -> bool {
+    limit.is_some_and(|limit| grace_seconds(pod) >= limit)
+}
+
 /// By node, the pod whose annotation keeps it for longest. O(pods)
-fn protected<'s>(steps: &[&Step], snapshot: &'s Snapshot, now: Timestamp) -> BTreeMap<&'s str, &'s Pod> {
+fn protected<'s>(
+    steps: &[&Step],
+    snapshot: &'s Snapshot,
+    limits: &BTreeMap<&str, u64>,
+    now: Timestamp,
+) -> BTreeMap<&'s str, &'s Pod> {
     let nodes: BTreeSet<&str> = steps.iter().filter_map(|step| step.node.as_deref()).collect();
     let until = |pod: &Pod| match protection(pod) {
         Protection::Until(end) => end,
@@ -66,7 +88,9 @@ fn protected<'s>(steps: &[&Step], snapshot: &'s Snapshot, now: Timestamp) -> BTr
     let mut protected: BTreeMap<&str, &Pod> = BTreeMap::new();
     for pod in &snapshot.pods {
         let Some(node) = pod.spec.node_name.as_deref().filter(|node| nodes.contains(node)) else { continue };
-        if pod.is_terminal() || pod.is_terminating() || !is_evicted(pod) || !is_protected(pod, now) {
+        let is_kept = is_evicted(pod) && is_protected(pod, now);
+        let is_deleted = is_deleted_at_once(pod, limits.get(node).copied());
+        if pod.is_terminal() || pod.is_terminating() || !is_kept || is_deleted {
             continue;
         }
         let kept = protected.entry(node).or_insert(pod);
@@ -92,7 +116,7 @@ fn drain_of_kept(pod: &Pod, now: Timestamp) -> (Option<u64>, String) {
 fn queues(steps: &[&Step], disturbed: &Disturbed<'_>) -> Queues {
     let mut queues = Queues::new();
     for step in steps {
-        for pod in disturbed.by(step) {
+        for pod in disturbed.evicted_by(step) {
             for guard in disturbed.budgets.covering(pod) {
                 let queue = queues.entry((step.wave.unwrap_or(1), guard.key())).or_default();
                 queue.pods += 1;
@@ -104,10 +128,11 @@ fn queues(steps: &[&Step], disturbed: &Disturbed<'_>) -> Queues {
 }
 
 /// Without the end that the node's own grace period puts to it.
-fn expected(step: &Step, disturbed: &Disturbed<'_>, queues: &Queues) -> (Option<u64>, String) {
+fn expected(step: &Step, disturbed: &Disturbed<'_>, queues: &Queues, limit: Option<u64>) -> (Option<u64>, String) {
     let budgets = &disturbed.budgets;
-    let pods: Vec<&Pod> = disturbed.by(step).collect();
-    let never = pods.iter().find_map(|pod| Some((pod, budgets.never(pod)?)));
+    let pods: Vec<&Pod> = disturbed.evicted_by(step).collect();
+    let mut waiting = pods.iter().filter(|pod| !is_deleted_at_once(pod, limit));
+    let never = waiting.find_map(|pod| Some((pod, budgets.never(pod)?)));
     match never {
         Some((_, Never::AllIsAskedFor(budget))) => {
             return (None, format!("PodDisruptionBudget {} never allows an eviction", budget.key()));
@@ -153,24 +178,24 @@ fn expected(step: &Step, disturbed: &Disturbed<'_>, queues: &Queues) -> (Option<
 /// With `terminationGracePeriod` nothing takes longer.
 fn bounded(
     step: &Step,
-    snapshot: &Snapshot,
     disturbed: &Disturbed<'_>,
+    limit: Option<u64>,
     drain: (Option<u64>, String),
 ) -> (Option<u64>, String) {
-    let claim = snapshot.node_claims.iter().find(|claim| claim.metadata.name.as_ref() == Some(&step.node_claim));
-    let limit = claim.and_then(|claim| claim.spec.termination_grace_period.as_ref()?.seconds());
     match (drain, limit) {
         ((seconds, text), Some(limit)) if limit < length(seconds) => {
             (Some(limit), format!("{text}, ended by terminationGracePeriod"))
         }
         // Nobody knows when the others of its pods will be ready.
-        ((seconds, text), Some(limit)) => match disturbed.by(step).find_map(|pod| disturbed.budgets.blocks_now(pod)) {
-            Some(budget) => {
-                let text = format!("PodDisruptionBudget {budget} allows no eviction now");
-                (Some(limit), format!("{text}, ended by terminationGracePeriod"))
+        ((seconds, text), Some(limit)) => {
+            match disturbed.evicted_by(step).find_map(|pod| disturbed.budgets.blocks_now(pod)) {
+                Some(budget) => {
+                    let text = format!("PodDisruptionBudget {budget} allows no eviction now");
+                    (Some(limit), format!("{text}, ended by terminationGracePeriod"))
+                }
+                None => (seconds, text),
             }
-            None => (seconds, text),
-        },
+        }
         (drain, None) => drain,
     }
 }

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::disrupt::waves::{PodCounts, waves};
 use crate::lifecycle::do_not_disrupt::{Protection, is_protected, protection};
-use crate::lifecycle::drain::is_evicted;
+use crate::lifecycle::drain::{deleted_at, is_evicted};
 use crate::lifecycle::pod_disruption_budgets::Never;
 use crate::lifecycle::staying::stays_for_long;
 use crate::lifecycle::termination::TERMINATION_TIMESTAMP;
@@ -174,13 +174,21 @@ fn of_drains(problem: &Problem<'_>, disturbed: &Disturbed<'_>, going: &Going<'_>
             );
             return Some(Risk { code: RiskCode::DrainBlocked, subject, text });
         };
-        // It has its own time to end before the deadline.
-        let grace = pod.spec.termination_grace_period_seconds.unwrap_or(DEFAULT_GRACE_SECONDS);
-        let deleted = deadline.at.saturating_sub(SignedDuration::from_secs(grace)).unwrap_or(Timestamp::MIN);
+        let deleted = deleted_at(pod, deadline.at);
         let ends = deadline.text;
-        let text = format!(
-            "node {node} goes: its drain waits for the annotation {annotation} until {ends} ends, and then the pod is deleted{so}"
-        );
+        let grace = pod.spec.termination_grace_period_seconds.unwrap_or(DEFAULT_GRACE_SECONDS);
+        let waits = format!("node {node} goes: its drain waits for the annotation {annotation} until");
+        let text = if deleted <= now {
+            let grace = duration_text(grace);
+            format!(
+                "node {node} goes: the pod is deleted at once, whatever {annotation} says, since it has {grace} to end, and {ends} ends before"
+            )
+        } else if grace > DEFAULT_GRACE_SECONDS {
+            let grace = duration_text(grace);
+            format!("{waits} {grace} before {ends} ends, and then the pod is deleted, which has so long to end{so}")
+        } else {
+            format!("{waits} {ends} ends, and then the pod is deleted{so}")
+        };
         until.is_none_or(|end| end > deleted).then_some(Risk { code: RiskCode::DeletedAtDeadline, subject, text })
     };
     problem.snapshot.pods.iter().filter_map(risk).collect()
@@ -263,11 +271,25 @@ fn of_pods(steps: &[Step], disturbed: &Disturbed<'_>, lost: &BTreeMap<String, &D
     let removals = steps.iter().filter(|step| step.kind == StepKind::Remove);
     for pod in removals.flat_map(|step| disturbed.by(step)) {
         let mut risk = |code, text: String| risks.push(Risk { code, subject: pod.key(), text });
+        let is_evicted = is_evicted(pod);
+        if !is_evicted {
+            let budgets = disturbed.budgets.covering(pod);
+            let budgets: Vec<String> = budgets.iter().map(|budget| budget.key()).collect();
+            let so = if budgets.is_empty() {
+                String::new()
+            } else {
+                format!(", whatever PodDisruptionBudget {} says", budgets.join(", "))
+            };
+            risk(
+                RiskCode::EndsWithInstance,
+                format!("tolerates the removal: it is not evicted, and ends with the instance{so}"),
+            );
+        }
         if pod.metadata.owner_references.is_empty() {
             risk(RiskCode::NoController, "nobody makes it again when it is evicted".to_owned());
         }
         let grace = pod.spec.termination_grace_period_seconds.unwrap_or(DEFAULT_GRACE_SECONDS);
-        if grace > LONG_DRAIN_SECONDS {
+        if grace > LONG_DRAIN_SECONDS && is_evicted {
             risk(RiskCode::LongDrain, format!("may take {} to end", duration_text(grace)));
         }
         let volumes = pod.spec.volumes.iter().filter(|volume| volume.persistent_volume_claim.is_some()).count();
@@ -277,7 +299,7 @@ fn of_pods(steps: &[Step], disturbed: &Disturbed<'_>, lost: &BTreeMap<String, &D
             risk(RiskCode::VolumesDetach, format!("{volumes} {noun} must detach before it starts elsewhere"));
         }
         let is_for_later = going.leaves_for_later(pod, disturbed);
-        match disturbed.budgets.never(pod) {
+        match disturbed.budgets.never(pod).filter(|_| is_evicted) {
             Some(Never::AllIsAskedFor(budget)) => {
                 let so = if is_for_later { "; nothing is bought for its pods before" } else { "" };
                 let text = format!("never allows an eviction, however many replicas are ready{so}");
