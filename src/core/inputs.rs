@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::PodTemplate;
 use crate::catalog::Catalog;
 use crate::catalog::regions::SaidBy;
 use crate::model::HourlyPrice;
-use crate::plan::{DefinitionPlaces, Note, Revision};
+use crate::plan::{DefinitionPlaces, Note, NoteCode, Revision};
 use crate::snapshot::Snapshot;
 use cutlist_api::capacity_buffer::CapacityBuffer;
 use cutlist_api::cloud_facts::{DeniedPermission, VcpuQuotaUse};
@@ -42,6 +42,15 @@ pub struct Inputs<'a> {
     pub now: Timestamp,
     /// What came up while the inputs were read; the plan passes it on.
     pub notes: Vec<Note>,
+}
+
+impl Inputs<'_> {
+    /// Why no plan is made with a definition as it is written, for want of the values of its variables.
+    pub fn why_unplanned(&self, kind: &str, name: &str) -> Option<&str> {
+        let is_about = |note: &&Note| note.about.as_ref().is_some_and(|it| it.kind == kind && it.name == name);
+        let mut notes = self.notes.iter().filter(|note| note.code == NoteCode::Variables);
+        notes.find(is_about).map(|note| note.text.as_str())
+    }
 }
 
 /// How to plan, as far as it is not in the definitions.

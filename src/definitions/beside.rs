@@ -229,7 +229,7 @@ impl Definitions {
         if let Some(own) = own {
             own.unplanned = Some(text.clone());
         }
-        self.say(text);
+        self.notes.push(Note::new(NoteCode::Variables, text).about(open.kind, &open.name));
     }
 
     fn say(&mut self, text: String) {

@@ -12,9 +12,16 @@ use super::known::Known;
 use super::steps::place;
 use super::violation::{Findings, ViolationCode};
 
-/// Whether the class of a new node's pool is ready, where it is in the cluster as it is defined.
+/// Whether the class of a new node's pool is ready, where it is in the cluster as it is defined; and whether both stay.
 pub(super) fn ready(step: &Step, pool: &NodePool, known: &Known<'_>, findings: &mut Findings) {
+    let mut pools = known.inputs.snapshot.node_pools.iter().filter(|it| it.metadata.name == pool.metadata.name);
+    if pools.any(|it| it.metadata.deletion_timestamp.is_some()) {
+        findings.add(ViolationCode::ClassNotReady, place(step), "its pool is being deleted");
+    }
     let Some((defined, applied)) = classes(pool, known) else { return };
+    if applied.metadata.deletion_timestamp.is_some() {
+        findings.add(ViolationCode::ClassNotReady, place(step), "its class is being deleted");
+    }
     if serde_json::to_value(&defined.spec).ok() != serde_json::to_value(&applied.spec).ok() {
         return;
     }

@@ -323,7 +323,8 @@ fn obstacle(
         return Some(NodeObstacle::NotInitialized { waits_for });
     }
     if pool.is_none() && candidate.removal_cause.is_none() {
-        return Some(NodeObstacle::UnknownNodePool { node_pool: candidate.pool.clone() });
+        let unplanned = inputs.why_unplanned("NodePool", &candidate.pool).map(str::to_owned);
+        return Some(NodeObstacle::UnknownNodePool { node_pool: candidate.pool.clone(), unplanned });
     }
     if !is_supported {
         return Some(NodeObstacle::StaticCapacityIsOff);

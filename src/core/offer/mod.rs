@@ -21,7 +21,7 @@ use crate::inputs::Inputs;
 pub use crate::inputs::RefusedOffering;
 use crate::lifecycle::early_ends::{self, Breaker};
 use crate::model::HourlyPrice;
-use crate::plan::{Note, ReasonCode};
+use crate::plan::{Note, NoteSubject, ReasonCode};
 use crate::snapshot::nodes::Machine;
 use cutlist_api::ec2_node_class::EC2NodeClass;
 use cutlist_api::keys;
@@ -75,7 +75,7 @@ pub struct LeftOut {
 }
 
 impl LeftOut {
-    fn of(pool: &NodePool) -> Self {
+    fn of(inputs: &Inputs<'_>, pool: &NodePool) -> Self {
         let node_pool = pool.metadata.name.clone().unwrap_or_default();
         let class = &pool.spec.template.spec.node_class_ref;
         if class.is_of_auto_mode() {
@@ -87,13 +87,16 @@ impl LeftOut {
             return Self { node_pool, code: ReasonCode::NodePoolOfAnotherProvider, text };
         }
         let class = &class.name;
-        let text = format!("its EC2NodeClass {class} is neither in the definitions nor in the cluster");
+        let text = match inputs.why_unplanned("EC2NodeClass", class) {
+            Some(why) => format!("its {why}"),
+            None => format!("its EC2NodeClass {class} is neither in the definitions nor in the cluster"),
+        };
         Self { node_pool, code: ReasonCode::NodeClassMissing, text }
     }
 
     fn not_ready(pool: &NodePool, not_ready: &NotReady<'_>) -> Self {
-        let text = format!("its {not_ready}");
-        Self { node_pool: pool.metadata.name.clone().unwrap_or_default(), code: ReasonCode::NodePoolNotReady, text }
+        let node_pool = pool.metadata.name.clone().unwrap_or_default();
+        Self { node_pool, code: ReasonCode::NodePoolNotReady, text: not_ready.to_string() }
     }
 
     fn not_locked(pool: &NodePool) -> Self {
@@ -104,6 +107,17 @@ impl LeftOut {
         );
         Self { node_pool: pool.metadata.name.clone().unwrap_or_default(), code: ReasonCode::ImagesNotLocked, text }
     }
+}
+
+/// Pools that are defined, and that no plan is made with for want of the values of their variables.
+fn unplanned_pools(inputs: &Inputs<'_>) -> impl Iterator<Item = LeftOut> {
+    let subjects = inputs.notes.iter().filter_map(|note| note.about.as_ref()).filter(|it| it.kind == "NodePool");
+    subjects.filter_map(|NoteSubject { kind, name }| {
+        let is_planned = inputs.node_pools.iter().any(|pool| pool.metadata.name.as_ref() == Some(name));
+        let why = inputs.why_unplanned(kind, name).filter(|_| !is_planned)?;
+        let text = why.strip_prefix(&format!("{kind} {name} ")).unwrap_or(why).to_owned();
+        Some(LeftOut { node_pool: name.clone(), code: ReasonCode::UnknownNodePool, text })
+    })
 }
 
 /// That few nodes of a pool are launched, or none, because the last instances ended before their nodes joined.
@@ -145,6 +159,7 @@ impl Offer {
         offer.notes.extend(overlays.notes.iter().cloned());
         offer.notes.extend(reservations.notes.iter().cloned());
         offer.notes.extend(without_image::notes(inputs));
+        offer.left_out.extend(unplanned_pools(inputs));
         for (position, pool) in inputs.node_pools.iter().enumerate() {
             let name = pool.spec.template.spec.node_class_ref.name.as_str();
             let class = offer.usable_class(inputs, pool);
@@ -183,19 +198,19 @@ impl Offer {
     }
 
     /// The class of a pool, if nodes can be made of it; else it is noted why none can.
-    fn usable_class<'i>(&mut self, inputs: &Inputs<'i>, pool: &NodePool) -> Option<&'i EC2NodeClass> {
+    fn usable_class<'i>(&mut self, inputs: &Inputs<'i>, pool: &'i NodePool) -> Option<&'i EC2NodeClass> {
         let reference = &pool.spec.template.spec.node_class_ref;
         let is_ours = !reference.is_of_others();
         let mut classes = inputs.node_classes.iter().filter(|_| is_ours);
         let Some(class) = classes.find(|class| class.metadata.name.as_ref() == Some(&reference.name)) else {
-            self.left_out.push(LeftOut::of(pool));
+            self.left_out.push(LeftOut::of(inputs, pool));
             return None;
         };
         if inputs.policy.images.is_missing(&reference.name) {
             self.left_out.push(LeftOut::not_locked(pool));
             return None;
         }
-        if let Some(not_ready) = NotReady::of(inputs, class) {
+        if let Some(not_ready) = NotReady::of_pool(inputs, pool, class) {
             self.left_out.push(LeftOut::not_ready(pool, &not_ready));
             return None;
         }

@@ -445,7 +445,7 @@ pub fn notes(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Vec<Note> {
 }
 
 /// Of a pool that is not planned for as it stands.
-fn notes_of_pool(inputs: &Inputs<'_>, pool: &NodePool) -> Vec<Note> {
+fn notes_of_pool<'a>(inputs: &Inputs<'a>, pool: &'a NodePool) -> Vec<Note> {
     let class = &pool.spec.template.spec.node_class_ref;
     let name = pool.metadata.name.as_deref().unwrap_or_default();
     let place = |pointer: &str| inputs.places.of_pool(name, pointer);
@@ -457,15 +457,17 @@ fn notes_of_pool(inputs: &Inputs<'_>, pool: &NodePool) -> Vec<Note> {
         let text = format!("NodePool {name} is left out: what looks after each {} makes its nodes", class.kind);
         notes.push(Note::new(NoteCode::NodePoolOfAnotherProvider, text).about_pool(name));
     } else if !inputs.node_classes.iter().any(|it| it.metadata.name.as_ref() == Some(&class.name)) {
-        let text = format!(
-            "NodePool {name} is not used: its EC2NodeClass {} is neither in the definitions nor in the cluster",
-            class.name
-        );
+        let why = match inputs.why_unplanned("EC2NodeClass", &class.name) {
+            Some(why) => why.to_owned(),
+            None => format!("EC2NodeClass {} is neither in the definitions nor in the cluster", class.name),
+        };
+        let text = format!("NodePool {name} is not used: its {why}");
         notes.push(Note::new(NoteCode::NodeClassMissing, text).about_pool(name));
     }
     let defined = inputs.node_classes.iter().find(|it| it.metadata.name.as_ref() == Some(&class.name));
-    if let Some(not_ready) = defined.filter(|_| !class.is_of_auto_mode()).and_then(|it| NotReady::of(inputs, it)) {
-        let text = format!("NodePool {name} makes no nodes: its {not_ready}");
+    let defined = defined.filter(|_| !class.is_of_auto_mode());
+    if let Some(not_ready) = defined.and_then(|it| NotReady::of_pool(inputs, pool, it)) {
+        let text = format!("NodePool {name} makes no nodes: {not_ready}");
         notes.push(Note::new(NoteCode::NodeClassNotReady, text).about_pool(name));
     }
     if pool.spec.replicas.is_some() && !inputs.policy.feature_gates.static_capacity {

@@ -31,6 +31,8 @@ pub enum NodeObstacle {
     /// Nobody knows its NodePool; empty where it names none.
     UnknownNodePool {
         node_pool: String,
+        /// Why its definition does not count, where there is one.
+        unplanned: Option<String>,
     },
     StaticCapacityIsOff,
     /// Pods that wait get their place there.
@@ -135,7 +137,8 @@ impl fmt::Display for NodeObstacle {
         match self {
             Self::NotInitialized { waits_for: None } => out.write_str("it has not initialized yet"),
             Self::NotInitialized { waits_for: Some(text) } => write!(out, "it has not initialized yet: {text}"),
-            Self::UnknownNodePool { node_pool } => {
+            Self::UnknownNodePool { unplanned: Some(why), .. } => out.write_str(why),
+            Self::UnknownNodePool { node_pool, unplanned: None } => {
                 let name = if node_pool.is_empty() { "its NodePool".to_owned() } else { of_pool(node_pool) };
                 write!(out, "{name} is not in the definitions, and was not applied from them")
             }
