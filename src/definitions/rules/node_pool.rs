@@ -235,16 +235,22 @@ fn capacity_type(document: &Document) -> Vec<Finding> {
         let given = values(requirement);
         let valid = given.iter().filter(|value| CAPACITY_TYPES.contains(value)).count();
         let asked = requirement.get("minValues").and_then(Value::as_u64).and_then(|asked| usize::try_from(asked).ok());
-        let hint = given.iter().find_map(|value| suggest::did_you_mean(value, CAPACITY_TYPES.into_iter()));
-        let at = format!("{pointer}/values");
-        if valid == 0 && !given.is_empty() {
-            let message = format!("no capacity type is {}", given.join(" or "));
-            let hint = hint.unwrap_or_else(|| format!("there are {}", CAPACITY_TYPES.join(", ")));
-            findings.push(Finding::at(&CAPACITY_TYPE, document, &at, Place::Value, message).hint(hint));
+        let message = if valid == 0 {
+            format!("no capacity type is {}", given.join(" or "))
         } else if asked.is_some_and(|asked| valid < asked && given.len() >= asked) {
-            let message = format!("only {valid} of the values are capacity types, fewer than minValues");
-            findings.push(Finding::at(&CAPACITY_TYPE, document, &at, Place::Value, message).maybe_hint(hint));
-        }
+            format!("only {valid} of the values are capacity types, fewer than minValues")
+        } else {
+            continue;
+        };
+        // Of several the one of which it is known what was meant.
+        let mut unknown = given.iter().enumerate().filter(|(_, value)| !CAPACITY_TYPES.contains(value));
+        let first = unknown.clone().next();
+        let Some((index, value)) = unknown.find(|(_, value)| CAPACITIES.meant(value).is_some()).or(first) else {
+            continue;
+        };
+        let finding =
+            Finding::at(&CAPACITY_TYPE, document, &format!("{pointer}/values/{index}"), Place::Value, message);
+        findings.push(CAPACITIES.with_hint(finding, value));
     }
     findings
 }
@@ -256,6 +262,27 @@ struct Values {
     synonyms: &'static [(&'static str, &'static str)],
 }
 
+impl Values {
+    fn synonym(&self, value: &str) -> Option<&'static str> {
+        self.synonyms.iter().find(|(other, _)| *other == value).map(|(_, meant)| *meant)
+    }
+
+    /// The question whether a known one was meant.
+    fn meant(&self, value: &str) -> Option<String> {
+        let synonym = self.synonym(value).map(|meant| format!("did you mean `{meant}`?"));
+        synonym.or_else(|| suggest::did_you_mean(value, self.known.iter().copied()))
+    }
+
+    /// Asks what was meant by the value that the finding is at, or says what there is.
+    fn with_hint(&self, finding: Finding, value: &str) -> Finding {
+        let hint = self.meant(value).unwrap_or_else(|| format!("there are {}", self.known.join(", ")));
+        finding.hint(hint).instead(self.synonym(value).map(|meant| Instead::Text(meant.to_owned())))
+    }
+}
+
+const CAPACITIES: Values =
+    Values { key: keys::CAPACITY_TYPE, known: &CAPACITY_TYPES, synonyms: &[("ondemand", "on-demand")] };
+
 const CLOSED: [Values; 4] = [
     Values {
         key: keys::ARCHITECTURE,
@@ -263,7 +290,7 @@ const CLOSED: [Values; 4] = [
         synonyms: &[("x86_64", "amd64"), ("x86", "amd64"), ("aarch64", "arm64"), ("arm", "arm64")],
     },
     Values { key: keys::OPERATING_SYSTEM, known: &["linux", "windows"], synonyms: &[] },
-    Values { key: keys::CAPACITY_TYPE, known: &CAPACITY_TYPES, synonyms: &[("ondemand", "on-demand")] },
+    CAPACITIES,
     Values { key: keys::CAPACITY_RESERVATION_TYPE, known: &["default", "capacity-block"], synonyms: &[] },
 ];
 
@@ -271,22 +298,17 @@ fn unknown_value(document: &Document) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (pointer, requirement) in document.items(REQUIREMENTS) {
         let key = requirements::normalized(text(requirement, "key").unwrap_or_default());
-        let Some(Values { known, synonyms, .. }) = CLOSED.iter().find(|values| values.key == key) else { continue };
+        let Some(closed) = CLOSED.iter().find(|values| values.key == key) else { continue };
+        let is_known = |value: &&str| closed.known.contains(value);
         let given = values(requirement);
         // That In names none that is known is an error of its own.
         let is_in = text(requirement, "operator") == Some("In");
-        let none = key == keys::CAPACITY_TYPE && is_in && !given.iter().any(|value| known.contains(value));
-        for (index, value) in given.iter().enumerate().filter(|(_, value)| !known.contains(value) && !none) {
+        let none = key == keys::CAPACITY_TYPE && is_in && !given.iter().any(is_known);
+        for (index, value) in given.iter().enumerate().filter(|(_, value)| !is_known(value) && !none) {
             let name = key.rsplit('/').next().unwrap_or(key);
             let at = format!("{pointer}/values/{index}");
-            let synonym = synonyms.iter().find(|(other, _)| other == value).map(|(_, meant)| *meant);
-            let hint = synonym
-                .map(|meant| format!("did you mean `{meant}`?"))
-                .or_else(|| suggest::did_you_mean(value, known.iter().copied()))
-                .unwrap_or_else(|| format!("there are {}", known.join(", ")));
             let message = format!("no node has the {name} `{value}`");
-            let finding = Finding::at(&UNKNOWN_VALUE, document, &at, Place::Value, message).hint(hint);
-            findings.push(finding.instead(synonym.map(|meant| Instead::Text(meant.to_owned()))));
+            findings.push(closed.with_hint(Finding::at(&UNKNOWN_VALUE, document, &at, Place::Value, message), value));
         }
     }
     findings
