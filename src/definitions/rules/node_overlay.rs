@@ -1,5 +1,7 @@
 //! CL0700 to CL0799: node overlays.
 
+use std::cmp::Reverse;
+
 use serde_json::Value;
 
 use super::requirements::{MATCHING, PLACES, entries};
@@ -51,7 +53,7 @@ pub static CONFLICT: Rule = Rule::revision(
     "CL0706",
     "overlay-conflict",
     Warning,
-    "Overlays that change the same of the same instance types in different ways have different weights.",
+    "Overlays that set the price, or different amounts of a resource, of the same instance types have different weights.",
     conflict,
 );
 
@@ -69,22 +71,27 @@ fn no_effect(document: &Document) -> Vec<Finding> {
     }
 }
 
-/// Each overlay beside one before it. Karpenter uses neither of two that are in conflict.
+/// In the order in which Karpenter takes them: by weight, then by name, both from the end. What is in conflict with one that was taken is left out.
+/// O(overlays² x instance types).
 fn conflict(revision: &Revision<'_>) -> Vec<Finding> {
-    let overlays: Vec<Overlay<'_>> = revision.of(Kind::NodeOverlay).filter_map(Overlay::of).collect();
+    let mut overlays: Vec<Overlay<'_>> = revision.of(Kind::NodeOverlay).filter_map(Overlay::of).collect();
+    overlays.sort_by_key(|overlay| (Reverse(overlay.weight), Reverse(overlay.object.name())));
+    let mut taken: Vec<Overlay<'_>> = Vec::new();
     let mut findings = Vec::new();
-    for (index, overlay) in overlays.iter().enumerate() {
-        let before = overlays.get(..index).unwrap_or_default().iter();
-        let mut before =
-            before.filter(|other| other.weight == overlay.weight && other.object.name() != overlay.object.name());
-        let found = before.find_map(|other| {
-            let pointer = overlay.changes_otherwise(other)?;
-            overlay.shares_types_with(other).then_some((other, pointer))
+    for overlay in overlays {
+        let alike = taken.iter().filter(|other| other.weight == overlay.weight);
+        let mut alike = alike.filter(|other| other.object.name() != overlay.object.name());
+        let found = alike.find_map(|other| {
+            let clash = overlay.clash(other)?;
+            overlay.shares_types_with(other).then_some((other, clash))
         });
-        let Some((other, pointer)) = found else { continue };
+        let Some((other, (pointer, what))) = found else {
+            taken.push(overlay);
+            continue;
+        };
         let name = other.object.name().unwrap_or_default();
         let message = format!(
-            "this and the NodeOverlay `{name}` have one weight, and change the same instance types in two ways: Karpenter uses neither"
+            "the NodeOverlay `{name}` has the same weight, and sets {what} of the same instance types: Karpenter takes that one, by its name, and nothing of this one"
         );
         let finding = Finding::at(&CONFLICT, &overlay.object.document, &pointer, Place::Key, message);
         let finding = finding.related(&other.object.document, "/metadata/name", "the other one");
@@ -123,18 +130,17 @@ impl<'o> Overlay<'o> {
         self.object.document.value.pointer(pointer)
     }
 
-    /// Where it says another thing of what the other one speaks of as well.
-    fn changes_otherwise(&self, other: &Self) -> Option<String> {
+    /// What both set, and where: a price, even to the same amount, or another amount of one resource.
+    fn clash(&self, other: &Self) -> Option<(String, String)> {
         let of_price = ["/spec/price", "/spec/priceAdjustment"];
-        let change = |overlay: &Self| of_price.map(|pointer| overlay.value(pointer));
-        let own = of_price.into_iter().find(|pointer| self.value(pointer).is_some());
-        let has_price = change(other).iter().any(Option::is_some);
-        if let Some(own) = own.filter(|_| has_price && change(self) != change(other)) {
-            return Some(own.to_owned());
+        let set = |overlay: &Self| of_price.into_iter().find(|pointer| overlay.value(pointer).is_some());
+        if let Some(own) = set(self).filter(|_| set(other).is_some()) {
+            return Some((own.to_owned(), "the price".to_owned()));
         }
         let mut capacities = self.object.document.members("/spec/capacity");
         let differs = |pointer: &str, amount: &Value| other.value(pointer).is_some_and(|it| it != amount);
-        capacities.find(|(pointer, _, amount)| differs(pointer, amount)).map(|(pointer, ..)| pointer)
+        let found = capacities.find(|(pointer, _, amount)| differs(pointer, amount));
+        found.map(|(pointer, resource, _)| (pointer, format!("another amount of {resource}")))
     }
 
     /// Whether some instance type is meant by both. Of other places than the other one's it is not said.
