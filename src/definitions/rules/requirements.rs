@@ -106,7 +106,7 @@ impl Written {
 #[derive(Clone, Debug)]
 pub struct List {
     /// What the list is part of, for what concerns all of it.
-    pointer: String,
+    pub(super) pointer: String,
     pub(super) written: Vec<Written>,
 }
 

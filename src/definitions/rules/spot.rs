@@ -1,10 +1,12 @@
 //! CL0336: spot pools with few instance types to choose from, held against the catalog in this binary.
 
+use serde_json::Value;
+
 use super::Rule;
-use super::one_pool::is_static;
+use super::auto_mode::is_of_auto_mode;
+use super::one_pool::{is_open, is_static};
 use super::requirements::TypesLeft;
 use crate::api::keys;
-use crate::api::node_pool::Operator;
 use crate::core::catalog::InstanceType;
 use crate::core::model::requirements::normalized;
 use crate::definitions::diagnostic::Severity::Note;
@@ -15,7 +17,7 @@ pub static FEW_TYPES: Rule = Rule::pass(
     "CL0336",
     "few-spot-types",
     Note,
-    "A pool that asks for spot nodes has 15 instance types or more to choose from.",
+    "A pool that makes spot nodes has 15 instance types or more to choose from.",
 );
 
 pub static RULES: &[&Rule] = &[&FEW_TYPES];
@@ -28,19 +30,29 @@ const NAMED_MAX: usize = 4;
 /// Few families have them, so nobody can choose among many.
 const ACCELERATORS: [&str; 4] = ["nvidia.com/gpu", "amd.com/gpu", "aws.amazon.com/neuron", "habana.ai/gaudi"];
 
-pub(super) fn few_types(document: &Document, types: &TypesLeft<'_>) -> Option<Finding> {
-    let is_spot = |value: &String| value == keys::SPOT;
-    // Who names no capacity type has not asked for spot.
-    let asked = types.list.written.iter().find(|written| {
-        let entry = &written.entry;
-        normalized(&entry.key) == keys::CAPACITY_TYPE
-            && entry.operator == Operator::In
-            && entry.values.iter().any(is_spot)
-    })?;
-    let of_key = |key: &str| key == keys::CAPACITY_TYPE;
-    if is_static(document) || !types.entries.iter().filter(|it| of_key(&it.key)).all(|it| it.allows(keys::SPOT)) {
+/// Where it is said which capacity types the pool takes, or where that would stand; `None` for a pool that makes no spot nodes.
+fn asked(document: &Document, types: &TypesLeft<'_>) -> Option<(String, Place)> {
+    let is_of_key = |key: &str| normalized(key) == keys::CAPACITY_TYPE;
+    if is_static(document) || !types.entries.iter().filter(|it| is_of_key(&it.key)).all(|it| it.allows(keys::SPOT)) {
         return None;
     }
+    let mut written = types.list.written.iter().filter(|it| is_of_key(&it.entry.key)).peekable();
+    if written.peek().is_none() {
+        // One with a variable in it, or a mistake, is among those that are written all the same.
+        let mut entries = document.items(&types.list.pointer).map(|(_, entry)| entry);
+        let is_named = entries.any(|it| it.get("key").and_then(Value::as_str).is_none_or(is_of_key));
+        // Of those that are allowed Karpenter takes spot before on-demand. What EKS Auto Mode does is not published.
+        let is_known = !is_named && !is_open(document) && !is_of_auto_mode(document);
+        return is_known.then(|| (types.list.pointer.clone(), Place::Key));
+    }
+    let places = written.map(|it| (it, it.entry.values.iter().position(|value| value == keys::SPOT)));
+    // The one that names it, else the first that leaves it in.
+    let (written, value) = places.min_by_key(|(_, value)| value.is_none())?;
+    Some((written.place(value), Place::Value))
+}
+
+pub(super) fn few_types(document: &Document, types: &TypesLeft<'_>) -> Option<Finding> {
+    let (at, place) = asked(document, types)?;
     let left: Vec<&InstanceType> = types.types.iter().copied().take(ENOUGH).collect();
     let is_accelerated = |it: &InstanceType| ACCELERATORS.iter().any(|resource| it.capacity.get(resource) > 0);
     // That there is none at all has rules of its own.
@@ -50,13 +62,15 @@ pub(super) fn few_types(document: &Document, types: &TypesLeft<'_>) -> Option<Fi
     let named: Vec<&str> = left.iter().take(NAMED_MAX).map(|it| it.name.as_str()).collect();
     let more = if left.len() > NAMED_MAX { ", ..." } else { "" };
     let (named, are) = (named.join(", "), if left.len() == 1 { "type matches" } else { "types match" });
+    let unasked =
+        if place == Place::Key { "the pool names no capacity type, so it makes spot nodes first; " } else { "" };
     let message = format!(
-        "only {} instance {are} ({named}{more}): the fewer there are, the more often EC2 takes spot nodes back, or has none",
+        "{unasked}only {} instance {are} ({named}{more}): the fewer there are, the more often EC2 takes spot nodes back, or has none",
         left.len()
     );
-    let place = asked.place(asked.entry.values.iter().position(is_spot));
-    let finding = Finding::at(&FEW_TYPES, document, &place, Place::Value, message);
+    let finding = Finding::at(&FEW_TYPES, document, &at, place, message);
+    let or_none = if unasked.is_empty() { "" } else { ", or require `karpenter.sh/capacity-type: on-demand`" };
     Some(finding.hint(format!(
-        "let in more families, generations or sizes: Karpenter replaces a spot node by a cheaper one only where {ENOUGH} types are cheaper"
+        "let in more families, generations or sizes{or_none}: Karpenter replaces a spot node by a cheaper one only where {ENOUGH} types are cheaper"
     )))
 }
