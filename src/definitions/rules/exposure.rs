@@ -39,7 +39,7 @@ pub static WITHOUT_TOKENS: Rule = Rule::document(
     without_tokens,
 );
 pub static UNENCRYPTED: Rule =
-    Rule::document("CL0480", "unencrypted-volume", Note, "Volumes are encrypted.", CLASSES, unencrypted);
+    Rule::document("CL0480", "unencrypted-volume", Note, "Volumes say that they are encrypted.", CLASSES, unencrypted);
 pub static PUBLIC_ADDRESS: Rule = Rule::document(
     "CL0481",
     "public-address",
@@ -161,14 +161,26 @@ fn without_tokens(document: &Document) -> Vec<Finding> {
 }
 
 fn unencrypted(document: &Document) -> Vec<Finding> {
-    let at = |mapping: &str| format!("{mapping}/ebs/encrypted");
-    let mappings = document.items(MAPPINGS).map(|(mapping, _)| at(&mapping));
-    let open = mappings.filter(|at| document.value.pointer(at).and_then(Value::as_bool) == Some(false));
-    let finding = |at: String| {
-        let message = "the volume is not encrypted, unless the account encrypts all";
-        Finding::at(&UNENCRYPTED, document, &at, Place::Value, message).hint("write `true`: it costs nothing")
+    let of_mapping = |(mapping, value): (String, &Value)| {
+        let ebs = value.get("ebs").and_then(Value::as_object)?;
+        let (at, place, message) = match ebs.get("encrypted").map(Value::as_bool) {
+            Some(Some(false)) => (
+                format!("{mapping}/ebs/encrypted"),
+                Place::Value,
+                "the volume is not encrypted, unless the account encrypts all",
+            ),
+            // A snapshot that is encrypted makes a volume that is.
+            None if !ebs.contains_key("snapshotID") => (
+                format!("{mapping}/ebs"),
+                Place::Key,
+                "whether the volume is encrypted, the account decides: Karpenter encrypts its own volumes, and not those that are written here",
+            ),
+            _ => return None,
+        };
+        Some(Finding::at(&UNENCRYPTED, document, &at, place, message))
     };
-    open.map(finding).collect()
+    let of_mapping = document.items(MAPPINGS).filter_map(of_mapping);
+    of_mapping.map(|finding| finding.hint("write `encrypted: true`: it costs nothing")).collect()
 }
 
 fn public_address(document: &Document) -> Vec<Finding> {
