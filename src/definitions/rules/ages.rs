@@ -26,13 +26,13 @@ pub static NO_GRACE: Rule = Rule::document(
 
 pub static RULES: &[&Rule] = &[&SHORT_LIFE, &NO_GRACE];
 
-const EXPIRE_AFTER: &str = "/spec/template/spec/expireAfter";
-const GRACE_PERIOD: &str = "/spec/template/spec/terminationGracePeriod";
+pub(super) const EXPIRE_AFTER: &str = "/spec/template/spec/expireAfter";
+pub(super) const GRACE_PERIOD: &str = "/spec/template/spec/terminationGracePeriod";
 /// So long Karpenter waits for a node to join before it gives it up: `registrationTTL` of the reference.
-const REGISTRATION_SECONDS: u64 = 15 * 60;
+pub(super) const REGISTRATION_SECONDS: u64 = 15 * 60;
 
 /// `None` for `Never`, and for what can not be read.
-fn seconds(document: &Document, pointer: &str) -> Option<u64> {
+pub(super) fn seconds(document: &Document, pointer: &str) -> Option<u64> {
     document.str(pointer)?.parse::<NillableDuration>().ok()?.seconds()
 }
 

@@ -17,6 +17,7 @@ const PAGES: &[&str] = &[
     include_str!("ec2_limits.md"),
     include_str!("ec2_node_class.md"),
     include_str!("evictions.md"),
+    include_str!("expiry.md"),
     include_str!("exposure.md"),
     include_str!("files.md"),
     include_str!("image_architecture.md"),

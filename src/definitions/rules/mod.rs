@@ -13,6 +13,7 @@ pub mod clock_changes;
 pub mod ec2_limits;
 pub mod ec2_node_class;
 pub mod evictions;
+pub mod expiry;
 pub mod explained;
 pub mod exposure;
 pub mod files;
@@ -259,6 +260,7 @@ pub fn all() -> &'static [&'static Rule] {
             image_architecture::RULES,
             evictions::RULES,
             single_replica::RULES,
+            expiry::RULES,
             budgets::RULES,
             clock_changes::RULES,
             blocked_reasons::RULES,
