@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::Rule;
+use super::budgets::is_of_none;
 use super::one_pool::is_static;
 use crate::definitions::diagnostic::Severity::Note;
 use crate::definitions::document::Document;
@@ -37,9 +38,7 @@ fn blocked(document: &Document) -> Vec<Finding> {
 }
 
 fn is_closed(budget: &Value) -> bool {
-    let nodes = budget.get("nodes").and_then(Value::as_str).unwrap_or_default();
-    let is_nothing = matches!(nodes.trim_end_matches('%'), "0" | "00" | "000");
-    is_nothing && budget.get("schedule").is_none() && budget.get("duration").is_none()
+    is_of_none(budget) && budget.get("schedule").is_none() && budget.get("duration").is_none()
 }
 
 /// What comes of it that no node goes for this reason; nothing where none would.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use jiff::{Timestamp, Zoned, tz::TimeZone};
+use serde_json::Value;
 
 use super::{Rule, no_hint};
 use crate::api::duration::{NillableDuration, go_nanoseconds};
@@ -120,6 +121,20 @@ pub static RULES: &[&Rule] = &[
     &TOO_LONG,
 ];
 
+/// Whether a budget of a pool is for the reason: one that names none is for all.
+pub(super) fn speaks_of(budget: &Value, reason: &str) -> bool {
+    match budget.get("reasons").and_then(Value::as_array) {
+        Some(reasons) => reasons.iter().any(|it| it.as_str() == Some(reason)),
+        None => true,
+    }
+}
+
+/// Whether it lets no node go while it is in force.
+pub(super) fn is_of_none(budget: &Value) -> bool {
+    let nodes = budget.get("nodes").and_then(Value::as_str).unwrap_or_default();
+    matches!(nodes.trim_end_matches('%'), "0" | "00" | "000")
+}
+
 /// Pointers of the budgets of a document.
 fn budgets(document: &Document) -> Vec<String> {
     if document.str("/kind") == Some(Kind::DisruptionBudget.name()) {
@@ -193,7 +208,7 @@ fn duplicate_reason(document: &Document) -> Vec<Finding> {
 fn no_reason(document: &Document) -> Vec<Finding> {
     let pointers = budgets(document).into_iter().map(|budget| format!("{budget}/reasons"));
     let is_empty = |pointer: &String| {
-        let reasons = document.value.pointer(pointer).and_then(serde_json::Value::as_array);
+        let reasons = document.value.pointer(pointer).and_then(Value::as_array);
         reasons.is_some_and(Vec::is_empty)
     };
     let finding = |pointer: String| {
@@ -320,7 +335,7 @@ fn nothing_left(document: &Document) -> Vec<Finding> {
 fn closed(document: &Document, has_window: bool) -> Vec<String> {
     let is_closed = |budget: &String| {
         let text = |field: &str| document.str(&format!("{budget}/{field}"));
-        let is_nothing = text("nodes").is_some_and(|nodes| matches!(nodes.trim_end_matches('%'), "0" | "00" | "000"));
+        let is_nothing = document.value.pointer(budget).is_some_and(is_of_none);
         let is_of_all = document.value.pointer(&format!("{budget}/reasons")).is_none();
         is_nothing && is_of_all && has_window == text("schedule").or_else(|| text("duration")).is_some()
     };

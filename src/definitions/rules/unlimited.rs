@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::Rule;
-use super::budgets::{FIRST_SECOND, LAST_SECOND, Window, united};
+use super::budgets::{FIRST_SECOND, LAST_SECOND, Window, speaks_of, united};
 use super::one_pool::is_static;
 use crate::api::disruption_budget::DisruptionBudgetSpec;
 use crate::api::node_pool::DisruptionReason;
@@ -52,14 +52,10 @@ fn of_pool(pool: &Object, over_pools: &[DisruptionBudgetSpec]) -> Vec<Finding> {
     let occurring = REASONS.into_iter().filter(|reason| occurs(document, *reason));
     for reason in occurring.filter(|reason| !over_pools.iter().any(|budget| limits(budget, pool, *reason))) {
         let name = format!("{reason:?}");
-        let speaks = |budget: &Value| match budget.get("reasons").and_then(Value::as_array) {
-            Some(reasons) => reasons.iter().any(|it| it.as_str() == Some(&name)),
-            None => true,
-        };
         let speaking: Vec<usize> = budgets
             .iter()
             .enumerate()
-            .filter(|(_, (_, budget))| speaks(budget))
+            .filter(|(_, (_, budget))| speaks_of(budget, &name))
             .map(|(position, _)| position)
             .collect();
         let pointers: Vec<&str> = speaking.iter().map(|position| budgets[*position].0.as_str()).collect();
