@@ -121,6 +121,9 @@ pub static RULES: &[&Rule] = &[
     &TOO_LONG,
 ];
 
+/// What nodes are disrupted for.
+pub(super) const REASONS: [&str; 3] = ["Underutilized", "Empty", "Drifted"];
+
 /// Whether a budget of a pool is for the reason: one that names none is for all.
 pub(super) fn speaks_of(budget: &Value, reason: &str) -> bool {
     match budget.get("reasons").and_then(Value::as_array) {
@@ -151,7 +154,7 @@ pub(super) fn with_schedule(document: &Document) -> Vec<String> {
     pointers
 }
 
-fn windows(document: &Document, list: &str) -> Vec<String> {
+pub(super) fn windows(document: &Document, list: &str) -> Vec<String> {
     document.items(&format!("/spec/{list}")).map(|(pointer, _)| pointer).collect()
 }
 
@@ -426,8 +429,12 @@ impl Window {
         format!("{:02}:{:02}-{:02}:{:02} {zone}{days}", opens / 60, opens % 60, closes / 60, closes % 60)
     }
 
+    pub(super) fn duration_seconds(&self) -> Option<i64> {
+        self.duration_seconds
+    }
+
     /// Seconds at which it strikes, from a year before the two years, so that windows reach into these.
-    fn strikes(&self) -> impl Iterator<Item = i64> {
+    pub(super) fn strikes(&self) -> impl Iterator<Item = i64> {
         let from = Timestamp::from_second(FIRST_SECOND - SECONDS_OF_A_YEAR).ok();
         let next = |after: &Zoned| self.schedule.next(after, false);
         let first = from.and_then(|from| next(&from.to_zoned(self.zone.clone())));

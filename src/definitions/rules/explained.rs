@@ -38,6 +38,7 @@ const PAGES: &[&str] = &[
     include_str!("node_pool.md"),
     include_str!("of_class.md"),
     include_str!("one_zone.md"),
+    include_str!("openings.md"),
     include_str!("overlaps.md"),
     include_str!("reading.md"),
     include_str!("references.md"),

@@ -36,6 +36,7 @@ pub mod node_pool;
 pub mod of_class;
 pub mod one_pool;
 pub mod one_zone;
+pub mod openings;
 pub mod overlaps;
 pub mod reading;
 pub mod references;
@@ -264,6 +265,7 @@ pub fn all() -> &'static [&'static Rule] {
             budgets::RULES,
             clock_changes::RULES,
             blocked_reasons::RULES,
+            openings::RULES,
             ec2_node_class::RULES,
             launching::RULES,
             ec2_limits::RULES,
