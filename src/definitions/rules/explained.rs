@@ -46,6 +46,7 @@ const PAGES: &[&str] = &[
     include_str!("requirements.md"),
     include_str!("reserved.md"),
     include_str!("schema.md"),
+    include_str!("shadowed_budgets.md"),
     include_str!("single_replica.md"),
     include_str!("spot.md"),
     include_str!("suppression.md"),

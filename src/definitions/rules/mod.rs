@@ -44,6 +44,7 @@ pub mod removed_pools;
 pub mod requirements;
 pub mod reserved;
 pub mod schema;
+pub mod shadowed_budgets;
 pub mod single_replica;
 pub mod spot;
 pub mod suppression;
@@ -266,6 +267,7 @@ pub fn all() -> &'static [&'static Rule] {
             clock_changes::RULES,
             blocked_reasons::RULES,
             openings::RULES,
+            shadowed_budgets::RULES,
             ec2_node_class::RULES,
             launching::RULES,
             ec2_limits::RULES,
