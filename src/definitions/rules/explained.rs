@@ -41,6 +41,7 @@ const PAGES: &[&str] = &[
     include_str!("openings.md"),
     include_str!("overlaps.md"),
     include_str!("reading.md"),
+    include_str!("recreation.md"),
     include_str!("references.md"),
     include_str!("removed_pools.md"),
     include_str!("requirements.md"),

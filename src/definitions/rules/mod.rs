@@ -39,6 +39,7 @@ pub mod one_zone;
 pub mod openings;
 pub mod overlaps;
 pub mod reading;
+pub mod recreation;
 pub mod references;
 pub mod removed_pools;
 pub mod requirements;
@@ -283,6 +284,7 @@ pub fn all() -> &'static [&'static Rule] {
             auto_mode::RULES,
             overlaps::RULES,
             removed_pools::RULES,
+            recreation::RULES,
             files::RULES,
             image_lock::RULES,
             node_overlay::RULES,
