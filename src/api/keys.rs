@@ -114,6 +114,7 @@ pub const INSTALLATION: &str = "cutlist.dev/installation";
 
 /// Of instances that share a machine with those of other accounts.
 pub const DEFAULT_TENANCY: &str = "default";
+pub const DEDICATED_TENANCY: &str = "dedicated";
 pub const ON_DEMAND: &str = "on-demand";
 pub const SPOT: &str = "spot";
 pub const RESERVED: &str = "reserved";

@@ -353,7 +353,7 @@ pub(super) fn node_to_come(creation: &Creation<'_>, alternative: &Alternative, k
     Some(new_node(&step.node_claim, labels, taints, quantities(&instance_type.allocatable())))
 }
 
-/// Of the values that the type has for each label, the one that claim and pool allow.
+/// Of the values that the type has for each label, the one that claim and pool allow; of tenancies the one that a launch takes of them.
 fn labels_of_type(
     instance_type: &InstanceType,
     of_claim: &Requirements,
@@ -362,8 +362,12 @@ fn labels_of_type(
     let mut labels = BTreeMap::new();
     for (key, values) in &instance_type.requirements {
         let required = [of_claim.get(key), of_pool.get(key)];
-        let is_allowed = |value: &&String| required.iter().flatten().all(|requirement| requirement.allows(value));
-        let mut allowed = values.iter().filter(is_allowed);
+        let is_allowed = |value: &str| required.iter().flatten().all(|requirement| requirement.allows(value));
+        if key == keys::TENANCY {
+            labels.extend(instance_type.tenancy(is_allowed).map(|value| (key.clone(), value.to_owned())));
+            continue;
+        }
+        let mut allowed = values.iter().filter(|value| is_allowed(value));
         if let (Some(value), None) = (allowed.next(), allowed.next()) {
             labels.insert(key.clone(), value.clone());
         }

@@ -7,9 +7,10 @@ use k8s_openapi::api::core::v1::{Node, Taint};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
+use crate::catalog::tenancy::asked_for;
 use crate::catalog::{InstanceType, Offering, for_node_class};
 use crate::inputs::Inputs;
-use crate::model::{HourlyPrice, Resources};
+use crate::model::{HourlyPrice, Requirements, Resources};
 use crate::plan::{Plan, StepKind};
 use crate::snapshot::Pod;
 use cutlist_api::ec2_node_class::{EC2NodeClass, Subnet};
@@ -376,6 +377,10 @@ fn node_of_claim(claim: &NodeClaim, inputs: &Inputs<'_>) -> Node {
         if let (node_pool::Operator::In, [value]) = (requirement.operator, requirement.values.as_slice()) {
             labels.entry(requirement.key.clone()).or_insert_with(|| value.clone());
         }
+    }
+    let asked = Requirements::from_entries(&claim.spec.requirements);
+    if let Some(tenancy) = asked.get(keys::TENANCY).and_then(asked_for) {
+        labels.entry(keys::TENANCY.to_owned()).or_insert_with(|| tenancy.to_owned());
     }
     labels.insert(keys::HOSTNAME.to_owned(), name.clone());
     add_old_names(&mut labels);

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use crate::catalog::InstanceType;
 use crate::model::resources::format_amount;
 use crate::model::static_hash::ec2_node_class_hash;
-use crate::model::{Requirement, Requirements, Resources};
+use crate::model::{Requirements, Resources};
 use cutlist_api::ec2_node_class::EC2NodeClass;
 use cutlist_api::keys;
 use cutlist_api::node_claim::NodeClaim;
@@ -50,7 +50,8 @@ pub fn launched(
                 labels.insert(key.clone(), value.clone());
             }
         }
-        if let Some(tenancy) = tenancy(instance_type, requirements.get(keys::TENANCY)) {
+        let asked = requirements.get(keys::TENANCY);
+        if let Some(tenancy) = instance_type.tenancy(|value| asked.is_none_or(|asked| asked.allows(value))) {
             labels.insert(keys::TENANCY.to_owned(), tenancy.to_owned());
         }
     }
@@ -73,13 +74,6 @@ pub fn launched(
     conditions::set(&mut claim, conditions::LAUNCHED, "True", "Launched", "", now);
     conditions::set(&mut claim, conditions::REGISTERED, "Unknown", "NodeNotFound", "the node has not joined", now);
     claim
-}
-
-/// Of a shared machine where that is allowed.
-fn tenancy<'i>(instance_type: &'i InstanceType, asked: Option<&Requirement>) -> Option<&'i str> {
-    let values = instance_type.requirements.get(keys::TENANCY)?.iter();
-    let allowed = values.filter(|value| asked.is_none_or(|asked| asked.allows(value)));
-    allowed.map(String::as_str).min_by_key(|value| (*value != keys::DEFAULT_TENANCY, *value))
 }
 
 /// As the subnets of the class say, since the ids of zones are each account's own; else as the catalog does.

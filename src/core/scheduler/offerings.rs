@@ -210,6 +210,16 @@ impl Offerings {
         is_slot_label(key) || self.labels.contains_key(key) || (is_well_known(key) && !is_pool_label(key))
     }
 
+    /// Whether each node gets a value of this label that is chosen for it, and has not the one of its type or zone.
+    pub fn leaves_open(&self, key: &str) -> bool {
+        key == keys::TENANCY || !self.defines(key)
+    }
+
+    /// Whether some type of the set can have this value of a label that is left open; any can where types do not define it.
+    pub fn may_have(&self, set: &OfferingSet, key: &str, value: &str) -> bool {
+        !self.defines(key) || self.types_by_value(key).any(|(of, types)| of == value && !types.is_disjoint(set.types()))
+    }
+
     /// The types and slots that satisfy the requirements on labels which offerings define; others are not looked at.
     pub fn compile(&self, requirements: &Requirements) -> OfferingSet {
         let mut set = self.all();

@@ -568,11 +568,12 @@ fn named_slots(requirements: &Requirements, template: &Template) -> Slots {
 
 /// Values of a topology key that nodes of a template may have.
 pub(super) fn template_values(template: &Template, set: &OfferingSet, filter: &Requirements, key: &str) -> Vec<String> {
-    if template.offerings.defines(key) {
+    if !template.chooses(key) {
         return template.offerings.values_of(set, key).into_iter().map(str::to_owned).collect();
     }
     let values = template.requirements.get(key).and_then(Requirement::values).into_iter().flatten();
-    values.filter(|value| filter.get(key).is_none_or(|requirement| requirement.allows(value))).cloned().collect()
+    let asked = values.filter(|value| filter.get(key).is_none_or(|requirement| requirement.allows(value)));
+    asked.filter(|value| template.offerings.may_have(set, key, value)).cloned().collect()
 }
 
 fn intern_domains(domains: &mut Domains, machines: &[Machine<'_>], templates: &[Template]) {

@@ -10,6 +10,7 @@ use super::topology::{Domain, Domains, KeyIndex, NO_DOMAIN, OPEN_DOMAIN};
 pub enum Reach {
     Slots(Vec<(Domain, Slots)>),
     Types(Vec<(Domain, FixedBitSet)>),
+    /// One value is chosen for each node.
     Pool,
 }
 
@@ -17,7 +18,7 @@ impl Reach {
     /// O(values of the key x slots).
     pub fn new(offerings: &Offerings, domains: &Domains, key: KeyIndex) -> Self {
         let name = domains.name(key);
-        if !offerings.defines(name) {
+        if offerings.leaves_open(name) {
             return Self::Pool;
         }
         if !is_slot_label(name) {

@@ -164,7 +164,7 @@ impl Template {
 
     /// Whether each node gets a value of this label that is chosen for it, and has not the one of its type or zone.
     pub fn chooses(&self, key: &str) -> bool {
-        key == keys::TENANCY || !self.offerings.defines(key)
+        self.offerings.leaves_open(key)
     }
 
     /// Whether its nodes are there for their own sake.

@@ -8,6 +8,7 @@ use k8s_openapi::api::core::v1::{Node, Taint};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde_json::Value;
 
+use crate::catalog::tenancy::asked_for;
 use crate::model::Resources;
 use crate::model::requirements::label;
 use crate::model::resources::{CPU, EPHEMERAL_STORAGE, MEMORY, PODS};
@@ -276,6 +277,10 @@ fn claim_labels(claim: &NodeClaim) -> BTreeMap<String, String> {
         if let Some(value) = requirement.single_value() {
             labels.entry(key.to_owned()).or_insert_with(|| value.to_owned());
         }
+    }
+    // Of several the launch takes one.
+    if let Some(tenancy) = requirements.get(keys::TENANCY).and_then(asked_for) {
+        labels.entry(keys::TENANCY.to_owned()).or_insert_with(|| tenancy.to_owned());
     }
     labels
 }

@@ -6,6 +6,7 @@ use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::Taint;
 use crate::core::catalog::arithmetic::EFA;
+use crate::core::catalog::tenancy::asked_for;
 use crate::core::model::Requirements;
 use crate::core::plan::Alternative;
 use crate::ports::Offering;
@@ -65,8 +66,9 @@ impl Wish {
 /// Of those that the claim allows the usual one.
 fn tenancy(claim: &NodeClaim) -> String {
     let requirements = Requirements::from_entries(&claim.spec.requirements);
-    let usual_is_allowed = requirements.get(keys::TENANCY).is_none_or(|it| it.allows(keys::DEFAULT_TENANCY));
-    if usual_is_allowed { keys::DEFAULT_TENANCY.to_owned() } else { "dedicated".to_owned() }
+    let asked = requirements.get(keys::TENANCY);
+    let tenancy = asked.map_or(keys::DEFAULT_TENANCY, |it| asked_for(it).unwrap_or(keys::DEDICATED_TENANCY));
+    tenancy.to_owned()
 }
 
 #[cfg(test)]

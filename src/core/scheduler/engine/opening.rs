@@ -2,6 +2,7 @@
 
 use super::Engine;
 use super::refused::Refused;
+use crate::catalog::tenancy;
 use crate::model::{HourlyPrice, IndexVec, Requirement, Requirements};
 use crate::scheduler::class::{ClassIndex, VariantIndex};
 use crate::scheduler::daemons::Daemon;
@@ -12,6 +13,7 @@ use crate::scheduler::refusal::Refusal;
 use crate::scheduler::template::{Neighbour, TemplateIndex};
 use crate::scheduler::topology::{Domain, GroupIndex, GroupKind, KeyIndex};
 use crate::scheduler::vectors;
+use cutlist_api::keys;
 
 /// One pod on its way to a node that would be created.
 #[derive(Clone, Copy)]
@@ -44,13 +46,18 @@ impl<'p> Engine<'p, '_> {
         possible.unwrap_or_else(|| self.domains_of_pool(open, key))
     }
 
-    /// The domains that the labels of the pool leave.
+    /// The domains that the labels of the pool leave, first the one that a launch prefers.
     fn domains_of_pool(&self, open: &OpenNode, key: KeyIndex) -> Vec<Domain> {
         let template = &self.problem.templates[open.template];
         let name = self.problem.domains.name(key);
         let requirement = open.custom.get(name).or_else(|| template.requirements.get(name));
-        let values = requirement.and_then(Requirement::values).into_iter().flatten();
-        values.filter_map(|value| self.problem.domains.get(key, value)).collect()
+        let listed = requirement.and_then(Requirement::values).into_iter().flatten();
+        let offered = listed.filter(|value| template.offerings.may_have(&open.set, name, value));
+        let mut values: Vec<&String> = offered.collect();
+        if name == keys::TENANCY {
+            values.sort_by_key(|value| tenancy::order(value));
+        }
+        values.into_iter().filter_map(|value| self.problem.domains.get(key, value)).collect()
     }
 
     /// What an open node becomes when it takes one more pod of the class, or why it does not.
