@@ -1,6 +1,7 @@
 //! The requirements algebra: for each label key, which values are allowed.
 //! Behaviour: Karpenter `pkg/scheduling/requirement.go` and `requirements.go`.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use cutlist_api::keys;
@@ -81,6 +82,17 @@ impl Requirement {
         (!self.complement).then_some(&self.values)
     }
 
+    /// The allowed values where they are few enough to be listed: those named, or the numbers between two bounds. O(values) for bounds.
+    pub fn listed(&self) -> Option<Cow<'_, BTreeSet<String>>> {
+        if !self.complement {
+            return Some(Cow::Borrowed(&self.values));
+        }
+        let (least, most) = (self.at_least?.max(0), self.at_most?);
+        let is_few = most.checked_sub(least).is_some_and(|more| more < LISTED_MAX);
+        let numbers = || (least..=most).map(|number| number.to_string()).filter(|value| !self.values.contains(value));
+        is_few.then(|| Cow::Owned(numbers().collect()))
+    }
+
     /// The only allowed value, if there is just one.
     pub fn single_value(&self) -> Option<&str> {
         self.values().filter(|values| values.len() == 1)?.first().map(String::as_str)
@@ -89,17 +101,23 @@ impl Requirement {
     /// A value that is allowed: of those listed the first, else a number that depends on `choice` alone. `None` where there is
     /// none that a label can have. O(values that are not allowed).
     pub fn value_for(&self, choice: u64) -> Option<String> {
+        self.value_beside(choice, &BTreeSet::new())
+    }
+
+    /// The same, and none of those taken; `None` as well where nothing else is left. O(values that are not allowed or taken) at worst.
+    pub fn value_beside(&self, choice: u64, taken: &BTreeSet<String>) -> Option<String> {
         if !self.complement {
-            return self.values.first().cloned();
+            return self.values.iter().find(|value| !taken.contains(*value)).cloned();
         }
         // A label has no sign.
         let least = self.at_least.unwrap_or(0).max(0);
         let most = self.at_most.unwrap_or(least.saturating_add(CHOSEN_MAX));
         let count = u64::try_from(most.checked_sub(least)?).ok()?.saturating_add(1);
-        let tried = count.min(u64::try_from(self.values.len()).ok()?.saturating_add(1));
+        let in_the_way = self.values.len().saturating_add(taken.len());
+        let tried = count.min(u64::try_from(in_the_way).ok()?.saturating_add(1));
         let number = |step: u64| least.checked_add_unsigned(choice.wrapping_add(step) % count);
         let mut numbers = (0..tried).filter_map(number).map(|number| number.to_string());
-        numbers.find(|value| !self.values.contains(value))
+        numbers.find(|value| !self.values.contains(value) && !taken.contains(value))
     }
 
     fn within_bounds(&self, value: &str) -> bool {
@@ -169,6 +187,8 @@ impl Requirement {
     }
 }
 
+/// More numbers than these between two bounds are not listed.
+const LISTED_MAX: i64 = 256;
 /// A number that nothing bounds above is at most this much above the least: enough that two nodes rarely have the same.
 const CHOSEN_MAX: i64 = 999_999_999;
 
@@ -370,6 +390,20 @@ mod tests {
         assert!(bound(Operator::Gt, "9223372036854775807").allows_nothing());
         assert!(bound(Operator::Gt, "many").allows_nothing());
         assert!(Requirement::new(Operator::Gt, ["1", "2"]).is_contradiction(), "a bound is one number");
+    }
+
+    #[test]
+    fn few_numbers_are_listed_and_those_taken_left_out() {
+        let between = bound(Operator::Gt, "5").intersection(&bound(Operator::Lt, "8"));
+        assert_eq!(between.listed().map(Cow::into_owned), Some(BTreeSet::from(["6".to_owned(), "7".to_owned()])));
+        let but_six = between.intersection(&Requirement::new(Operator::NotIn, ["6"]));
+        assert_eq!(but_six.listed().map(Cow::into_owned), Some(BTreeSet::from(["7".to_owned()])));
+        assert_eq!(bound(Operator::Gt, "5").listed(), None);
+        assert_eq!(bound(Operator::Gt, "5").intersection(&bound(Operator::Lt, "500")).listed(), None, "too many");
+        let taken = BTreeSet::from(["6".to_owned()]);
+        assert_eq!(between.value_beside(0, &taken).as_deref(), Some("7"));
+        assert_eq!(bound(Operator::Gt, "5").value_beside(0, &taken).as_deref(), Some("7"));
+        assert_eq!(Requirement::is_in(["6"]).value_beside(0, &taken), None);
     }
 
     #[test]

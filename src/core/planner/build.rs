@@ -1,6 +1,6 @@
 //! From what was decided to the published form: steps, NodeClaims, summary.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use sha2::{Digest, Sha256};
@@ -30,6 +30,8 @@ pub struct Builder<'b, 'a> {
     pub steps: Vec<Step>,
     pub balances: Vec<Balance>,
     names: Names,
+    /// By topology key, values that nodes have or could be asked for: one that gets a value of its own gets none of them.
+    taken: BTreeMap<String, BTreeSet<String>>,
     next_move: u32,
 }
 
@@ -50,7 +52,7 @@ impl<'b, 'a> Builder<'b, 'a> {
         let claims = inputs.snapshot.node_claims.iter().filter_map(|claim| claim.metadata.name.as_deref());
         let taken = claims.chain(problem.machines.iter().map(|machine| machine.name));
         let names = Names::new(taken, inputs.seed);
-        Self { inputs, problem, steps: Vec::new(), balances: Vec::new(), names, next_move: 1 }
+        Self { inputs, problem, steps: Vec::new(), balances: Vec::new(), names, taken: BTreeMap::new(), next_move: 1 }
     }
 
     /// Steps of one move get the same number.
@@ -76,7 +78,8 @@ impl<'b, 'a> Builder<'b, 'a> {
         let template = &self.problem.templates[purchase.template];
         let pool = &self.inputs.node_pools[template.pool];
         let name = self.names.node_claim(&template.name, &pods);
-        let claim = node_claim(&name, pool, purchase, template.reservation.as_deref());
+        let chosen = self.chosen_labels(&name, purchase);
+        let claim = node_claim(&name, pool, (purchase, chosen), template.reservation.as_deref());
         let class = self.inputs.places.class(&claim.spec.node_class_ref.name);
         let node_class_hash = class.map(|class| class.hash.clone());
         let node_class_variables = class.map(|class| class.hidden_variables.clone()).unwrap_or_default();
@@ -111,6 +114,25 @@ impl<'b, 'a> Builder<'b, 'a> {
             also_in_base: None,
             wave: None,
         });
+    }
+
+    /// The labels that a node of this name gets of those that its pool leaves open. O(nodes) for the first of a topology key.
+    fn chosen_labels(&mut self, name: &str, purchase: &Purchase) -> BTreeMap<String, String> {
+        let mut chosen = BTreeMap::new();
+        for (key, requirement) in purchase.custom.iter() {
+            let number = choice(name, key);
+            let domains = &self.problem.domains;
+            let own_of = domains.find(key).filter(|_| requirement.listed().is_none());
+            let own = own_of.and_then(|index| {
+                let known = || domains.values(index).map(|(value, _)| value.to_owned()).collect();
+                let taken = self.taken.entry(key.to_owned()).or_insert_with(known);
+                let value = requirement.value_beside(number, taken)?;
+                taken.insert(value.clone());
+                Some(value)
+            });
+            chosen.extend(own.or_else(|| requirement.value_for(number)).map(|value| (key.to_owned(), value)));
+        }
+        chosen
     }
 
     pub fn add(&mut self, step: NodeStep<'_>) {
@@ -197,7 +219,12 @@ pub fn hash_of_pods<'p>(pods: impl Iterator<Item = &'p Pod>) -> String {
 }
 
 /// The NodeClaim as it will be written.
-fn node_claim(name: &str, pool: &NodePool, purchase: &Purchase, reservation: Option<&Reservation>) -> NodeClaim {
+fn node_claim(
+    name: &str,
+    pool: &NodePool,
+    (purchase, chosen): (&Purchase, BTreeMap<String, String>),
+    reservation: Option<&Reservation>,
+) -> NodeClaim {
     let template = &pool.spec.template;
     let spec = &template.spec;
     let mut labels = template.metadata.labels.clone();
@@ -207,13 +234,8 @@ fn node_claim(name: &str, pool: &NodePool, purchase: &Purchase, reservation: Opt
         labels.insert(keys::CAPACITY_RESERVATION_ID.to_owned(), reservation.id.clone());
         labels.insert(keys::CAPACITY_RESERVATION_TYPE.to_owned(), reservation.reservation_type.clone());
     }
-    let mut custom = Requirements::new();
-    for (key, requirement) in purchase.custom.iter() {
-        if let Some(value) = requirement.value_for(choice(name, key)) {
-            custom.add(key, Requirement::is_in([value.as_str()]));
-            labels.insert(key.to_owned(), value);
-        }
-    }
+    let custom = Requirements::from_labels(&chosen);
+    labels.extend(chosen);
     let mut annotations = template.metadata.annotations.clone();
     annotations.insert(keys::NODE_POOL_HASH.to_owned(), node_pool_hash(pool));
     annotations.insert(keys::NODE_POOL_HASH_VERSION.to_owned(), HASH_VERSION.to_owned());

@@ -60,6 +60,8 @@ pub struct OpenNode {
     pub allowed: OfferingSet,
     /// Labels of the pool with several values, narrowed by the pods placed; usually empty.
     pub custom: Requirements,
+    /// Labels of which it must keep a value that no other node has, since its pods are there for that; usually none.
+    pub own_values: Vec<KeyIndex>,
     /// Requests of the pods placed, without DaemonSets.
     pub requested: Vector,
     /// By dimension: no type has room for more. A request beyond needs no closer look.

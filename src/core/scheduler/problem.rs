@@ -1,5 +1,6 @@
 //! Everything that does not change while a plan is made, compiled once.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
@@ -148,6 +149,7 @@ impl<'a> Problem<'a> {
         let concentration = ConcentrationPenalties::new(inputs, &machines, &class_of_pod, classes.len(), &templates);
         let ClassBuilder { groups, mut domains, variants, .. } = builder;
         intern_domains(&mut domains, &machines, &templates);
+        intern_values_asked_for(&mut domains, &templates, &variants, &classes);
         for template in &mut templates {
             let reach = |key| Reach::new(&template.offerings, &domains, key);
             template.reach = domains.keys().map(reach).collect();
@@ -571,9 +573,10 @@ pub(super) fn template_values(template: &Template, set: &OfferingSet, filter: &R
     if !template.chooses(key) {
         return template.offerings.values_of(set, key).into_iter().map(str::to_owned).collect();
     }
-    let values = template.requirements.get(key).and_then(Requirement::values).into_iter().flatten();
-    let asked = values.filter(|value| filter.get(key).is_none_or(|requirement| requirement.allows(value)));
-    asked.filter(|value| template.offerings.may_have(set, key, value)).cloned().collect()
+    let Some(mine) = template.requirements.get(key) else { return Vec::new() };
+    let asked = filter.get(key).map(|asked| mine.intersection(asked));
+    let values = asked.as_ref().unwrap_or(mine).listed().map(Cow::into_owned).unwrap_or_default();
+    values.into_iter().filter(|value| template.offerings.may_have(set, key, value)).collect()
 }
 
 fn intern_domains(domains: &mut Domains, machines: &[Machine<'_>], templates: &[Template]) {
@@ -592,6 +595,29 @@ fn intern_domains(domains: &mut Domains, machines: &[Machine<'_>], templates: &[
                 domains.intern(key, value);
             }
         }
+    }
+}
+
+/// Where a pool leaves the values of a topology key to its nodes, those that pods ask for by name are domains too.
+/// O(keys x (templates + requirements)).
+fn intern_values_asked_for(
+    domains: &mut Domains,
+    templates: &[Template],
+    variants: &IndexVec<VariantIndex, Variant>,
+    classes: &IndexVec<ClassIndex, PodClass>,
+) {
+    for key in domains.keys() {
+        let name = domains.name(key).to_owned();
+        if domains.is_hostname(key) || !templates.iter().any(|template| template.leaves_to_each_node(&name)) {
+            continue;
+        }
+        let of_volumes = classes.iter().flat_map(|pods| &pods.volume_alternatives);
+        let asked = variants.iter().map(|variant| &variant.requirements).chain(of_volumes);
+        let listed = asked.filter_map(|requirements| requirements.get(&name)?.listed());
+        let values: BTreeSet<String> = listed.flat_map(Cow::into_owned).collect();
+        values.iter().for_each(|value| {
+            domains.intern(key, value);
+        });
     }
 }
 

@@ -167,6 +167,11 @@ impl Template {
         self.offerings.leaves_open(key)
     }
 
+    /// Whether what it says of a label leaves so much open that each node gets a value of its own.
+    pub fn leaves_to_each_node(&self, key: &str) -> bool {
+        self.chooses(key) && self.requirements.get(key).is_some_and(|requirement| requirement.listed().is_none())
+    }
+
     /// Whether its nodes are there for their own sake.
     pub fn is_static(&self) -> bool {
         self.replicas.is_some()

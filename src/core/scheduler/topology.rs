@@ -121,6 +121,16 @@ impl Domains {
         self.values[key].len()
     }
 
+    /// The domain of a host whose value of the key no other host has: beyond those that have a number by their value.
+    pub fn own(&self, key: KeyIndex, host: HostIndex) -> Domain {
+        host.domain().saturating_add(u32::try_from(self.count(key)).unwrap_or_default()).min(OPEN_DOMAIN - 1)
+    }
+
+    /// Whether it is one of these.
+    pub fn is_own(&self, key: KeyIndex, domain: Domain) -> bool {
+        domain < OPEN_DOMAIN && domain as usize >= self.count(key)
+    }
+
     /// Value and number of each domain of the key, by value.
     pub fn values(&self, key: KeyIndex) -> impl Iterator<Item = (&str, Domain)> {
         self.values[key].iter().map(|(value, domain)| (value.as_str(), *domain))

@@ -311,7 +311,9 @@ impl<'p, 'a> Engine<'p, 'a> {
     fn set_places(&mut self, host: HostIndex, is_there: bool) {
         for (key, domain) in self.hosts[host].domains.enumerated() {
             if !self.problem.domains.is_hostname(key) {
-                self.table.set_place(host, key, *domain, is_there);
+                // In a domain of its own it is found by no other; whoever asks for it is asked about it alone.
+                let is_own = self.problem.domains.is_own(key, *domain);
+                self.table.set_place(host, key, if is_own { OPEN_DOMAIN } else { *domain }, is_there);
             }
         }
     }

@@ -8,7 +8,7 @@ use crate::scheduler::class::{ClassIndex, VariantIndex};
 use crate::scheduler::daemons::Daemon;
 use crate::scheduler::host::{HostIndex, OpenNode};
 use crate::scheduler::offerings::{OfferingSet, Slots};
-use crate::scheduler::reach::only;
+use crate::scheduler::reach::{Reach, only};
 use crate::scheduler::refusal::Refusal;
 use crate::scheduler::template::{Neighbour, TemplateIndex};
 use crate::scheduler::topology::{Domain, GroupIndex, GroupKind, KeyIndex};
@@ -34,7 +34,8 @@ impl<'p> Engine<'p, '_> {
             }
             let reach = &self.problem.templates[open.template].reach[key];
             let settled = if self.settles { reach.settled(&open.set) } else { reach.settled(&named(open)) };
-            settled.unwrap_or_else(|| only(self.domains_of_pool(open, key).into_iter()))
+            let own = || self.own_domain(open, key, host);
+            settled.or_else(own).unwrap_or_else(|| only(self.domains_of_pool(open, key).into_iter()))
         };
         self.problem.domains.keys().map(settled).collect()
     }
@@ -46,13 +47,33 @@ impl<'p> Engine<'p, '_> {
         possible.unwrap_or_else(|| self.domains_of_pool(open, key))
     }
 
+    /// The same with the one that is its own alone.
+    fn possible_domains_of(&self, open: &OpenNode, key: KeyIndex, host: HostIndex) -> Vec<Domain> {
+        self.own_domain(open, key, host).map_or_else(|| self.possible_domains(open, key), |own| vec![own])
+    }
+
+    /// What a label that is left open may still be.
+    fn requirement_on<'o>(&'o self, open: &'o OpenNode, label: &str) -> Option<&'o Requirement> {
+        open.custom.get(label).or_else(|| self.problem.templates[open.template].requirements.get(label))
+    }
+
+    /// The domain of an open node that gets a value of the key which no other node has: where the pool, and the pods so far, leave so
+    /// much open that none can be named. The claim is given such a value when it is written.
+    fn own_domain(&self, open: &OpenNode, key: KeyIndex, host: HostIndex) -> Option<Domain> {
+        let (template, domains) = (&self.problem.templates[open.template], &self.problem.domains);
+        if domains.is_hostname(key) || !matches!(template.reach[key], Reach::Pool) {
+            return None;
+        }
+        let requirement = self.requirement_on(open, domains.name(key))?;
+        requirement.listed().is_none().then(|| domains.own(key, host))
+    }
+
     /// The domains that the labels of the pool leave, first the one that a launch prefers.
     fn domains_of_pool(&self, open: &OpenNode, key: KeyIndex) -> Vec<Domain> {
         let template = &self.problem.templates[open.template];
         let name = self.problem.domains.name(key);
-        let requirement = open.custom.get(name).or_else(|| template.requirements.get(name));
-        let listed = requirement.and_then(Requirement::values).into_iter().flatten();
-        let offered = listed.filter(|value| template.offerings.may_have(&open.set, name, value));
+        let Some(listed) = self.requirement_on(open, name).and_then(Requirement::listed) else { return Vec::new() };
+        let offered = listed.iter().filter(|value| template.offerings.may_have(&open.set, name, value));
         let mut values: Vec<&String> = offered.collect();
         if name == keys::TENANCY {
             values.sort_by_key(|value| tenancy::order(value));
@@ -148,6 +169,7 @@ impl<'p> Engine<'p, '_> {
             requested: class.request.clone(),
             room_most: compiled.room_most.clone(),
             limit_capacity: self.problem.limited.nothing(),
+            own_values: Vec::new(),
             min_values: Vec::new(),
             is_cut: wanted.is_some(),
         };
@@ -178,6 +200,7 @@ impl<'p> Engine<'p, '_> {
             set,
             custom: Requirements::new(),
             requested: vec![0; self.problem.dimensions.count()].into(),
+            own_values: Vec::new(),
             min_values: Vec::new(),
             is_cut: false,
             limit_capacity: self.problem.limited.nothing(),
@@ -257,7 +280,8 @@ impl<'p> Engine<'p, '_> {
         for (key, requirement) in requirements.iter().filter(|(key, _)| template.chooses(key)) {
             let Some(mine) = open.custom.get(key).or_else(|| template.requirements.get(key)) else { continue };
             let both = mine.intersection(requirement);
-            if !both.can_be_met() {
+            let is_own = || self.problem.domains.find(key).is_some_and(|key| open.own_values.contains(&key));
+            if !both.can_be_met() || (both.listed().is_some() && is_own()) {
                 return Err(Refused::Requirement(key));
             }
             if both != *mine {
@@ -288,12 +312,12 @@ impl<'p> Engine<'p, '_> {
         let constraints = &self.problem.variants[arrival.variant].constraints;
         // The reference lets each constraint choose for itself, and then asks whether they chose the same.
         let chosen_apart = !self.settles && constraints.len() > 1;
-        let before = if chosen_apart { self.possible_of_each(&open, constraints) } else { Vec::new() };
+        let before = if chosen_apart { self.possible_of_each(&open, constraints, arrival.host) } else { Vec::new() };
         for (position, group) in constraints.iter().enumerate() {
             match before.get(position) {
                 Some(possible) => self.narrow_to_constraint(&mut open, *group, arrival, possible)?,
                 None => {
-                    let possible = self.possible_for(&open, *group);
+                    let possible = self.possible_for(&open, *group, arrival.host);
                     self.narrow_to_constraint(&mut open, *group, arrival, &possible)?;
                 }
             }
@@ -315,14 +339,14 @@ impl<'p> Engine<'p, '_> {
         Ok(open)
     }
 
-    fn possible_of_each(&self, open: &OpenNode, groups: &[GroupIndex]) -> Vec<Vec<Domain>> {
-        groups.iter().map(|group| self.possible_for(open, *group)).collect()
+    fn possible_of_each(&self, open: &OpenNode, groups: &[GroupIndex], host: HostIndex) -> Vec<Vec<Domain>> {
+        groups.iter().map(|group| self.possible_for(open, *group, host)).collect()
     }
 
     /// The domains that a constraint is about; of host names the node has its own and no other.
-    fn possible_for(&self, open: &OpenNode, group: GroupIndex) -> Vec<Domain> {
+    fn possible_for(&self, open: &OpenNode, group: GroupIndex, host: HostIndex) -> Vec<Domain> {
         let key = self.problem.groups[group].key;
-        if self.problem.domains.is_hostname(key) { Vec::new() } else { self.possible_domains(open, key) }
+        if self.problem.domains.is_hostname(key) { Vec::new() } else { self.possible_domains_of(open, key, host) }
     }
 
     /// Keeps the types that have room for everything requested and are offered in a slot that is left.
@@ -406,7 +430,16 @@ impl<'p> Engine<'p, '_> {
         if chosen.len() < possible.len() {
             self.narrow_to_domains(open, group, &chosen)?;
         }
+        self.keep_own_value(open, key, &chosen);
         Ok(())
+    }
+
+    /// A pod that is there because no other node has the value must not find itself where another pod wants to be.
+    fn keep_own_value(&self, open: &mut OpenNode, key: KeyIndex, chosen: &[Domain]) {
+        let is_own = chosen.iter().any(|domain| self.problem.domains.is_own(key, *domain));
+        if is_own && !open.own_values.contains(&key) {
+            open.own_values.push(key);
+        }
     }
 
     /// Of some domains that an open node may come to be in, the one where it costs least; of equals the first.
@@ -558,7 +591,7 @@ impl<'p> Engine<'p, '_> {
         host: HostIndex,
     ) -> Result<(), Refused<'p>> {
         let key = self.problem.groups[group].key;
-        if self.problem.domains.is_hostname(key) || !self.possible_domains(open, key).is_empty() {
+        if self.problem.domains.is_hostname(key) || !self.possible_domains_of(open, key, host).is_empty() {
             self.leave_neighbours(open, group, |daemon| daemon.anti_affinity.binary_search(&group).is_ok())?;
         }
         let counters = &self.counters[group];
@@ -569,7 +602,7 @@ impl<'p> Engine<'p, '_> {
         if !counters.any_owners() {
             return Ok(());
         }
-        let possible = self.possible_domains(open, key);
+        let possible = self.possible_domains_of(open, key, host);
         let free: Vec<Domain> = possible.iter().copied().filter(|domain| counters.owners(*domain) == 0).collect();
         if free.is_empty() && !possible.is_empty() {
             return Err(Refused::Constraint(group));
@@ -577,6 +610,7 @@ impl<'p> Engine<'p, '_> {
         if free.len() < possible.len() {
             self.narrow_to_domains(open, group, &free)?;
         }
+        self.keep_own_value(open, key, &free);
         Ok(())
     }
 
