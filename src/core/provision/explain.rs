@@ -290,7 +290,9 @@ pub fn sides<'p>(engine: &Engine<'p, '_>, class: ClassIndex, pool: &str, key: &s
     let problem = engine.problem;
     let variant = &problem.variants[*problem.classes[class].variants.last()?];
     let template = template_of(engine, pool)?;
-    Some(Sides { asked: variant.requirements.get(key)?, pool: template, offered: template.requirements.get(key) })
+    // Of the name of a node to come there is nothing to say but that it has one.
+    let offered = template.requirements.get(key).filter(|_| key != keys::HOSTNAME);
+    Some(Sides { asked: variant.requirements.get(key)?, pool: template, offered })
 }
 
 fn describe_requirement(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, key: &str) -> String {
@@ -298,6 +300,9 @@ fn describe_requirement(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, 
     let (problem, asked) = (engine.problem, values(sides.asked));
     match sides.offered {
         _ if key == NODE_NAME => format!("the pod asks for a node by its name: {asked}"),
+        _ if key == keys::HOSTNAME && sides.asked.allows_nothing() && sides.asked.allows_absence() => {
+            format!("the pod wants a node without {key}, and every node has one")
+        }
         _ if opts_out(&sides, key) => {
             format!("the pod wants no node of any NodePool ({key} DoesNotExist): none is bought for it")
         }

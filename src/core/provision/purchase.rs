@@ -86,8 +86,8 @@ impl Purchase {
 /// node gets one all the same, or it would lack what the pool asks for.
 fn settled(narrowed: &Requirements, pool: &Requirements) -> Requirements {
     let mut settled = Requirements::new();
-    // A node gets these two when it has come that far; on a new claim they would say that it has.
-    let is_stage = |key: &str| [keys::REGISTERED, keys::INITIALIZED].contains(&key);
+    // A node gets these when it has come that far; on a new claim they would say that it has.
+    let is_stage = |key: &str| [keys::REGISTERED, keys::INITIALIZED, keys::HOSTNAME].contains(&key);
     // Of tenancy the launch takes the usual one of those that are left.
     settled.extend(&narrowed_tenancy(narrowed));
     for (key, requirement) in pool.iter().filter(|(key, _)| !is_well_known(key) && !is_stage(key)) {

@@ -22,6 +22,9 @@ use super::vectors::Vector;
 
 pub use super::indices::TemplateIndex;
 
+/// Stands for the name of a node that is not there yet: no label has this value.
+const NAME_TO_COME: &str = "\0";
+
 /// How many nodes a static pool wants and has, without those on their way out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Replicas {
@@ -117,6 +120,8 @@ impl Template {
             // Nodes get these once they are up; a DaemonSet or pod that selects on them will find them.
             (keys::REGISTERED, "true"),
             (keys::INITIALIZED, "true"),
+            // Every node has a name, and nobody can ask for that of one to come.
+            (keys::HOSTNAME, NAME_TO_COME),
         ] {
             requirements.add(key, Requirement::is_in([value]));
         }

@@ -262,7 +262,10 @@ pub fn machines(snapshot: &Snapshot) -> Vec<Machine<'_>> {
             Some(_) => {}
             None => {
                 let Some(name) = claim.metadata.name.as_deref() else { continue };
-                machines.push(Machine { name, node: None, claim: Some(claim), labels: claim_labels(claim) });
+                let mut labels = claim_labels(claim);
+                // Every node has one, and nobody knows this one's yet.
+                labels.entry(keys::HOSTNAME.to_owned()).or_insert_with(|| name.to_owned());
+                machines.push(Machine { name, node: None, claim: Some(claim), labels });
             }
         }
     }
