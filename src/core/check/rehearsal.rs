@@ -93,10 +93,8 @@ impl<'p> Scene<'p> {
                 pod.metadata.deletion_timestamp = None;
             }
         }
-        // A node that starts gets the pods of DaemonSets before any other.
-        let starting = known.nodes.values().filter(|existing| !existing.initialized && !existing.going);
-        let to_come: Vec<Pod> = starting.flat_map(|existing| daemons_to_come(existing, known)).collect();
-        before.pods.extend(to_come);
+        let coming = coming_daemons(&before, known);
+        before.pods.extend(coming);
         let judges_devices = !known.inputs.policy.scheduling.ignore_dynamic_resource_allocation;
         let variants = variants(plan, known);
         let of_step = |(index, variant): (usize, &Variant)| {
@@ -235,23 +233,48 @@ fn variants(plan: &Plan, known: &Known<'_>) -> Vec<Variant> {
     variants
 }
 
+/// The pods of DaemonSets that nodes get before any other pod: all of a node that starts; of one that is up those that have a place
+/// there, since others wait for something, nobody knows how long. O(nodes x DaemonSets + pods), and a look at each that is missing.
+fn coming_daemons(before: &Snapshot, known: &Known<'_>) -> Vec<Pod> {
+    let staying = known.nodes.values().filter(|existing| !existing.going);
+    let missing: Vec<(&Existing<'_>, Pod)> = staying
+        .flat_map(|existing| daemons_to_come(existing, known).into_iter().map(move |pod| (existing, pod)))
+        .collect();
+    let mut context = FilterContext::new(before);
+    let mut comes = Vec::with_capacity(missing.len());
+    for (existing, pod) in &missing {
+        let has_place = !existing.initialized || context.examine(pod).refusal(&existing.node).is_none();
+        if let Some(name) = existing.node.metadata.name.as_deref().filter(|_| has_place) {
+            context.place(pod, name);
+        }
+        comes.push(has_place);
+    }
+    drop(context);
+    missing.into_iter().zip(comes).filter(|(_, comes)| *comes).map(|((_, pod), _)| pod).collect()
+}
+
 /// The pods of DaemonSets that have none yet on a node that exists.
 fn daemons_to_come(existing: &Existing<'_>, known: &Known<'_>) -> Vec<Pod> {
-    let name = existing.node.metadata.name.clone().unwrap_or_default();
-    let owner = |pod: &Pod| {
-        let mut owners = pod.metadata.owner_references.iter();
-        owners.find(|owner| owner.kind == "DaemonSet").map(|owner| owner.name.clone())
-    };
-    let there: BTreeSet<(String, Option<String>)> =
-        known.pods_on(&name).map(|pod| (pod.metadata.namespace.clone(), owner(pod))).collect();
-    let mut pods = daemon_pods(&existing.node, known);
-    pods.retain(|pod| !there.contains(&(pod.metadata.namespace.clone(), owner(pod))));
-    pods.iter_mut().for_each(|pod| pod.spec.node_name = Some(name.clone()));
+    let name = existing.node.metadata.name.as_deref().unwrap_or_default();
+    let there: BTreeSet<(&str, Option<&str>)> = known.pods_on(name).map(set_of).collect();
+    let mut pods = daemon_pods_of(&existing.node, known, |daemon| !there.contains(&set_of(daemon)));
+    pods.iter_mut().for_each(|pod| pod.spec.node_name = Some(name.to_owned()));
     pods
+}
+
+/// Namespace and DaemonSet of a pod.
+fn set_of(pod: &Pod) -> (&str, Option<&str>) {
+    let owner = pod.metadata.owner_references.iter().find(|owner| owner.kind == "DaemonSet");
+    (&pod.metadata.namespace, owner.map(|owner| owner.name.as_str()))
 }
 
 /// The pods that DaemonSets run on a node. Their controller looks at taints and node affinity only.
 pub(super) fn daemon_pods(node: &Node, known: &Known<'_>) -> Vec<Pod> {
+    daemon_pods_of(node, known, |_| true)
+}
+
+/// The same of those DaemonSets that are asked for.
+fn daemon_pods_of(node: &Node, known: &Known<'_>, is_asked_for: impl Fn(&Pod) -> bool) -> Vec<Pod> {
     let name = node.metadata.name.as_deref().unwrap_or_default();
     let empty = Snapshot::default();
     let context = FilterContext::new(&empty);
@@ -264,7 +287,7 @@ pub(super) fn daemon_pods(node: &Node, known: &Known<'_>) -> Vec<Pod> {
         pod.metadata.name = format!("{}-{name}", pod.metadata.name);
         pod
     };
-    known.daemons.iter().filter(runs).map(named_after_node).collect()
+    known.daemons.iter().filter(|daemon| is_asked_for(daemon)).filter(runs).map(named_after_node).collect()
 }
 
 /// Places pods that are on no node, one by one as a scheduler could: a pod that is refused waits for those after it,

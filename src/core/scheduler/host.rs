@@ -38,7 +38,7 @@ pub struct ExistingNode {
     pub pods: Vec<(usize, ClassIndex)>,
     /// Pods that kube-scheduler is making room for here, by evicting others: their place is taken.
     pub nominated: Vec<(usize, ClassIndex)>,
-    /// DaemonSets that others look at and whose pods are still to come, while the node starts.
+    /// DaemonSets that others look at and whose pods are still to come.
     pub neighbours: Vec<DaemonIndex>,
     pub host_ports: Vec<HostPort>,
     /// Most volumes that may be attached, by driver.

@@ -16,7 +16,7 @@ use cutlist_api::keys;
 use cutlist_api::settings::DEFAULT_SEARCH_WORK;
 
 use super::beside::cost_beside;
-use super::class::{ClassBuilder, ClassIndex, PodClass, Variant, VariantIndex};
+use super::class::{ClassBuilder, ClassIndex, HostPort, PodClass, Variant, VariantIndex};
 use super::concentration::{self, ConcentrationPenalties};
 use super::daemons::{Daemon, DaemonIndex, daemons};
 use super::host::{ExistingNode, HostIndex};
@@ -279,10 +279,13 @@ impl<'a> Problem<'a> {
                 node_requirements.get(key).is_some() || requirement.allows_absence()
             };
             if daemon.runs_on(&node_requirements, &taints, &defined) {
-                vectors::add(&mut free, &self.dimensions.vector(&daemon.requests), -1);
+                let requested = self.dimensions.vector(&daemon.requests);
+                let has_port = |port: &HostPort| !host_ports.iter().any(|taken| taken.conflicts_with(port));
+                let has_place = vectors::fits(&requested, &free) && daemon.host_ports.iter().all(has_port);
+                vectors::add(&mut free, &requested, -1);
                 host_ports.extend(daemon.host_ports.iter().cloned());
-                // On a node that has been up for a while its pod waits for something, nobody knows how long.
-                if daemon.is_looked_at() && !machine.is_initialized() {
+                // On a node that has been up for a while it comes at once, or waits for a place, nobody knows how long.
+                if daemon.is_looked_at() && (has_place || !machine.is_initialized()) {
                     neighbours.push(number);
                 }
             }
