@@ -282,9 +282,12 @@ fn labels_of_namespaces(snapshot: &Snapshot) -> BTreeMap<String, BTreeMap<String
         Some((namespace.metadata.name.clone()?, namespace.metadata.labels.clone().unwrap_or_default()))
     });
     let mut namespaces: BTreeMap<String, BTreeMap<String, String>> = known.collect();
-    for pod in &snapshot.pods {
-        if !namespaces.contains_key(&pod.metadata.namespace) {
-            namespaces.insert(pod.metadata.namespace.clone(), BTreeMap::new());
+    let of_pods = snapshot.pods.iter().map(|pod| pod.metadata.namespace.as_str());
+    // Of a DaemonSet there may be no pod yet, and its nodes are still to come.
+    let of_sets = snapshot.daemon_sets.iter().filter_map(|set| set.metadata.namespace.as_deref());
+    for namespace in of_pods.chain(of_sets) {
+        if !namespaces.contains_key(namespace) {
+            namespaces.insert(namespace.to_owned(), BTreeMap::new());
         }
     }
     for (name, labels) in &mut namespaces {
