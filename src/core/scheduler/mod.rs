@@ -13,6 +13,7 @@ pub mod class;
 pub mod concentration;
 pub mod daemons;
 pub mod devices;
+mod domains;
 pub mod engine;
 pub mod host;
 mod indices;

@@ -9,8 +9,9 @@ use std::rc::Rc;
 use crate::model::{IndexVec, Requirements};
 
 use super::class::{ClassIndex, VariantIndex};
+use super::domains::template_values;
 use super::offerings::OfferingSet;
-use super::problem::{Problem, template_values};
+use super::problem::Problem;
 use super::template::{Template, TemplateIndex};
 use super::topology::{Domain, GroupIndex, GroupKind, KeyIndex};
 
