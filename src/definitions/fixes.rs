@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::diagnostic::Fix;
-use super::document::{Document, may_be_written, spans};
+use super::document::{Document, SharedValue, may_be_written, spans};
 use super::findings::Place;
 use super::suggest;
 
@@ -13,8 +13,27 @@ use super::suggest;
 pub struct Scalar {
     text: String,
     quote: Option<char>,
-    /// The keys beside a key, or the texts of the list beside one of them, which it must not become.
-    others: Vec<String>,
+    beside: Beside,
+}
+
+/// The keys beside a key, or the texts of the list beside one of them, which it must not become. They are looked up when something is written:
+/// of thousands of findings in one mapping none copies all the keys of it.
+#[derive(Clone, Debug)]
+struct Beside {
+    document: SharedValue,
+    /// Of the mapping or the list.
+    around: String,
+    place: Place,
+}
+
+impl Beside {
+    fn has(&self, own: &str, text: &str) -> bool {
+        match (self.place, self.document.pointer(&self.around)) {
+            (Place::Key, Some(Value::Object(members))) => text != own && members.contains_key(text),
+            (Place::Value, Some(Value::Array(items))) => items.iter().any(|item| item == text),
+            _ => false,
+        }
+    }
 }
 
 /// What is written instead.
@@ -42,16 +61,10 @@ impl Scalar {
         if inner.contains(['\\', '"', '\'']) {
             return None;
         }
-        match place {
-            Place::Key => {
-                node.key.filter(|key| *key == span)?;
-                let around = document.value.pointer(spans::parent(pointer)).and_then(Value::as_object)?;
-                let name = spans::last(pointer);
-                let others = around.keys().filter(|key| **key != name).cloned().collect();
-                (inner == name).then_some(Self { text: name, quote, others })
-            }
+        let is_same = match place {
+            Place::Key => node.key == Some(span) && inner == spans::last(pointer),
             Place::Value => {
-                let is_same = node.alias.is_none()
+                node.alias.is_none()
                     && match document.value.pointer(pointer)? {
                         Value::String(text) => text == inner,
                         // As many ways to write a number as there are, it is one word.
@@ -59,12 +72,11 @@ impl Scalar {
                             quote.is_none() && !inner.contains([' ', '&', '*', '$']) && may_be_written(value, inner)
                         }
                         Value::Null | Value::Array(_) | Value::Object(_) => false,
-                    };
-                let around = document.value.pointer(spans::parent(pointer)).and_then(Value::as_array);
-                let others = around.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
-                is_same.then_some(Self { text: inner.to_owned(), quote, others })
+                    }
             }
-        }
+        };
+        let beside = || Beside { document: document.value.clone(), around: spans::parent(pointer).to_owned(), place };
+        is_same.then(|| Self { text: inner.to_owned(), quote, beside: beside() })
     }
 
     /// Whether this is `meant` but for a slip of the fingers.
@@ -76,7 +88,7 @@ impl Scalar {
     pub fn written(&self, instead: &Instead) -> Option<String> {
         match instead {
             Instead::Yaml(yaml) => Some(yaml.clone()),
-            Instead::Text(text) if self.others.contains(text) => None,
+            Instead::Text(text) if self.beside.has(&self.text, text) => None,
             Instead::Text(text) if text.contains(['"', '\'', '\\']) || text.chars().any(char::is_control) => None,
             Instead::Text(text) => Some(match self.quote {
                 Some(quote) => format!("{quote}{text}{quote}"),
@@ -137,7 +149,9 @@ mod tests {
 
     #[test]
     fn quotes_stay_and_come_where_they_are_needed() {
-        let scalar = |quote| Scalar { text: "spto".to_owned(), quote, others: vec!["weight".to_owned()] };
+        let document = serde_json::json!({ "spto": 1, "weight": 1, "list": ["spto", "spot"] });
+        let beside = |around: &str, place| Beside { document: document.clone().into(), around: around.to_owned(), place };
+        let scalar = |quote| Scalar { text: "spto".to_owned(), quote, beside: beside("", Place::Key) };
         let text = |text: &str| Instead::Text(text.to_owned());
         assert_eq!(scalar(Some('\'')).written(&text("spot")).as_deref(), Some("'spot'"));
         for plain in ["spot", "720h", "16Gi", "kubernetes.io/arch", "al2023@latest"] {
@@ -147,6 +161,8 @@ mod tests {
             assert_eq!(scalar(None).written(&text(needs)), Some(format!("\"{needs}\"")), "{needs}");
         }
         assert_eq!(scalar(None).written(&text("weight")), None, "a key does not come twice");
+        let of_list = Scalar { text: "spto".to_owned(), quote: None, beside: beside("/list", Place::Value) };
+        assert_eq!(of_list.written(&text("spot")), None, "nor does a text of a list");
         assert_eq!(scalar(None).written(&text("a\"b")), None);
         assert_eq!(scalar(Some('"')).written(&Instead::Yaml("5".to_owned())).as_deref(), Some("5"));
     }
