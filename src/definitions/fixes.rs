@@ -150,7 +150,8 @@ mod tests {
     #[test]
     fn quotes_stay_and_come_where_they_are_needed() {
         let document = serde_json::json!({ "spto": 1, "weight": 1, "list": ["spto", "spot"] });
-        let beside = |around: &str, place| Beside { document: document.clone().into(), around: around.to_owned(), place };
+        let beside =
+            |around: &str, place| Beside { document: document.clone().into(), around: around.to_owned(), place };
         let scalar = |quote| Scalar { text: "spto".to_owned(), quote, beside: beside("", Place::Key) };
         let text = |text: &str| Instead::Text(text.to_owned());
         assert_eq!(scalar(Some('\'')).written(&text("spot")).as_deref(), Some("'spot'"));

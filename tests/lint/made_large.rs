@@ -57,3 +57,16 @@ fn a_long_variable_that_is_named_again_and_again() {
     let text = lint_of(&with("cutlist.yaml", &settings));
     assert!(text.contains("longer than 2 MiB: left as written"), "{}", text.len());
 }
+
+/// Each of them has all the others beside it.
+#[test]
+fn a_mapping_of_thousands_of_unknown_fields() {
+    let mut pool = "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: wide}\nspec:\n".to_owned();
+    for number in 0..20_000 {
+        writeln!(pool, "  unknownField{number}: 1").unwrap();
+    }
+    let started = std::time::Instant::now();
+    let text = lint_of(&with("wide.yaml", &pool));
+    assert!(text.contains("more findings"), "{}", text.len());
+    assert!(started.elapsed().as_secs() < 30, "{:?}: that grows with the square of the fields", started.elapsed());
+}
