@@ -54,12 +54,8 @@ impl Builder<'_> {
     /// Everything that a kustomization makes of what its parent has (a component), or of nothing.
     fn accumulate(&mut self, kustomization: usize, before: Vec<Item>) -> Vec<Item> {
         let Some(document) = self.layout.document(kustomization) else { return before };
-        let is_circle = self.path.contains(&kustomization);
-        if is_circle || self.path.len() >= DEPTH_MAX {
-            let message = match is_circle {
-                true => "the kustomization takes resources from itself, by way of others".to_owned(),
-                false => format!("kustomizations take resources from each other more than {DEPTH_MAX} deep"),
-            };
+        if self.path.len() >= DEPTH_MAX {
+            let message = format!("kustomizations take resources from each other more than {DEPTH_MAX} deep");
             self.findings.push(Finding::at(&rules::INVALID, document, "", Place::Key, message));
             return before;
         }
@@ -144,6 +140,10 @@ impl Builder<'_> {
                 }
                 return items;
             }
+            Target::Kustomization(other) if self.path.contains(&other) => match self.path.last() == Some(&other) {
+                true => "the kustomization takes resources from itself".to_owned(),
+                false => "the kustomization takes resources from itself, by way of others".to_owned(),
+            },
             Target::Kustomization(other) => match (purpose, is_component(other)) {
                 (Purpose::Component, true) => return self.accumulate(other, items),
                 (Purpose::Component, false) => format!("`{path}` is no component: its kind is not Component"),

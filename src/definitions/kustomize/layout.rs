@@ -179,10 +179,35 @@ impl<'a> Layout<'a> {
             .filter(|(index, document)| self.is_asked_for(**index, paths) && !is_component(document))
             .map(|(index, _)| *index)
             .collect();
-        let tops: Vec<usize> = asked_for.iter().copied().filter(|index| !taken.contains(index)).collect();
-        // Where each takes from another one, they go round in a circle: the first shows it.
-        self.tops = if tops.is_empty() { asked_for.into_iter().take(1).collect() } else { tops };
+        self.tops = asked_for.iter().copied().filter(|index| !taken.contains(index)).collect();
+        // What no top leads to goes round in a circle, or is taken by nothing that is asked for: the first of each shows it.
+        let mut reached = BTreeSet::new();
+        self.tops.iter().for_each(|top| self.reach(*top, &mut reached));
+        for kustomization in asked_for {
+            if !reached.contains(&kustomization) {
+                self.tops.push(kustomization);
+                self.reach(kustomization, &mut reached);
+            }
+        }
+        self.tops.sort_unstable();
         self.roles = roles;
+    }
+
+    /// Adds the kustomization, and all that it takes from.
+    fn reach(&self, kustomization: usize, reached: &mut BTreeSet<usize>) {
+        let mut next = vec![kustomization];
+        while let Some(file) = next.pop() {
+            if !reached.insert(file) {
+                continue;
+            }
+            let taken = self.references(file).into_iter().filter_map(|(reference, target)| match target {
+                Target::Kustomization(other) => {
+                    matches!(reference.purpose, Purpose::Resource | Purpose::Component).then_some(other)
+                }
+                _ => None,
+            });
+            next.extend(taken);
+        }
     }
 }
 
