@@ -47,7 +47,7 @@ pub(super) fn apply(builder: &mut Builder<'_>, kustomization: usize, document: &
 fn replacement(builder: &mut Builder<'_>, document: &Document, pointer: &str, items: &mut [Item]) -> Option<Finding> {
     let invalid =
         |at: String, message: String| Some(Finding::at(&rules::INVALID, document, &at, Place::Value, message));
-    let copied = match source(document, &format!("{pointer}/source"), items) {
+    let copied = match copied(document, pointer, items) {
         Ok(copied) => copied,
         Err(NoValue { at, is_open, .. }) if is_open || builder.is_in_part() => {
             let message = "what this copies from is made of what is not read: the replacement is not carried out";
@@ -127,10 +127,23 @@ impl NoValue {
     }
 }
 
-fn source(document: &Document, pointer: &str, items: &[Item]) -> Result<Copied, NoValue> {
-    let Some(source) = document.value.pointer(pointer) else {
-        return Err(NoValue::new(pointer, "a replacement has a `source`"));
+/// What the replacement at `pointer` copies: text that it says itself, or a value of an object.
+fn copied(document: &Document, pointer: &str, items: &[Item]) -> Result<Copied, NoValue> {
+    let member = |name: &str| {
+        let at = format!("{pointer}/{name}");
+        let value = document.value.pointer(&at).filter(|value| !value.is_null());
+        value.map(|value| (at, value))
     };
+    match (member("source"), member("sourceValue")) {
+        (Some((at, source)), None) => of_object(source, &at, items),
+        // What is no text is named as such where the form of the kustomization is checked.
+        (None, Some((_, value))) => Ok(Copied { text: text_of(value), value: value.clone() }),
+        (Some(_), Some((at, _))) => Err(NoValue::new(at, "a replacement has either `source` or `sourceValue`")),
+        (None, None) => Err(NoValue::new(pointer, "a replacement has a `source`")),
+    }
+}
+
+fn of_object(source: &Value, pointer: &str, items: &[Item]) -> Result<Copied, NoValue> {
     // Names of a source are names, and no patterns.
     let exact = |field: &str, own: &str| {
         let wanted = source.get(field).and_then(Value::as_str).unwrap_or_default();
