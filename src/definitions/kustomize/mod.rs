@@ -36,7 +36,7 @@ pub use elsewhere::{Elsewhere, elsewhere};
 pub use layout::{Layout, Role};
 pub use together::{Plain, Together};
 
-use super::document::{Document, Origin};
+use super::document::{Disagreement, Document, Origin};
 
 /// An object on its way through a kustomization.
 #[derive(Clone, Debug)]
@@ -134,14 +134,30 @@ impl Item {
         self.document.ambiguous.retain(|(outer, _)| !inside(outer));
         self.document.parts.push((pointer.to_owned(), origin));
     }
+
+    /// The same where it is written as `at` of the patch: also what programs read differently in it, of which `is_open` says what still is
+    /// read by others.
+    fn take_from(&mut self, pointer: &str, (patch, at): (&Document, &str), is_open: fn(Disagreement) -> bool) {
+        self.written(pointer, patch.origin(at));
+        self.document
+            .ambiguous
+            .extend(ambiguous_below(&patch.ambiguous, at, pointer).filter(|(_, what)| is_open(*what)));
+    }
+}
+
+/// What is ambiguous at `from` and below it, at the place where it stands now.
+fn ambiguous_below<'a>(
+    all: &'a [(String, Disagreement)],
+    from: &'a str,
+    now: &'a str,
+) -> impl Iterator<Item = (String, Disagreement)> + 'a {
+    all.iter().filter_map(move |(pointer, what)| {
+        let rest = pointer.strip_prefix(from).filter(|rest| rest.is_empty() || rest.starts_with('/'))?;
+        Some((format!("{now}{rest}"), *what))
+    })
 }
 
 /// A patch as a document of its kind: without directives, and without what it removes.
 pub fn without_directives(patch: &Document) -> Document {
-    Document { value: merge::cleaned(&patch.value).into(), ..patch.clone() }
-}
-
-/// The document as a place.
-fn origin(document: &Document, pointer: &str) -> Origin {
-    document.origin(pointer)
+    Document { value: merge::without_directives(&patch.value).into(), ..patch.clone() }
 }

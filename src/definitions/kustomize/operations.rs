@@ -4,12 +4,12 @@ use json_patch::PatchOperation;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::Item;
 use super::weight::weight;
-use super::{Item, origin};
 use crate::definitions::document::{Document, Origin, spans};
 use crate::definitions::limits::BUILT_OBJECT_BYTES;
 
-/// Applies the operations, a list. On an error the object is as it was; gives which operation failed, and why.
+/// Applies the operations, a list, which kustomize reads as kubectl reads YAML. On an error the object is as it was; gives which operation failed, and why.
 pub(super) fn apply(item: &mut Item, patch: &Document) -> Result<(), (String, String)> {
     let mut changed = item.clone();
     let mut bytes = weight(&changed.document.value);
@@ -47,10 +47,10 @@ pub(super) fn apply(item: &mut Item, patch: &Document) -> Result<(), (String, St
         match &parsed {
             PatchOperation::Test(_) => {}
             PatchOperation::Remove(_) => shift(&mut changed, entries, &path, Shift::Removed),
-            PatchOperation::Replace(_) => changed.written(&path, origin(patch, &value_of(&pointer, operation))),
+            PatchOperation::Replace(_) => changed.take_from(&path, (patch, &value_of(&pointer, operation)), |_| true),
             PatchOperation::Add(_) | PatchOperation::Move(_) | PatchOperation::Copy(_) => {
                 let at = shift_for_added(&mut changed, entries, &path);
-                changed.written(&at, origin(patch, &value_of(&pointer, operation)));
+                changed.take_from(&at, (patch, &value_of(&pointer, operation)), |_| true);
             }
         }
         changed.remember(before);

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Item, origin};
+use super::Item;
 use crate::definitions::document::{Document, Origin, spans};
 use crate::definitions::findings::{Finding, Place};
 use crate::definitions::kinds::{Class, Kind, classify};
@@ -32,7 +32,7 @@ pub(super) fn namespace(document: &Document, items: &mut [Item]) {
     for item in items {
         let before = item.identity();
         if kind_of(item).is_none_or(Kind::is_namespaced) {
-            set(item, "/metadata", "namespace", &json!(namespace), origin(document, "/namespace"), true);
+            set(item, "/metadata", "namespace", &json!(namespace), document.origin("/namespace"), true);
         } else {
             item.history.namespace = Some(namespace.to_owned());
         }
@@ -155,7 +155,7 @@ fn give(document: &Document, from: &str, to: &str, items: &mut [Item], takes: im
     let pairs: Vec<(String, String, Value)> = document.members(from).filter_map(pair).collect();
     for item in items.iter_mut().filter(|item| takes(item)) {
         for (pointer, key, value) in &pairs {
-            set(item, to, key, value, origin(document, pointer), create);
+            set(item, to, key, value, document.origin(pointer), create);
         }
     }
 }
