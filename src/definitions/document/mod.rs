@@ -149,6 +149,20 @@ impl Document {
         Some(Span { line, column, start_byte, end_byte: start_byte + form.len() })
     }
 
+    /// With what scalars that programs read differently are to kubectl.
+    #[must_use]
+    pub fn as_kubectl(mut self) -> Self {
+        let read =
+            |(pointer, what): &(String, Disagreement)| Some((pointer.clone(), what.value(&self.written(pointer)?)?));
+        let values: Vec<(String, Value)> = self.ambiguous.iter().filter_map(read).collect();
+        for (pointer, value) in values {
+            if let Some(old) = self.value.pointer_mut(&pointer) {
+                *old = value;
+            }
+        }
+        self
+    }
+
     /// Text at a pointer.
     pub fn str(&self, pointer: &str) -> Option<&str> {
         let member = pointer.strip_prefix('/').filter(|name| !name.contains(['/', '~']));

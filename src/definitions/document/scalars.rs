@@ -2,7 +2,7 @@
 //! this does.
 //! Sources: `resolve` of go.yaml.in/yaml/v2 and `ParseInt` of Go, which it asks; YAML 1.2.2 section 10.3. go-yaml has no base 60.
 
-use serde_json::Value;
+use serde_json::{Number as JsonNumber, Value};
 
 use super::value;
 
@@ -152,6 +152,18 @@ impl Disagreement {
         }
     }
 
+    /// What the text is to kubectl. `None` where JSON has nothing for it.
+    pub fn value(self, text: &str) -> Option<Value> {
+        match self {
+            Self::Boolean(value) => Some(Value::Bool(value)),
+            Self::Octal(Some(whole)) | Self::Number(Some(whole)) => Some(Value::from(whole)),
+            Self::Octal(None) | Self::Number(None) => {
+                number(text).and_then(|it| JsonNumber::from_f64(it.value)).map(Value::Number)
+            }
+            Self::Text => Some(Value::String(text.to_owned())),
+        }
+    }
+
     /// The YAML that means to every program what the text means to kubectl, for a field of this type; `None` where it can not be
     /// of the type.
     pub fn as_kubectl(self, text: &str, type_name: &str) -> Option<String> {
@@ -205,6 +217,21 @@ mod tests {
         assert_eq!(written("08", "integer").as_deref(), Some("8"));
         assert_eq!(written(".inf", "integer"), None);
         assert_eq!(written("yes", "array"), None);
+    }
+
+    #[test]
+    fn has_the_value_that_kubectl_reads() {
+        let value = |text: &str| disagreement(text).unwrap().value(text);
+        for (text, expected) in [
+            ("on", Some(true.into())),
+            ("No", Some(false.into())),
+            ("012", Some(10.into())),
+            ("1_000", Some(1000.into())),
+            ("1_000.5", Some(1000.5.into())),
+            (".inf", None),
+        ] {
+            assert_eq!(value(text), expected, "{text}");
+        }
     }
 
     #[test]

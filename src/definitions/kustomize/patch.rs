@@ -177,12 +177,16 @@ pub(super) fn inline(
     let value = origin.spans.value(&origin.root);
     spans.insert("", Node { key: None, value, plain: false, alias: None });
     let spans = Arc::new(spans);
-    let placed = |it: Document| Document {
-        spans: Arc::clone(&spans),
-        text: Arc::clone(&origin.text),
-        ambiguous: Vec::new(),
-        root: String::new(),
-        ..it
+    let placed = |it: Document| {
+        // Where it is known what stands for each value.
+        let it = if it.value.is_array() { it.as_kubectl() } else { it };
+        Document {
+            spans: Arc::clone(&spans),
+            text: Arc::clone(&origin.text),
+            ambiguous: Vec::new(),
+            root: String::new(),
+            ..it
+        }
     };
     Some(parsed.documents.into_iter().map(placed).collect())
 }
