@@ -23,6 +23,8 @@ pub struct Flux {
     pub values: BTreeMap<String, flux::Values>,
     /// Who says what, where several Kustomizations say different things; nothing for other folders.
     pub of_clusters: BTreeMap<String, Vec<(String, flux::Values)>>,
+    /// Folders in which Flux replaces variables, be they those of the files or others.
+    pub substituted: BTreeSet<String>,
 }
 
 /// From `cutlist.yaml`, `scenario.yaml` and the names of the files.
@@ -88,6 +90,7 @@ impl Context {
     /// Takes the variables that Flux is told of in the files, beside those that are known; with `of_each` also those of each cluster.
     pub fn take_flux(&mut self, kustomizations: &FluxKustomizations, of_each: bool) {
         self.of_flux.values = kustomizations.values();
+        self.of_flux.substituted = kustomizations.substituted();
         if of_each {
             self.of_flux.of_clusters = kustomizations.of_clusters();
         } else {
@@ -103,13 +106,18 @@ impl Context {
 
     /// What variables stand for in a file, or in what the kustomization of this path builds.
     pub fn values_at(&self, path: &str) -> Values<'_> {
-        self.of(files::nearest(&self.of_flux.values, path).map_or(&self.variables, |(_, values)| values))
+        let (is_of_flux, values) = match files::nearest(&self.of_flux.values, path) {
+            Some((folder, values)) => (self.of_flux.substituted.contains(folder), values),
+            None => (false, &self.variables),
+        };
+        Values { of: values, hidden: &self.hidden, is_of_flux }
     }
 
     /// The same by the Kustomizations of Flux that say different things of it, with their names.
     pub fn values_of_clusters(&self, path: &str) -> impl Iterator<Item = (&str, Values<'_>)> {
         let clusters = files::nearest(&self.of_flux.of_clusters, path).into_iter().flat_map(|(_, all)| all);
-        clusters.map(|(cluster, values)| (cluster.as_str(), self.of(values)))
+        let of = |values| Values { of: values, hidden: &self.hidden, is_of_flux: true };
+        clusters.map(move |(cluster, values)| (cluster.as_str(), of(values)))
     }
 
     /// Where the text at a pointer of a document gets its value, of what the kustomization of this path builds or stands in this file: in what
@@ -122,15 +130,6 @@ impl Context {
             Some((pointer.clone(), DefinitionPlace { file: file.clone(), line: *line }))
         });
         given.collect()
-    }
-
-    /// What variables stand for, wherever Flux has no part in it.
-    pub fn values(&self) -> Values<'_> {
-        self.of(&self.variables)
-    }
-
-    fn of<'v>(&'v self, variables: &'v flux::Values) -> Values<'v> {
-        Values { of: variables, hidden: &self.hidden }
     }
 
     /// The folder of templates that the file lies in.

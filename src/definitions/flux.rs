@@ -124,6 +124,15 @@ impl FluxKustomizations {
         values.collect()
     }
 
+    /// Folders below which variables are replaced: Flux leaves them alone where it is told of none.
+    pub fn substituted(&self) -> BTreeSet<String> {
+        let is_told = |it: &FluxKustomization| {
+            [SUBSTITUTE, SUBSTITUTE_FROM].iter().any(|pointer| it.document.value.pointer(pointer).is_some())
+        };
+        let folders = self.by_folder.iter().filter(|(_, all)| all.iter().any(is_told));
+        folders.map(|(folder, _)| folder.clone()).collect()
+    }
+
     /// Where what stands for variables below each of the folders is given.
     pub fn places(&self) -> BTreeMap<String, Places> {
         let places = |all: &[FluxKustomization]| all.iter().rev().flat_map(|it| it.places.clone()).collect();

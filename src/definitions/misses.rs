@@ -60,6 +60,12 @@ impl Misses {
                     found.push(at(&reading::SUBSTITUTION, document, &miss, message).hint(hint));
                     continue;
                 }
+                MissKind::NoYaml => {
+                    let message = format!("with the value of `{form}` this is no YAML: Flux can not read it");
+                    let hint = "Flux replaces variables where the quotes around them are gone";
+                    found.push(at(&reading::SUBSTITUTION, document, &miss, message).hint(hint));
+                    continue;
+                }
                 MissKind::Unsupported => {
                     let message = format!("`{form}` is not a form of substitution that Flux can read: left as written");
                     let hint = format!(

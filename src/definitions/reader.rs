@@ -1,7 +1,7 @@
 //! The pipeline over all files of a revision.
 
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -81,6 +81,7 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
     for build in builds {
         reading.build(build, &sources, &layout);
     }
+    reading.keep_what_is_built();
     reading.findings.extend(reading.context.unused_paths(&sources));
     reading.findings.extend(reading.misses.findings(given));
     reading.findings.extend(own_baseline.finding.clone());
@@ -282,6 +283,8 @@ impl<'p> Origin<'p> {
 struct Reading<'b> {
     context: Context,
     findings: Vec<Finding>,
+    /// What was found in files of objects that kustomizations take, before they are built.
+    of_resources: Vec<Finding>,
     objects: Vec<Object>,
     misses: Misses,
     workloads: Workloads,
@@ -373,7 +376,7 @@ impl Reading<'_> {
         }
         match how {
             How::Whole | How::Apart | How::Changed => self.documents(source, parsed, how, &mut found),
-            How::InPart(role) => self.in_part(parsed, role, &mut found),
+            How::InPart(role) => self.in_part(source, parsed, role, &mut found),
             How::Counted(role) => {
                 let is_ours = |it: &&Document| matches!(classify(&it.value), Class::Read(_));
                 let objects = parsed.documents.iter().filter(is_ours).count();
@@ -389,13 +392,7 @@ impl Reading<'_> {
             let finding = Finding::at(&kustomize_rules::APART, document, "/kind", Place::Key, message);
             found.push(finding.hint("name it under `resources`, or remove it"));
         }
-        if found.len() > limits::FILE_FINDINGS {
-            let more = found.len() - limits::FILE_FINDINGS;
-            found.sort_by_key(|finding| (finding.rule.severity, finding.span.line, finding.span.column));
-            found.truncate(limits::FILE_FINDINGS);
-            found.push(Finding::at_span(&reading::TOO_MANY, index, Span::start(), format!("{more} more findings")));
-        }
-        self.findings.extend(found);
+        self.findings.extend(bounded(index, found));
     }
 
     /// What is held against all objects, whatever scope they are in: workloads, and what was there before. Gives the files that are gone and
@@ -450,8 +447,9 @@ impl Reading<'_> {
         }
     }
 
-    /// What is wrong in a document wherever it is used: what is missing in it may come from elsewhere.
-    fn in_part(&mut self, parsed: &Parsed, role: Role, found: &mut Vec<Finding>) {
+    /// What is wrong in a part of an object wherever it is used: what is missing in it may come from elsewhere, and where it is built its variables
+    /// have their values.
+    fn in_part(&mut self, source: &SourceFile, parsed: &Parsed, role: Role, found: &mut Vec<Finding>) {
         for document in &parsed.documents {
             let class = classify(&document.value);
             self.documents_skipped += usize::from(!matches!(class, Class::Read(_) | Class::Old(_)));
@@ -459,16 +457,38 @@ impl Reading<'_> {
             self.ignores.annotation(document);
             self.definitions_found += usize::from(role == Role::Resource);
             let mut document = kustomize::without_directives(document);
-            substitution::apply(kind, &mut document, self.context.values());
-            found.extend(judging::ambiguous(kind, &document));
+            match role {
+                Role::Resource => {
+                    substitution::apply(kind, &mut document, self.context.values_at(&source.path));
+                }
+                _ => substitution::leave_open(&mut document),
+            }
+            let mut of_document = judging::ambiguous(kind, &document);
             let mut checked = schema::check(kind, &mut document, None, &mut false);
             checked.extend(match self.context.karpenter {
                 Some(installed) => versions::check(kind, &document, None, installed),
                 None => versions::unreleased(kind, &document, None),
             });
             open::drop_hidden(&document, &mut checked);
-            found.extend(checked.into_iter().filter(|finding| finding.rule.is_of_one_field()));
+            of_document.extend(checked.into_iter().filter(|finding| finding.rule.is_of_one_field()));
+            match role {
+                Role::Resource => self.of_resources.extend(of_document),
+                _ => found.extend(of_document),
+            }
         }
+    }
+
+    /// What is wrong in an object that kustomizations take counts where one of them builds it so: what each of them changes is wrong nowhere.
+    /// It is said of the object by the name that it has in its file.
+    fn keep_what_is_built(&mut self) {
+        fn place(it: &Finding) -> (usize, usize, usize, &str, &str) {
+            (it.file, it.span.line, it.span.column, it.rule.code, &it.message)
+        }
+        let mut of_resources = std::mem::take(&mut self.of_resources);
+        let built: BTreeSet<_> = self.findings.iter().map(place).collect();
+        of_resources.retain(|finding| built.contains(&place(finding)));
+        of_resources.append(&mut self.findings);
+        self.findings = of_resources;
     }
 
     /// Objects as a kustomization built them.
@@ -491,7 +511,9 @@ impl Reading<'_> {
             }
             self.objects.iter_mut().skip(objects).for_each(|object| object.build = Some(build.top));
         }
-        self.findings.extend(found);
+        let mut by_file: BTreeMap<usize, Vec<Finding>> = BTreeMap::new();
+        found.into_iter().for_each(|finding| by_file.entry(finding.file).or_default().push(finding));
+        self.findings.extend(by_file.into_iter().flat_map(|(file, found)| bounded(file, found)));
         let builds_definitions = self.objects.iter().skip(objects_before).any(|object| object.kind.is_object());
         for found in kustomize::elsewhere(layout, top) {
             let path = path_of(sources, found.file);
@@ -583,6 +605,17 @@ impl Reading<'_> {
             Origin::Built(by, number) => known.of_built(by, number, document, judge),
         }
     }
+}
+
+/// What was found in a file, as far as it is said: the first of it, and how much more there is.
+fn bounded(file: usize, mut found: Vec<Finding>) -> Vec<Finding> {
+    if found.len() > limits::FILE_FINDINGS {
+        let more = found.len() - limits::FILE_FINDINGS;
+        found.sort_by_key(|finding| (finding.rule.severity, finding.span.line, finding.span.column));
+        found.truncate(limits::FILE_FINDINGS);
+        found.push(Finding::at_span(&reading::TOO_MANY, file, Span::start(), format!("{more} more findings")));
+    }
+    found
 }
 
 /// The path that variables are looked up by.

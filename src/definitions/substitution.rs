@@ -2,6 +2,8 @@
 //! for a literal `${NAME}`. It works on the values of a document, so every place stays that of the file as it is written, and
 //! a value can not change the structure around it.
 //!
+//! Where Flux substitutes, what stands for the text is read again as YAML, as Flux does it (`as_yaml.rs`).
+//!
 //! A variable without a value is left as written: Flux would put nothing there, which is seldom what was meant, and whoever
 //! applies the files may know a value that nobody told us (Flux `substituteFrom`). Text that holds one is open: what it will
 //! be is not known, so its form is not judged.
@@ -10,6 +12,7 @@
 //! default belongs to the shell as much as to Flux, and put in its place would make every node of the class another one.
 //! Source: Flux, Kustomization, "Post build variable substitution".
 
+mod as_yaml;
 mod forms;
 
 use std::borrow::Cow;
@@ -18,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use self::forms::{Form, split_name};
-use super::document::{Document, disagreement, spans};
+use super::document::{Document, disagreement, scalar, spans};
 use super::findings::Place;
 use super::kinds::Kind;
 use super::limits;
@@ -57,6 +60,8 @@ pub enum MissKind {
     Hidden,
     /// The text would be too long: left as written.
     TooLong,
+    /// What Flux makes of it is no YAML.
+    NoYaml,
 }
 
 /// Which texts of a document hold variables.
@@ -71,6 +76,8 @@ pub struct Variables {
     /// The variables in the text at a pointer, or in its key, with a value or without.
     names: BTreeMap<String, BTreeSet<String>>,
     as_written: AsWritten,
+    /// Whether Flux replaces them.
+    is_of_flux: bool,
 }
 
 /// What is known of a document without the values that are shown nowhere.
@@ -89,6 +96,8 @@ pub struct Values<'v> {
     pub of: &'v BTreeMap<String, String>,
     /// Names of those whose values are shown nowhere.
     pub hidden: &'v BTreeSet<String>,
+    /// Whether Flux puts them in, and so reads what stands for a text as YAML.
+    pub is_of_flux: bool,
 }
 
 impl Variables {
@@ -128,6 +137,10 @@ impl Variables {
     pub fn as_written(&self) -> &AsWritten {
         &self.as_written
     }
+
+    pub fn is_of_flux(&self) -> bool {
+        self.is_of_flux
+    }
 }
 
 /// Whether `inner` is `outer` or below it.
@@ -151,11 +164,11 @@ pub fn apply(kind: Kind, document: &mut Document, values: Values<'_>) -> Vec<Mis
         values,
         user_data: (kind == USER_DATA.0).then_some(USER_DATA.1),
         misses: Vec::new(),
-        variables: Variables::default(),
+        variables: Variables { is_of_flux: values.is_of_flux, ..Variables::default() },
         ambiguous: Vec::new(),
         room: limits::SUBSTITUTED_BYTES,
     };
-    walk.value(&mut value, &mut String::new());
+    walk.value(&mut value, &mut String::new(), as_yaml::In::Mapping);
     let Walk { misses, mut variables, ambiguous, .. } = walk;
     if let Some(written) = written {
         variables.as_written = as_written(kind, &written, &variables.names, values);
@@ -164,6 +177,34 @@ pub fn apply(kind: Kind, document: &mut Document, values: Values<'_>) -> Vec<Mis
     document.value = value;
     document.variables = variables;
     misses
+}
+
+/// Takes every text with a variable for one without a value: what it stands for is known where the document is built.
+pub fn leave_open(document: &mut Document) {
+    fn search(value: &Value, pointer: &str, variables: &mut Variables) {
+        match value {
+            Value::String(text) if text.contains("${") => {
+                variables.open_values.insert(pointer.to_owned());
+            }
+            Value::Array(items) => {
+                let items = items.iter().enumerate();
+                items.for_each(|(index, item)| search(item, &format!("{pointer}/{index}"), variables));
+            }
+            Value::Object(members) => {
+                for (key, member) in members {
+                    let at = spans::join(pointer, key);
+                    search(member, &at, variables);
+                    if key.contains("${") {
+                        variables.open_keys.insert(at);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    let mut variables = Variables::default();
+    search(&document.value, "", &mut variables);
+    document.variables = variables;
 }
 
 fn as_written(
@@ -211,25 +252,34 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn value(&mut self, value: &mut Value, pointer: &mut String) {
+    fn value(&mut self, value: &mut Value, pointer: &mut String, around: as_yaml::In) {
         match value {
             Value::String(text) if text.contains("${") => {
-                let (new, is_open) = self.text(text, pointer, Place::Value);
+                let (new, mut is_open) = self.text(text, pointer, Place::Value);
                 self.note(pointer, text);
+                let new = if new == *text {
+                    None
+                } else if self.variables.is_of_flux && !is_open {
+                    let read = self.as_flux(text, new, (pointer, Place::Value), around);
+                    is_open = read.is_none();
+                    read
+                } else {
+                    Some(self.resolve(new, pointer))
+                };
                 if is_open {
                     self.variables.open_values.insert(pointer.clone());
                 } else if self.misses.last().is_some_and(|it| it.kind == MissKind::Shell && it.pointer == *pointer) {
                     self.variables.shell_values.insert(pointer.clone());
                 }
-                if new != *text {
-                    *value = self.resolve(new, pointer);
+                if let Some(new) = new {
+                    *value = new;
                 }
             }
             Value::Array(items) => {
                 for (index, item) in items.iter_mut().enumerate() {
                     let length = pointer.len();
                     pointer.push_str(&format!("/{index}"));
-                    self.value(item, pointer);
+                    self.value(item, pointer, as_yaml::In::List);
                     pointer.truncate(length);
                 }
             }
@@ -241,7 +291,7 @@ impl Walk<'_> {
                     let length = pointer.len();
                     pointer.push('/');
                     pointer.push_str(&spans::escape(key));
-                    self.value(item, pointer);
+                    self.value(item, pointer, as_yaml::In::Mapping);
                     pointer.truncate(length);
                 }
             }
@@ -254,7 +304,12 @@ impl Walk<'_> {
         if !key.contains("${") {
             return key;
         }
-        let (new, is_open) = self.text(&key, &spans::join(pointer, &key), Place::Key);
+        let at = spans::join(pointer, &key);
+        let (mut new, is_open) = self.text(&key, &at, Place::Key);
+        if self.variables.is_of_flux && !is_open && new != key {
+            let read = self.as_flux(&key, new.clone(), (&at, Place::Key), as_yaml::In::Mapping);
+            new = read.as_ref().and_then(scalar).unwrap_or(new);
+        }
         let renamed = spans::join(pointer, &new);
         self.note(&renamed, &key);
         if is_open {
@@ -270,10 +325,30 @@ impl Walk<'_> {
         }
     }
 
+    /// What Flux makes of `new`, which stands for the text with its variables. `None` where that is no YAML, which is told.
+    fn as_flux(&mut self, text: &str, new: String, (at, place): (&str, Place), around: as_yaml::In) -> Option<Value> {
+        if place == Place::Value
+            && let Some(what) = disagreement(&new).filter(|_| self.is_plain(at))
+        {
+            self.ambiguous.push((at.to_owned(), what));
+        }
+        let read = as_yaml::read(text, new, around);
+        if read.is_none() {
+            let form = first_form(text);
+            let (name, pointer) = (split_name(form.trim_start_matches("${")).0.to_owned(), at.to_owned());
+            self.misses.push(Miss { kind: MissKind::NoYaml, name, form, pointer, place });
+        }
+        read
+    }
+
+    fn is_plain(&self, pointer: &str) -> bool {
+        let origin = self.document.origin(pointer);
+        origin.spans.is_plain(&origin.root)
+    }
+
     /// What was written without quotes is read again, so that `${CPU}` can be a number; quoted text stays text.
     fn resolve(&mut self, text: String, pointer: &str) -> Value {
-        let origin = self.document.origin(pointer);
-        if !origin.spans.is_plain(&origin.root) {
+        if !self.is_plain(pointer) {
             return Value::String(text);
         }
         if let Some(what) = disagreement(&text) {
@@ -342,6 +417,11 @@ fn expand(text: &str, context: Context<'_>, tell: &mut Tell<'_>) -> Option<Strin
             continue;
         }
         let Some((inner, behind)) = split_at_closing(after) else {
+            // To a shell, or to whoever else reads it, it may be text.
+            if context.values.is_of_flux {
+                let form = format!("${{{}", split_name(after).0);
+                tell(MissKind::Unsupported, &form, &form);
+            }
             out.push_str("${");
             rest = after;
             break;
@@ -477,7 +557,7 @@ mod tests {
         let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
         let mut misses = Vec::new();
         let hidden = BTreeSet::from(["SECRET".to_owned()]);
-        let values = Values { of: &variables, hidden: &hidden };
+        let values = Values { of: &variables, hidden: &hidden, is_of_flux: false };
         let context = Context { values, is_shell, room: limits::SUBSTITUTED_BYTES, depth: 0 };
         let out = expand(text, context, &mut |kind, name, form| {
             misses.push(match kind {
@@ -486,7 +566,7 @@ mod tests {
                 MissKind::Default => format!("= {name}"),
                 MissKind::Unsupported => format!("? {form}"),
                 MissKind::Hidden => format!("hidden {name}"),
-                MissKind::TooLong => unreachable!("it is told by who expands the text"),
+                MissKind::TooLong | MissKind::NoYaml => unreachable!("it is told by who expands the text"),
             });
         });
         (out.unwrap(), misses)
@@ -600,7 +680,7 @@ mod tests {
     fn a_variable_that_is_named_again_and_again_makes_no_endless_text() {
         let variables: BTreeMap<String, String> = [("A".to_owned(), "x".repeat(1000))].into();
         let hidden = BTreeSet::new();
-        let values = Values { of: &variables, hidden: &hidden };
+        let values = Values { of: &variables, hidden: &hidden, is_of_flux: false };
         let context = Context { values, is_shell: false, room: 10_000, depth: 0 };
         let expanded = |text: &str| expand(text, context, &mut |_, _, _| {}).map(|text| text.len());
         assert_eq!(expanded(&"${A}".repeat(10)), Some(10_000));

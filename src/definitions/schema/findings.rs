@@ -309,6 +309,10 @@ fn wrong_type(document: &Document, pointer: &str, value: &Value, kind: &TypeKind
     if scalar && wants("string") {
         let written = document.written(pointer).unwrap_or_else(|| value.to_string());
         let got = if value.is_boolean() { "a boolean" } else { "a number" };
+        if document.variables.is_of_flux() && document.variables.names().contains_key(pointer) {
+            let message = format!("{name} must be text, and `{value}`, which Flux makes of it, is {got}");
+            return Finding::at(&rules::UNQUOTED, document, pointer, Place::Value, message).hint(QUOTE_OF_FLUX);
+        }
         let message = format!("{name} must be text, and `{written}` without quotes is {got}");
         let hint = quoted_hint(&written, field);
         let quoted = hint.strip_prefix("quote it: ").map(|quoted| Instead::Yaml(quoted.to_owned()));
@@ -318,8 +322,10 @@ fn wrong_type(document: &Document, pointer: &str, value: &Value, kind: &TypeKind
     let message = format!("{name} must be {}, and is {}", words.join(" or "), value_words(value));
     let instead = value.as_str().and_then(|text| instead_of_text(document, pointer, text, &wants));
     let hint = match value {
-        Value::String(text) if document.written(pointer).is_some_and(|written| written.contains("${")) => {
-            Some(format!("after substitution it is \"{text}\""))
+        Value::String(_) | Value::Array(_) | Value::Object(_)
+            if document.written(pointer).is_some_and(|written| written.contains("${")) =>
+        {
+            Some(format!("after substitution it is {}", shown(value)))
         }
         Value::String(text) if wants("array") => Some(format!("write it as a list: [{text}]")),
         Value::String(text) if wants("integer") && text.parse::<i64>().is_ok() => {
@@ -335,6 +341,10 @@ fn wrong_type(document: &Document, pointer: &str, value: &Value, kind: &TypeKind
     let place = if value.is_object() || value.is_array() { Place::Key } else { Place::Value };
     Finding::at(&rules::WRONG_TYPE, document, pointer, place, message).maybe_hint(hint).instead(instead)
 }
+
+/// What people who use Flux do.
+const QUOTE_OF_FLUX: &str = "Flux replaces variables where the quotes around them are gone: let a variable `quote: '\"'` stand on both sides of \
+                             it, as in ${quote}${NAME}${quote}";
 
 /// What was written as text, in the type that is wanted.
 fn instead_of_text(document: &Document, pointer: &str, text: &str, wants: &dyn Fn(&str) -> bool) -> Option<Instead> {
