@@ -1,6 +1,7 @@
-//! Comments that begin with `cutlist:ignore`. Only what YAML takes for a comment is one: not a line of a script in user data.
+//! Comments that begin with `cutlist:ignore`. What YAML takes for a comment is one; and what stands as a comment in a text that findings point
+//! into: a patch in a kustomization, and user data.
 
-use granit_parser::{Event, Parser};
+use granit_parser::{Event, Parser, ScalarStyle};
 
 use crate::definitions::diagnostic::Span;
 use crate::definitions::limits;
@@ -39,11 +40,18 @@ pub fn find(file_text: &str) -> Vec<Comment> {
     loop {
         match parser.next_event() {
             None => break,
-            Some(Ok((Event::Comment(comment, _), at))) => {
-                let Some(said) = comment.trim_start().strip_prefix(MARK) else { continue };
-                if said.starts_with(|next: char| !next.is_whitespace()) {
-                    continue;
+            Some(Ok((Event::Scalar(inner, ScalarStyle::Literal | ScalarStyle::Folded, ..), at))) => {
+                if let (true, Some(start)) = (inner.contains(MARK), at.start.byte_offset()) {
+                    let comments = in_block(text, start, inner.lines().count()).into_iter();
+                    found.extend(comments.map(|(span, said)| {
+                        let span =
+                            Span { start_byte: span.start_byte + offset, end_byte: span.end_byte + offset, ..span };
+                        Comment { span, text: said, line: line_of(&lines, content, span.line) }
+                    }));
                 }
+            }
+            Some(Ok((Event::Comment(comment, _), at))) => {
+                let Some(said) = said(&comment) else { continue };
                 let (Some(start), Some(end)) = (at.start.byte_offset(), at.end.byte_offset()) else { continue };
                 let span = Span {
                     line: at.start.line(),
@@ -51,7 +59,7 @@ pub fn find(file_text: &str) -> Vec<Comment> {
                     start_byte: start + offset,
                     end_byte: end + offset,
                 };
-                found.push(Comment { span, text: said.trim().to_owned(), line: line_of(&lines, content, span.line) });
+                found.push(Comment { span, text: said.to_owned(), line: line_of(&lines, content, span.line) });
             }
             Some(Ok(_)) => {}
             Some(Err(_)) => {
@@ -62,6 +70,55 @@ pub fn find(file_text: &str) -> Vec<Comment> {
         }
     }
     found
+}
+
+/// What a comment says behind the mark; `comment` is what stands behind the `#`.
+fn said(comment: &str) -> Option<&str> {
+    let said = comment.trim_start().strip_prefix(MARK)?;
+    (!said.starts_with(|next: char| !next.is_whitespace())).then(|| said.trim())
+}
+
+/// Keys of texts that findings point into.
+const READ_IN_PLACE: [&str; 2] = ["patch", "userData"];
+
+/// The comments of a block of so many lines that begins at a byte, if it is a text that findings point into.
+fn in_block(text: &str, start: usize, lines: usize) -> Vec<(Span, String)> {
+    let rest = text.get(start..).unwrap_or_default();
+    let line_start = |at: usize| text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |newline| newline + 1);
+    // The block begins with its sign, or with its content.
+    let begin = match rest.starts_with(['|', '>']) {
+        true => start + rest.find('\n').map_or(rest.len(), |newline| newline + 1),
+        false => line_start(start),
+    };
+    let before = text.get(..begin).unwrap_or_default();
+    let header = before.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    if !is_read_in_place(header) {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    let mut at = begin;
+    let first = before.matches('\n').count() + 1;
+    for (number, line) in text.get(begin..).unwrap_or_default().split_inclusive('\n').take(lines).enumerate() {
+        let begins_one = |index: usize| line.get(..index).is_some_and(|it| it.is_empty() || it.ends_with([' ', '\t']));
+        let comments = line.match_indices('#').filter(|(index, _)| begins_one(*index));
+        let mut comments = comments.filter_map(|(index, _)| Some((index, said(line.get(index + 1..)?)?)));
+        if let Some((index, said)) = comments.next() {
+            let column = line.get(..index).unwrap_or_default().chars().count() + 1;
+            let span =
+                Span { line: first + number, column, start_byte: at + index, end_byte: at + line.trim_end().len() };
+            found.push((span, said.to_owned()));
+        }
+        at += line.len();
+    }
+    found
+}
+
+/// Whether a block with this before it is one: the value of such a key, or an entry of a list of patches.
+fn is_read_in_place(header: &str) -> bool {
+    let header = header.trim_start();
+    let entry = header.strip_prefix("- ").map_or(header, str::trim_start);
+    let key = entry.split(':').next().unwrap_or_default().trim_matches(['"', '\'']);
+    READ_IN_PLACE.contains(&key) || (header.starts_with("- ") && entry.starts_with(['|', '>']))
 }
 
 /// The line that a comment on `line` (from 1) is for: its own, or the next one with content where it stands alone. `content` is the
@@ -113,6 +170,25 @@ mod tests {
             []
         );
         assert_eq!(places("a: 1\nb: 2 # cutlist:ignored A\nc: x#cutlist:ignore A\n"), []);
+    }
+
+    #[test]
+    fn comments_of_texts_that_findings_point_into_count() {
+        let text = "patches:\n- patch: |-\n    # cutlist:ignore A next\n    - op: add\n      value: é # cutlist:ignore B this\n- target: {}\n  patch: |\n\n    a: 1\n    # cutlist:ignore C next\n    b: 2\nc: 3 # cutlist:ignore D x\n";
+        assert_eq!(
+            places(text),
+            [
+                (3, Some(4), "A next".to_owned()),
+                (5, Some(5), "B this".to_owned()),
+                (10, Some(11), "C next".to_owned()),
+                (12, Some(12), "D x".to_owned()),
+            ]
+        );
+        let text =
+            "a: 1\nuserData: |\n  #!/bin/sh\n  # cutlist:ignore A x\n  b\nlist:\n- |\n  # cutlist:ignore B x\n  c: 1\n";
+        assert_eq!(places(text), [(4, Some(5), "A x".to_owned()), (8, Some(9), "B x".to_owned())]);
+        let comment = find(text).remove(0);
+        assert_eq!(text.get(comment.span.start_byte..comment.span.end_byte), Some("# cutlist:ignore A x"));
     }
 
     #[test]
