@@ -90,6 +90,31 @@ fn paths_are_shown_as_they_were_typed_and_read_together() {
     assert_eq!(code, 1, "{text}");
 }
 
+/// Where no shell does it: in quotes, and in the arguments of a program that starts this one.
+#[test]
+fn a_pattern_stands_for_the_paths_that_it_matches() {
+    let (text, code) = lint(&folder(), &["references/input/*/*.yaml"]);
+    let by_shell = ["classes/unused", "classes/used", "pools/one", "pools/three", "pools/two"];
+    let by_shell = by_shell.map(|name| format!("references/input/{name}.yaml"));
+    assert_eq!((text.clone(), code), lint(&folder(), &by_shell.each_ref().map(String::as_str)));
+    let (everywhere, _) = lint(&folder(), &["references/**/*.yaml"]);
+    assert_eq!(everywhere, text);
+    for pattern in ["references/input/*.toml", "absent/**/*.yaml", "referen?"] {
+        let (text, code) = lint(&folder(), &[pattern]);
+        let message = format!("error: {pattern} matches no file and no folder");
+        assert_eq!((text.lines().next(), code), (Some(message.as_str()), 2));
+    }
+    let (text, code) = lint(&folder(), &["references/[.yaml"]);
+    assert!(code == 2 && text.contains("is no pattern of paths"), "{text}");
+    // A file of that name is meant itself.
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a.yaml", "[a].yaml"] {
+        std::fs::write(folder.path().join(name), format!("kind: NodePool\n# {name}\n")).unwrap();
+    }
+    let (text, _) = lint(folder.path(), &["[a].yaml"]);
+    assert!(text.contains("--> [a].yaml:1") && !text.contains("--> a.yaml"), "{text}");
+}
+
 /// The same with a secret in the environment.
 fn lint_with_secret(arguments: &[&str], name: &str) -> (String, i32) {
     let mut all = vec!["lint", "environment/input"];

@@ -9,7 +9,7 @@ use crate::definitions::KarpenterVersion;
 
 #[derive(Debug, Args)]
 pub struct LintArguments {
-    /// Folders or files with definitions; `-` is a stream of them on standard input
+    /// Folders or files with definitions, or patterns such as 'pools/*.yaml'; `-` is a stream of them on standard input
     #[arg(required = true)]
     pub paths: Vec<PathBuf>,
     /// How findings are shown, and where: FORM or FORM=FILE; repeatable

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use glob::MatchOptions;
+
 use crate::adapters::git::{self, ReadError};
 use crate::api::source::{SourceFile, Standing};
 use crate::api::{image_lock, kustomization, scenario, settings as settings_file};
@@ -43,9 +45,10 @@ impl Set {
 
 /// The files as they are, or as they were at a revision. A folder with its own `cutlist.yaml` is a repository by itself; everything else that was typed belongs together.
 pub fn sets(paths: &[PathBuf], revision: Option<&str>) -> Result<Vec<Set>, Failure> {
+    let paths = expanded(paths)?;
     let mut sets = Vec::new();
     let mut others = Vec::new();
-    for path in paths {
+    for path in &paths {
         let content = read(path, revision)?;
         let is_root = content.files.iter().any(|file| {
             [settings_file::FILE_NAME, scenario::FILE_NAME, image_lock::FILE_NAME].contains(&file.path.as_str())
@@ -62,6 +65,34 @@ pub fn sets(paths: &[PathBuf], revision: Option<&str>) -> Result<Vec<Set>, Failu
         sets.push(together);
     }
     Ok(sets)
+}
+
+/// The paths, with those in the place of a pattern that it stands for: shells leave one in quotes as it is, and programs start others without a
+/// shell.
+fn expanded(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    // As shells do it: what begins with a dot is not meant.
+    let options =
+        MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: true };
+    let mut expanded = Vec::new();
+    for path in paths {
+        let pattern = path.to_str().filter(|text| text.contains(['*', '?', '[']));
+        let Some(pattern) = pattern.filter(|_| path.symlink_metadata().is_err()) else {
+            expanded.push(path.clone());
+            continue;
+        };
+        let found = glob::glob_with(pattern, options);
+        let found =
+            found.map_err(|error| Failure::usage(anyhow::anyhow!("{pattern} is no pattern of paths: {error}")))?;
+        // In the order of their names; what can not be looked into has no matches.
+        let before = expanded.len();
+        expanded.extend(found.filter_map(Result::ok));
+        if expanded.len() == before {
+            let error = anyhow::anyhow!("{pattern} matches no file and no folder");
+            let hint = "`*` stands for a part of one name, and `**` for any number of folders";
+            return Err(Failure::usage(error).with_hint(hint));
+        }
+    }
+    Ok(expanded)
 }
 
 fn read(path: &Path, revision: Option<&str>) -> Result<RevisionContent, Failure> {
