@@ -106,6 +106,13 @@ fn next(openings: &mut [Peekable<impl Iterator<Item = (i64, i64)>>]) -> Option<(
 fn over_pools(document: &Document) -> Option<Finding> {
     let (allow, deny) = (windows(document, "allowWindows"), windows(document, "denyWindows"));
     let last = if deny.is_empty() { allow.last()? } else { deny.last()? };
+    let is_long = |pointer: &String| {
+        let seconds = Window::at(document, pointer).and_then(|window| window.duration_seconds());
+        seconds.is_some_and(|seconds| seconds >= ENOUGH_SECONDS)
+    };
+    if deny.is_empty() && allow.iter().any(is_long) {
+        return None;
+    }
     let open = |pointers: &[String]| -> Option<Vec<Spans>> {
         pointers.iter().map(|pointer| Window::at(document, pointer)?.open()).collect()
     };

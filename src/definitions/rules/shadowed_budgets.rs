@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::Rule;
-use super::budgets::{REASONS, Spans, Window, is_of_none, speaks_of};
+use super::budgets::{REASONS, Window, is_of_none, speaks_of};
 use crate::definitions::diagnostic::Severity::Note;
 use crate::definitions::document::Document;
 use crate::definitions::findings::{Finding, Place};
@@ -21,15 +21,16 @@ pub static SHADOWED: Rule = Rule::document(
 pub static RULES: &[&Rule] = &[&SHADOWED];
 
 fn shadowed(document: &Document) -> Vec<Finding> {
-    let budgets: Vec<Budget<'_>> =
-        document.items("/spec/disruption/budgets").filter_map(|(pointer, value)| Budget::of(pointer, value)).collect();
+    let budgets: Vec<Budget<'_>> = document
+        .items("/spec/disruption/budgets")
+        .filter_map(|(pointer, value)| Budget::of(document, pointer, value))
+        .collect();
     let mut findings = Vec::new();
     for (position, budget) in budgets.iter().enumerate() {
         let others = budgets.iter().enumerate().filter(|(other, _)| *other != position);
         // Of two that are alike the later one is one too many.
-        let is_before = |other: usize, it: &Budget<'_>| other < position || !budget.shadows(it, document);
-        let Some((_, other)) =
-            others.filter(|(_, it)| it.shadows(budget, document)).find(|(other, it)| is_before(*other, it))
+        let is_before = |other: usize, it: &Budget<'_>| other < position || !budget.shadows(it);
+        let Some((_, other)) = others.filter(|(_, it)| it.shadows(budget)).find(|(other, it)| is_before(*other, it))
         else {
             continue;
         };
@@ -78,22 +79,25 @@ struct Budget<'d> {
     written: &'d str,
     amount: Amount,
     /// Schedule and duration.
-    window: [Option<&'d str>; 2],
+    written_window: [Option<&'d str>; 2],
+    /// The same, where it can be read.
+    window: Option<Window>,
 }
 
 impl<'d> Budget<'d> {
-    fn of(pointer: String, value: &'d Value) -> Option<Self> {
+    fn of(document: &Document, pointer: String, value: &'d Value) -> Option<Self> {
         let text = |field: &str| value.get(field).and_then(Value::as_str);
         let written = text("nodes")?;
-        let window = ["schedule", "duration"].map(text);
-        Some(Self { pointer, value, written, amount: Amount::of(written)?, window })
+        let window = Window::at(document, &pointer);
+        let written_window = ["schedule", "duration"].map(text);
+        Some(Self { pointer, value, written, amount: Amount::of(written)?, written_window, window })
     }
 
     fn has_window(&self) -> bool {
-        self.window.iter().any(Option::is_some)
+        self.written_window.iter().any(Option::is_some)
     }
 
-    fn shadows(&self, other: &Self, document: &Document) -> bool {
+    fn shadows(&self, other: &Self) -> bool {
         // A pool that is frozen for now: of that other rules speak, and what it is when it thaws is well said.
         if is_of_none(self.value) && !self.has_window() || !self.amount.is_at_most(other.amount) {
             return false;
@@ -102,20 +106,45 @@ impl<'d> Budget<'d> {
         if reasons.peek().is_none() || !reasons.all(|reason| speaks_of(self.value, reason)) {
             return false;
         }
-        if !self.has_window() || self.window == other.window {
+        if !self.has_window() || self.written_window == other.written_window {
             return true;
         }
-        let in_force = |budget: &Self| Window::at(document, &budget.pointer)?.in_force();
-        other.has_window() && in_force(other).zip(in_force(self)).is_some_and(|(inner, outer)| cover(&outer, &inner))
+        self.window.as_ref().zip(other.window.as_ref()).is_some_and(|(outer, inner)| is_within(inner, outer))
     }
 }
 
-/// Whether each of the inner spans is within one of the outer ones. Both ascend.
-fn cover(outer: &Spans, inner: &Spans) -> bool {
-    let mut outer = outer.iter().peekable();
-    inner.iter().all(|(from, to)| {
-        while outer.next_if(|(_, last)| last < to).is_some() {}
-        outer.peek().is_some_and(|(first, last)| first <= from && to <= last)
+/// So many openings of a window are looked at; of schedules that strike more often nothing is said.
+const STRIKES_MAX: usize = 9_000;
+
+/// Whether one window is open only while the other is. Most are found not to be by their first openings.
+fn is_within(inner: &Window, outer: &Window) -> bool {
+    let Some((inner_seconds, outer_seconds)) = inner.duration_seconds().zip(outer.duration_seconds()) else {
+        return false;
+    };
+    let mut outer = outer.strikes().take(STRIKES_MAX).map(|from| (from, from.saturating_add(outer_seconds))).peekable();
+    // What the outer one did before, nobody has seen.
+    let Some((first, _)) = outer.peek().copied() else { return false };
+    let inner = inner.strikes().skip_while(|from| *from < first).take(STRIKES_MAX);
+    let mut inner = inner.map(|from| (from, from.saturating_add(inner_seconds))).peekable();
+    inner.peek().is_some() && cover(outer, inner)
+}
+
+/// Whether each of the inner spans is within the outer ones, which may overlap. Both ascend.
+fn cover(mut outer: impl Iterator<Item = (i64, i64)>, mut inner: impl Iterator<Item = (i64, i64)>) -> bool {
+    let mut open: Option<(i64, i64)> = None;
+    inner.all(|(from, to)| {
+        loop {
+            if open.is_some_and(|(first, last)| first <= from && to <= last) {
+                return true;
+            }
+            let Some((next, end)) = outer.next() else { return false };
+            let joined = open.filter(|(_, last)| next <= *last).map(|(first, last)| (first, last.max(end)));
+            let (first, last) = joined.unwrap_or((next, end));
+            if first > from {
+                return false;
+            }
+            open = Some((first, last));
+        }
     })
 }
 
@@ -125,7 +154,7 @@ mod tests {
 
     #[test]
     fn spans_are_covered_by_what_reaches_around_them() {
-        let outer = vec![(0, 10), (20, 30)];
+        let outer = [(0, 7), (5, 10), (20, 30)];
         for (inner, expected) in [
             (vec![(0, 10)], true),
             (vec![(2, 4), (5, 10), (20, 21)], true),
@@ -135,7 +164,7 @@ mod tests {
             (vec![(40, 41)], false),
             (vec![], true),
         ] {
-            assert_eq!(cover(&outer, &inner), expected, "{inner:?}");
+            assert_eq!(cover(outer.into_iter(), inner.clone().into_iter()), expected, "{inner:?}");
         }
     }
 
