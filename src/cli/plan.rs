@@ -33,15 +33,17 @@ pub fn run(arguments: &PlanArguments) -> Result<Outcome, Failure> {
 
     let mut decide = |revision: &ReadRevision, base: Option<&ReadRevision>| {
         inputs::with_inputs_of(inputs, &read, revision, base, |inputs| {
-            let plan = decide_in_phases(inputs, &mut |phase| {
-                timings.done(match phase {
-                    Phase::Compiled => "snapshot",
-                    Phase::Provisioned => "provision",
-                    Phase::Disrupted => "disrupt",
+            let plan = judged(inputs, |inputs| {
+                let plan = decide_in_phases(inputs, &mut |phase| {
+                    timings.done(match phase {
+                        Phase::Compiled => "snapshot",
+                        Phase::Provisioned => "provision",
+                        Phase::Disrupted => "disrupt",
+                    });
                 });
+                timings.done("assemble");
+                plan
             });
-            timings.done("assemble");
-            let plan = judged(plan, inputs);
             timings.done("judge");
             plan
         })

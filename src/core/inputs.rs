@@ -95,6 +95,9 @@ pub struct Policy {
     pub confirm_pool_removal_above: Vec<String>,
     /// Whether the removal of every pool was confirmed.
     pub removal_confirmed: bool,
+    /// By `namespace/name`, pods that wait on whatever could be bought, since their places in an earlier attempt at this plan were wrong:
+    /// how, in the words of the judge.
+    pub withheld: BTreeMap<String, String>,
     /// Pools known to come from the definitions, beside those that carry our label: when one is gone, it was removed.
     pub owned_pools: BTreeSet<String>,
 }

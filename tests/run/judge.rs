@@ -1,4 +1,5 @@
-//! A plan that breaks a rule is shown for what it is, and nothing of it is done.
+//! A plan that breaks a rule is shown for what it is, and nothing of it is done; where it is the place of a pod alone that is wrong, only
+//! that pod waits.
 
 use cutlist::adapters::embedded::Post;
 use cutlist::controller::events::Event;
@@ -20,10 +21,29 @@ fn mistaken(inputs: &Inputs<'_>) -> Plan {
     plan
 }
 
+/// Another: its new nodes are not what their pool says.
+fn careless(inputs: &Inputs<'_>) -> Plan {
+    let mut plan = decide(inputs);
+    plan.steps.iter_mut().filter(|step| step.kind == StepKind::Create).for_each(|step| step.launch = None);
+    plan.id = plan.content_hash();
+    plan
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_would_be_refused_waits_alone() {
+    let mut stage = Stage::new(SETTINGS);
+    stage.restart_with(mistaken);
+    stage.world.with(|world| world.load(apart(2)));
+    assert!(stage.settle().await, "the others get their nodes, and then nothing is wrong any more");
+    assert_eq!(stage.snapshot().nodes.len(), 2);
+    let is_said = |event: &Event| matches!(event, Event::PlanPosted { plan, .. } if plan.is_sound() && plan.notes.iter().any(|note| note.code == NoteCode::PlaceWithheld));
+    assert!(stage.count(is_said) > 0, "it is said");
+}
+
 #[tokio::test(start_paused = true)]
 async fn nothing_of_a_wrong_plan_is_done() {
     let mut stage = Stage::new(SETTINGS);
-    stage.restart_with(mistaken);
+    stage.restart_with(careless);
     stage.world.with(|world| world.load(apart(2)));
     stage.run_for(120).await;
     assert!(stage.snapshot().node_claims.is_empty(), "nothing is created");

@@ -288,8 +288,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     }
 
     fn decide(&self, snapshot: &Snapshot, moves_under_way: bool, now: Timestamp) -> Option<Plan> {
-        let plan =
-            self.with_inputs(snapshot, moves_under_way, now, |inputs| judged((self.options.planner)(inputs), inputs))?;
+        let plan = self.with_inputs(snapshot, moves_under_way, now, |inputs| judged(inputs, &*self.options.planner))?;
         Some(self.revisions.masks_of(&plan).numbered(plan))
     }
 

@@ -140,8 +140,8 @@ pub fn failed(why: String, cluster: &str, environment: &str) -> PreviewTarget {
 pub fn planned(proposal: &Proposal<'_>, subject: Subject, on: &Surroundings<'_>) -> Previewed {
     let base_definitions = proposal.base.definitions;
     let base = (!base_definitions.has_errors())
-        .then(|| with_inputs(&proposal.base, None, on, |inputs| judged(decide(inputs), inputs)));
-    let plan = with_inputs(&proposal.merged, Some(base_definitions), on, |inputs| judged(decide(inputs), inputs));
+        .then(|| with_inputs(&proposal.base, None, on, |inputs| judged(inputs, decide)));
+    let plan = with_inputs(&proposal.merged, Some(base_definitions), on, |inputs| judged(inputs, decide));
     let mut hidden_pools = base_definitions.hidden_pools();
     hidden_pools.extend(proposal.merged.definitions.hidden_pools());
     let hidden = on.hidden.with_hashes_of(&plan, &hidden_pools);

@@ -1,49 +1,109 @@
 //! The judge at work: [`super`], which shares nothing with the planner, holds every plan against the rules before it is shown or
-//! carried out. A plan that breaks one says so itself (`BreaksRule`), and nothing of it is done. A wrong figure in its account of itself
+//! carried out. Pods that wait, and that a plan would send where they can not run, wait on, and the plan is made again without them. A
+//! plan that breaks another rule says so itself (`BreaksRule`), and nothing of it is done. A wrong figure in its account of itself
 //! stops nothing: tests look for those. Plans of `packing: karpenter` are not judged: they foretell what the reference does, which
 //! counts on places that kube-scheduler refuses.
 
-use crate::inputs::Inputs;
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::inputs::{Inputs, Policy};
 use crate::plan::{Note, NoteCode, Plan};
 use cutlist_api::settings::Packing;
 
-use super::{Violation, check_within};
+use super::{Violation, ViolationCode, check_within};
 
 /// Pods that may be looked at to judge placements: a tenth of what the smallest plans take that make as many looks.
 const PODS_LOOKED_AT_MAX: u64 = 100_000;
 /// Rules that one note names; the others are counted.
 const RULES_NAMED: usize = 3;
+/// So often a plan is made again without pods whose places were wrong.
+const AGAIN_MAX: usize = 3;
 
-/// The plan with what the judge found in its notes. The ID covers them.
-pub fn judged(mut plan: Plan, inputs: &Inputs<'_>) -> Plan {
-    // What does nothing breaks nothing.
-    let does_nothing = plan.steps.is_empty() && plan.placements.is_empty();
-    if does_nothing || inputs.policy.packing == Packing::Karpenter {
-        return plan;
-    }
-    let mut violations = check_within(&plan, inputs, PODS_LOOKED_AT_MAX);
-    violations.retain(|violation| !violation.code.is_of_the_account());
+/// What a planner plans, judged. A mistake in the places of some pods is no reason to leave all others without one: those that wait are
+/// withheld with what the judge says, and all else is planned anew. What is wrong beside that stays for all to see. The notes say what
+/// the judge found, and the ID covers them. Where nothing is wrong this is one plan, else it is up to [`AGAIN_MAX`] more.
+pub fn judged(inputs: &Inputs<'_>, mut planner: impl FnMut(&Inputs<'_>) -> Plan) -> Plan {
+    let plan = planner(inputs);
+    let violations = violations(&plan, inputs);
     if violations.is_empty() {
         return plan;
     }
-    plan.notes.push(note(&violations));
+    let mut withheld: BTreeMap<String, String> = BTreeMap::new();
+    let mut wrong = wrong_places(&plan, &violations, inputs);
+    for _ in 0..AGAIN_MAX {
+        let Some(more) = wrong else { break };
+        withheld.extend(more);
+        let policy = Policy { withheld: withheld.clone(), ..inputs.policy.clone() };
+        let without = Inputs { policy, ..inputs.clone() };
+        let others = planner(&without);
+        let found = self::violations(&others, &without);
+        if found.is_empty() {
+            return with_note(others, note_of_withheld(&withheld));
+        }
+        wrong = wrong_places(&others, &found, inputs);
+    }
+    with_note(plan, note(&violations))
+}
+
+fn violations(plan: &Plan, inputs: &Inputs<'_>) -> Vec<Violation> {
+    // What does nothing breaks nothing.
+    let does_nothing = plan.steps.is_empty() && plan.placements.is_empty();
+    if does_nothing || inputs.policy.packing == Packing::Karpenter {
+        return Vec::new();
+    }
+    let mut violations = check_within(plan, inputs, PODS_LOOKED_AT_MAX);
+    violations.retain(|violation| !violation.code.is_of_the_account());
+    violations
+}
+
+/// The pods that are refused where the plan sends them, each with why; `None` where something else is wrong as well, or one of them
+/// runs somewhere and would have to stay there. O(pods).
+fn wrong_places(plan: &Plan, violations: &[Violation], inputs: &Inputs<'_>) -> Option<BTreeMap<String, String>> {
+    let mut wrong = BTreeMap::new();
+    for violation in violations {
+        let pods = match violation.place.split_once(' ') {
+            _ if violation.code != ViolationCode::Refused => return None,
+            Some(("pod", pod)) => vec![pod.to_owned()],
+            Some(("step", claim)) => plan.steps.iter().find(|step| step.node_claim == claim)?.pods.clone(),
+            _ => return None,
+        };
+        for pod in pods {
+            wrong.entry(pod).or_insert_with(|| violation.text.clone());
+        }
+    }
+    let pods = inputs.snapshot.pods.iter().filter(|pod| pod.spec.node_name.is_none());
+    let waiting: BTreeSet<String> = pods.map(|pod| pod.key()).collect();
+    (!wrong.is_empty() && wrong.keys().all(|pod| waiting.contains(pod))).then_some(wrong)
+}
+
+fn with_note(mut plan: Plan, note: Note) -> Plan {
+    plan.notes.push(note);
     plan.notes.sort();
     plan.id = plan.content_hash();
     plan
 }
 
 fn note(violations: &[Violation]) -> Note {
-    let named: Vec<String> = violations.iter().take(RULES_NAMED).map(ToString::to_string).collect();
-    let more = match violations.len().saturating_sub(RULES_NAMED) {
+    let text = format!("this plan is wrong, and nothing of it is done: {}. {REPORT}", named(violations));
+    Note::new(NoteCode::BreaksRule, text)
+}
+
+fn note_of_withheld(withheld: &BTreeMap<String, String>) -> Note {
+    let pods: Vec<String> = withheld.iter().map(|(pod, why)| format!("pod {pod} {why}")).collect();
+    let text =
+        format!("places that would be wrong are given to nobody, and all else is planned: {}. {REPORT}", named(&pods));
+    Note::new(NoteCode::PlaceWithheld, text)
+}
+
+const REPORT: &str = "This is a mistake in cutlist: please report it with `cutlist snapshot` and the definitions";
+
+fn named(all: &[impl ToString]) -> String {
+    let named: Vec<String> = all.iter().take(RULES_NAMED).map(ToString::to_string).collect();
+    let more = match all.len().saturating_sub(RULES_NAMED) {
         0 => String::new(),
         more => format!("; and {more} more"),
     };
-    let text = format!(
-        "this plan is wrong, and nothing of it is done: {}{more}. This is a mistake in cutlist: please report it with `cutlist snapshot` \
-         and the definitions",
-        named.join("; ")
-    );
-    Note::new(NoteCode::BreaksRule, text)
+    format!("{}{more}", named.join("; "))
 }
 
 impl Plan {

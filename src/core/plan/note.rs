@@ -155,6 +155,8 @@ pub enum NoteCode {
     PenaltiesIgnored,
     /// Pods lost the place that an earlier plan had for them.
     PlaceLost,
+    /// Pods are left without a place, because theirs would break a rule, by a mistake in Cutlist; all others are planned for.
+    PlaceWithheld,
     /// A node has no price in the catalog.
     PriceUnknown,
     /// There is no price table for the region: the prices are those of another one.

@@ -189,6 +189,7 @@ impl<'a> Problem<'a> {
             counts_template: IndexVec::new(),
             counts_node_group: IndexVec::new(),
         };
+        problem.withhold(&inputs.policy.withheld);
         problem.compile_nodes(inputs, node_taints);
         problem.compile_devices();
         problem.compile_profiles();
@@ -196,6 +197,16 @@ impl<'a> Problem<'a> {
         problem.spreading = Spreading::new(&problem);
         problem.meetings = Meetings::new(&problem);
         problem
+    }
+
+    /// Leaves pods pending whose places were wrong. O(pods) where there are any.
+    fn withhold(&mut self, withheld: &BTreeMap<String, String>) {
+        for (position, pod) in self.snapshot.pods.iter().enumerate().filter(|_| !withheld.is_empty()) {
+            if let Some(why) = withheld.get(&pod.key()) {
+                let text = format!("its place would be wrong ({why}), by a mistake in cutlist");
+                self.not_supported_pods.insert(position, text);
+            }
+        }
     }
 
     fn compile_nodes(&mut self, inputs: &Inputs<'_>, node_taints: Vec<Vec<EffectiveTaint>>) {
