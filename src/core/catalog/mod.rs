@@ -19,7 +19,6 @@ mod node_costs;
 mod parse;
 pub mod regions;
 pub mod tables;
-pub mod tenancy;
 pub mod user_data;
 pub mod values;
 pub mod vcpu_quotas;
@@ -31,6 +30,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::resources::MEMORY;
 use crate::model::shared::Shared;
+use crate::model::tenancy;
 use crate::model::{HourlyPrice, Resources};
 use cutlist_api::keys;
 
@@ -97,6 +97,13 @@ pub struct Offering {
     /// Instances that can still be launched into the reservation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub available_instance_count: Option<u32>,
+}
+
+impl InstanceType {
+    /// The tenancy that a node of this type gets, of those that are allowed.
+    pub fn tenancy(&self, is_allowed: impl Fn(&str) -> bool) -> Option<&str> {
+        tenancy::preferred(self.requirements.get(keys::TENANCY)?.iter().map(String::as_str), is_allowed)
+    }
 }
 
 fn available_by_default() -> bool {

@@ -7,9 +7,9 @@ use k8s_openapi::api::core::v1::{Node, Taint};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
-use crate::catalog::tenancy::asked_for;
 use crate::catalog::{InstanceType, Offering, for_node_class};
 use crate::inputs::Inputs;
+use crate::model::tenancy::asked_for;
 use crate::model::{HourlyPrice, Requirements, Resources};
 use crate::plan::{Plan, StepKind};
 use crate::snapshot::Pod;

@@ -9,6 +9,7 @@ pub mod resources;
 pub mod shared;
 pub mod static_hash;
 pub mod suggest;
+pub mod tenancy;
 pub mod time;
 pub mod words;
 

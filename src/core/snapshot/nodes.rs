@@ -8,10 +8,10 @@ use k8s_openapi::api::core::v1::{Node, Taint};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde_json::Value;
 
-use crate::catalog::tenancy::asked_for;
 use crate::model::Resources;
 use crate::model::requirements::label;
 use crate::model::resources::{CPU, EPHEMERAL_STORAGE, MEMORY, PODS};
+use crate::model::tenancy::asked_for;
 use cutlist_api::keys;
 use cutlist_api::node_claim::NodeClaim;
 use cutlist_api::node_pool::{IntOrString, TaintEffect};

@@ -6,8 +6,8 @@ use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::Taint;
 use crate::core::catalog::arithmetic::EFA;
-use crate::core::catalog::tenancy::asked_for;
 use crate::core::model::Requirements;
+use crate::core::model::tenancy::asked_for;
 use crate::core::plan::Alternative;
 use crate::ports::Offering;
 

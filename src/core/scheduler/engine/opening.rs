@@ -2,7 +2,7 @@
 
 use super::Engine;
 use super::refused::Refused;
-use crate::catalog::tenancy;
+use crate::model::tenancy;
 use crate::model::{HourlyPrice, IndexVec, Requirement, Requirements};
 use crate::scheduler::class::{ClassIndex, VariantIndex};
 use crate::scheduler::daemons::Daemon;

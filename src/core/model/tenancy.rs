@@ -1,7 +1,6 @@
 //! Which tenancy a node gets where several are possible. Whoever plans, judges or launches asks here, so that all of them mean one node.
 
-use super::InstanceType;
-use crate::model::Requirement;
+use super::Requirement;
 use cutlist_api::keys;
 
 /// What stands before what: a shared machine is what the reference takes where that is allowed, and costs least.
@@ -14,13 +13,7 @@ pub fn asked_for(asked: &Requirement) -> Option<&'static str> {
     preferred([keys::DEFAULT_TENANCY, keys::DEDICATED_TENANCY].into_iter(), |value| asked.allows(value))
 }
 
-fn preferred<'v>(values: impl Iterator<Item = &'v str>, is_allowed: impl Fn(&str) -> bool) -> Option<&'v str> {
+/// Of those that are there, among those that are allowed.
+pub fn preferred<'v>(values: impl Iterator<Item = &'v str>, is_allowed: impl Fn(&str) -> bool) -> Option<&'v str> {
     values.filter(|value| is_allowed(value)).min_by_key(|value| order(value))
-}
-
-impl InstanceType {
-    /// The tenancy that a node of this type gets, of those that are allowed.
-    pub fn tenancy(&self, is_allowed: impl Fn(&str) -> bool) -> Option<&str> {
-        preferred(self.requirements.get(keys::TENANCY)?.iter().map(String::as_str), is_allowed)
-    }
 }
