@@ -470,7 +470,7 @@ fn replacement<'v>(inner: &str, context: Context<'v>, tell: &mut Tell<'_>) -> Re
             let expanded = expand(default, Context { depth: depth + 1, ..context }, tell);
             expanded.map_or(Replacement::TooLong, |text| Replacement::Text(text.into()))
         }
-        (Some(_), _) if names(&format!("${{{inner}}}")).iter().any(|name| values.hidden.contains(*name)) => {
+        (Some(_), _) if values.hidden.contains(name) || names(inner).iter().any(|it| values.hidden.contains(*it)) => {
             Replacement::Left(MissKind::Hidden)
         }
         (Some(value), form) => changed(value, form, context),
