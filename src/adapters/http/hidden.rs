@@ -62,6 +62,8 @@ fn behind_schemes(text: &str) -> String {
     while let Some(begin) = next_word(&lower, at) {
         let rest = text.get(begin..).unwrap_or_default();
         let word = rest.get(..rest.find(|it| !is_of_word(it)).unwrap_or(rest.len())).unwrap_or_default();
+        // What ends the sentence.
+        let word = word.trim_end_matches(['.', ':']);
         let is_secret = word.len() >= SECRET_BYTES_MIN && word.chars().any(|it| !it.is_ascii_lowercase() && it != '.');
         shown.push_str(text.get(at..begin).unwrap_or_default());
         shown.push_str(if is_secret { HIDDEN } else { word });
