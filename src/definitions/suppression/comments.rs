@@ -42,7 +42,7 @@ pub fn find(file_text: &str) -> Vec<Comment> {
             None => break,
             Some(Ok((Event::Scalar(inner, ScalarStyle::Literal | ScalarStyle::Folded, ..), at))) => {
                 if let (true, Some(start)) = (inner.contains(MARK), at.start.byte_offset()) {
-                    let comments = in_block(text, start, inner.lines().count()).into_iter();
+                    let comments = in_block(text, start, &inner).into_iter();
                     found.extend(comments.map(|(span, said)| {
                         let span =
                             Span { start_byte: span.start_byte + offset, end_byte: span.end_byte + offset, ..span };
@@ -81,15 +81,16 @@ fn said(comment: &str) -> Option<&str> {
 /// Keys of texts that findings point into.
 const READ_IN_PLACE: [&str; 2] = ["patch", "userData"];
 
-/// The comments of a block of so many lines that begins at a byte, if it is a text that findings point into.
-fn in_block(text: &str, start: usize, lines: usize) -> Vec<(Span, String)> {
+/// The comments of a block that begins at a byte, if it is a text that findings point into.
+fn in_block(text: &str, start: usize, inner: &str) -> Vec<(Span, String)> {
     let rest = text.get(start..).unwrap_or_default();
     let line_start = |at: usize| text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |newline| newline + 1);
-    // The block begins with its sign, or with its content.
-    let begin = match rest.starts_with(['|', '>']) {
-        true => start + rest.find('\n').map_or(rest.len(), |newline| newline + 1),
-        false => line_start(start),
+    // The block begins with its sign, or with its first line that is not empty.
+    let (begin, content) = match rest.starts_with(['|', '>']) {
+        true => (start + rest.find('\n').map_or(rest.len(), |newline| newline + 1), inner),
+        false => (line_start(start), inner.trim_start_matches('\n')),
     };
+    let lines = content.lines().count();
     let before = text.get(..begin).unwrap_or_default();
     let header = before.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
     if !is_read_in_place(header) {
