@@ -9,11 +9,13 @@ use cutlist::core::planner::decide;
 
 use crate::stage::{SETTINGS, Stage, apart};
 
-/// A planner with a mistake: it puts the pods of all new nodes on the first, whatever they say of each other.
+/// A planner with a mistake: it puts the pods of all new nodes on the first alone, whatever they say of each other.
 fn mistaken(inputs: &Inputs<'_>) -> Plan {
     let mut plan = decide(inputs);
     let created = || plan.steps.iter().filter(|step| step.kind == StepKind::Create);
     let pods: Vec<String> = created().flat_map(|step| step.pods.clone()).collect();
+    let first = created().next().map(|step| step.node_claim.clone());
+    plan.steps.retain(|step| step.kind != StepKind::Create || first.as_ref() == Some(&step.node_claim));
     if let Some(first) = plan.steps.iter_mut().find(|step| step.kind == StepKind::Create) {
         first.pods = pods;
     }
