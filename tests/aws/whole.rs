@@ -14,6 +14,9 @@ use super::moto::{Moto, REGION};
 
 pub const PATIENCE: Duration = Duration::from_secs(180);
 
+/// Who acts takes no lease from another one, but may look whether there is one.
+const ALONE: [&str; 3] = ["--no-leader-elect", "--lease-namespace", "default"];
+
 pub const OPERATOR: &str = "
 apiVersion: v1
 kind: ServiceAccount
@@ -86,9 +89,9 @@ pub fn who_observes_goes_on_without_credentials(moto: &Moto, programs: &Path) {
     let cluster = plane.cluster();
     cluster.apply_all(OPERATOR);
     let repository = repository(plane.folder(), &scene.cluster);
-    let start = |mode: &str| {
+    let start = |mode: &str, lease: &[&str]| {
         let mut command = command(&plane, &scene, &repository);
-        command.args(["--mode", mode]).env_remove("AWS_ACCESS_KEY_ID").env_remove("AWS_SECRET_ACCESS_KEY");
+        command.args(["--mode", mode]).args(lease).env_remove("AWS_ACCESS_KEY_ID").env_remove("AWS_SECRET_ACCESS_KEY");
         plane.run(mode, command)
     };
     let until = |what: &str, process: &Process, is_so: &dyn Fn() -> bool| {
@@ -98,7 +101,7 @@ pub fn who_observes_goes_on_without_credentials(moto: &Moto, programs: &Path) {
             std::thread::sleep(Duration::from_millis(200));
         }
     };
-    let observes = start("observe");
+    let observes = start("observe", &[]);
     until("said", &observes, &|| {
         observes.last_lines().contains("missing: ") && observes.last_lines().contains("credentials")
     });
@@ -109,13 +112,15 @@ pub fn who_observes_goes_on_without_credentials(moto: &Moto, programs: &Path) {
     assert!(cluster.list("/apis/karpenter.sh/v1/nodeclaims").is_empty());
     assert!(scene.raw.running().is_empty());
     drop(observes);
-    let enforces = start("enforce");
+    let enforces = start("enforce", &ALONE);
     until("ends", &enforces, &|| enforces.last_lines().contains("see that region and credentials are right"));
 }
 
 /// The program, acting.
 pub fn cutlist(plane: &ControlPlane, scene: &Scene<'_>, repository: &Path) -> Process {
-    plane.run("cutlist", command(plane, scene, repository))
+    let mut command = command(plane, scene, repository);
+    command.args(ALONE);
+    plane.run("cutlist", command)
 }
 
 fn command(plane: &ControlPlane, scene: &Scene<'_>, repository: &Path) -> Command {
@@ -126,7 +131,6 @@ fn command(plane: &ControlPlane, scene: &Scene<'_>, repository: &Path) -> Comman
         .arg("--kubeconfig")
         .arg(plane.kubeconfig_of("default", "operator"))
         .args(["--cloud", "aws", "--cluster-name", &scene.cluster, "--install-crds", "--interval", "1s", "--verbose"])
-        .args(["--no-leader-elect", "--lease-namespace", "default"])
         .env("AWS_ENDPOINT_URL", &scene.proxy.address);
     command
 }

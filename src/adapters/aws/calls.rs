@@ -94,7 +94,10 @@ where
             let by_status = by_status(answer.raw().status().as_u16()).unwrap_or("Unknown");
             ApiError::of(action, meta.code().unwrap_or(by_status), meta.message().unwrap_or(&text))
         }
-        // The chain of providers says so in words only.
+        // The chain of providers says so in words only, and then what it tried, a line each.
+        _ if text.contains("no credentials found") => {
+            ApiError::of(action, "NoCredentials", "no credentials were found")
+        }
         _ if text.contains("credentials") => ApiError::of(action, "NoCredentials", text),
         // Whoever answers in a form that is not the service's, such as a proxy, may still say what it is by the status.
         SdkError::ResponseError(answer) => {
