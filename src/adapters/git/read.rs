@@ -113,6 +113,9 @@ impl ReadError {
             Self::NothingInCommon { .. } => "name a head that was made from the base".to_owned(),
             Self::AlikeNames { .. } => "rename one of them".to_owned(),
             Self::UnreadableObject { .. } | Self::NotAsListed(_) => LACKS_OBJECTS.to_owned(),
+            Self::Limit(LimitError::TooManyPaths) => {
+                "trees that name each other many times are nobody's definitions: look who made the commit".to_owned()
+            }
             Self::Limit(_) => "name the sub folder that holds the definitions".to_owned(),
         })
     }

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::inputs::{Inputs, Policy};
 use crate::plan::{Note, NoteCode, Plan};
+use crate::snapshot::Pod;
 use cutlist_api::settings::Packing;
 
 use super::{Violation, ViolationCode, check_within};
@@ -72,7 +73,7 @@ fn wrong_places(plan: &Plan, violations: &[Violation], inputs: &Inputs<'_>) -> O
         }
     }
     let pods = inputs.snapshot.pods.iter().filter(|pod| pod.spec.node_name.is_none());
-    let waiting: BTreeSet<String> = pods.map(|pod| pod.key()).collect();
+    let waiting: BTreeSet<String> = pods.map(Pod::key).collect();
     (!wrong.is_empty() && wrong.keys().all(|pod| waiting.contains(pod))).then_some(wrong)
 }
 

@@ -184,7 +184,7 @@ fn valid() -> Case {
         [
             pod("job-0").cpu("1500m").unschedulable().owned_by("ReplicaSet", "job"),
             pod("job-1").cpu("1500m").unschedulable().owned_by("ReplicaSet", "job"),
-            pod("tiny").cpu("400m").unschedulable(),
+            pod("tiny").cpu("300m").unschedulable(),
             pod("never").cpu("64").unschedulable(),
             pod("web-0").cpu("1").label("app", "web").owned_by("ReplicaSet", "web").on("node-big"),
             pod("api-0").cpu("1500m").label("app", "api").owned_by("ReplicaSet", "api").on("node-kept"),

@@ -149,9 +149,9 @@ impl Document {
         Some(Span { line, column, start_byte, end_byte: start_byte + form.len() })
     }
 
-    /// With what scalars that programs read differently are to kubectl.
+    /// With scalars that programs read differently as kubectl reads them.
     #[must_use]
-    pub fn as_kubectl(mut self) -> Self {
+    pub fn read_by_kubectl(mut self) -> Self {
         let read =
             |(pointer, what): &(String, Disagreement)| Some((pointer.clone(), what.value(&self.written(pointer)?)?));
         let values: Vec<(String, Value)> = self.ambiguous.iter().filter_map(read).collect();

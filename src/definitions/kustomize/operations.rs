@@ -11,7 +11,7 @@ use crate::definitions::limits::BUILT_OBJECT_BYTES;
 
 /// Applies the operations, a list, which kustomize reads as kubectl reads YAML. On an error the object is as it was; gives which operation failed, and why.
 pub(super) fn apply(item: &mut Item, patch: &Document) -> Result<(), (String, String)> {
-    let patch = &patch.clone().as_kubectl();
+    let patch = &patch.clone().read_by_kubectl();
     let mut changed = item.clone();
     let mut bytes = weight(&changed.document.value);
     for (pointer, operation) in patch.items("") {

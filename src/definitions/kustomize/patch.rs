@@ -179,7 +179,7 @@ pub(super) fn inline(
     let spans = Arc::new(spans);
     let placed = |it: Document| {
         // Where it is known what stands for each value.
-        let it = if it.value.is_array() { it.as_kubectl() } else { it };
+        let it = if it.value.is_array() { it.read_by_kubectl() } else { it };
         Document {
             spans: Arc::clone(&spans),
             text: Arc::clone(&origin.text),

@@ -30,7 +30,7 @@ pub(super) fn read(text: &str, new: String, around: In) -> Option<Value> {
     let mut parsed = document::parse(0, &Arc::from(yaml));
     let is_broken = parsed.all().any(|finding| finding.rule.severity == Severity::Error);
     let document = parsed.documents.pop().filter(|_| !is_broken && parsed.documents.is_empty())?;
-    match (document.as_kubectl().value.into_value(), around) {
+    match (document.read_by_kubectl().value.into_value(), around) {
         (Value::Object(members), In::Mapping) if members.len() == 1 => {
             members.into_iter().next().map(|(_, value)| value)
         }
