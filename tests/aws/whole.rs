@@ -103,7 +103,7 @@ pub fn who_observes_goes_on_without_credentials(moto: &Moto, programs: &Path) {
     };
     let observes = start("observe", &[]);
     until("said", &observes, &|| {
-        observes.last_lines().contains("missing: ") && observes.last_lines().contains("credentials")
+        observes.log().contains("missing: sts:GetCallerIdentity is denied: no credentials were found")
     });
     cluster.apply_all(PODS);
     let creates = |plan: &Value| plan["spec"]["nodesCreated"].as_i64() > Some(0);
@@ -113,7 +113,7 @@ pub fn who_observes_goes_on_without_credentials(moto: &Moto, programs: &Path) {
     assert!(scene.raw.running().is_empty());
     drop(observes);
     let enforces = start("enforce", &ALONE);
-    until("ends", &enforces, &|| enforces.last_lines().contains("see that region and credentials are right"));
+    until("ends", &enforces, &|| enforces.log().contains("see that region and credentials are right"));
 }
 
 /// The program, acting.
