@@ -121,13 +121,6 @@ fn main() -> ExitCode {
             }),
         ));
         cases.push((
-            "who_observes_goes_on_without_credentials",
-            Box::new({
-                let programs = programs.clone();
-                move || whole::who_observes_goes_on_without_credentials(moto, &programs)
-            }),
-        ));
-        cases.push((
             "the_first_labs_show_what_they_promise",
             Box::new(move || labs::the_first_labs_show_what_they_promise(moto, &programs)),
         ));

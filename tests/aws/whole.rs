@@ -14,9 +14,6 @@ use super::moto::{Moto, REGION};
 
 pub const PATIENCE: Duration = Duration::from_secs(180);
 
-/// Who acts takes no lease from another one, but may look whether there is one.
-const ALONE: [&str; 3] = ["--no-leader-elect", "--lease-namespace", "default"];
-
 pub const OPERATOR: &str = "
 apiVersion: v1
 kind: ServiceAccount
@@ -82,48 +79,8 @@ pub fn a_commit_becomes_pods_that_run(moto: &Moto, programs: &Path) {
     assert_eq!(machines.booted(), instances.len(), "none was launched in vain");
 }
 
-/// Plans are made of what the program knows by itself, and say why; who acts ends at once.
-pub fn who_observes_goes_on_without_credentials(moto: &Moto, programs: &Path) {
-    let scene = scene(moto, "100000000011");
-    let plane = ControlPlane::start(programs);
-    let cluster = plane.cluster();
-    cluster.apply_all(OPERATOR);
-    let repository = repository(plane.folder(), &scene.cluster);
-    let start = |mode: &str, lease: &[&str]| {
-        let mut command = command(&plane, &scene, &repository);
-        command.args(["--mode", mode]).args(lease).env_remove("AWS_ACCESS_KEY_ID").env_remove("AWS_SECRET_ACCESS_KEY");
-        plane.run(mode, command)
-    };
-    let until = |what: &str, process: &Process, is_so: &dyn Fn() -> bool| {
-        let began = Instant::now();
-        while !is_so() {
-            assert!(began.elapsed() < PATIENCE, "{what}: {}", process.last_lines());
-            std::thread::sleep(Duration::from_millis(200));
-        }
-    };
-    let observes = start("observe", &[]);
-    until("said", &observes, &|| {
-        observes.log().contains("missing: sts:GetCallerIdentity is denied: no credentials were found")
-    });
-    cluster.apply_all(PODS);
-    let creates = |plan: &Value| plan["spec"]["nodesCreated"].as_i64() > Some(0);
-    let plans = || cluster.list("/apis/cutlist.dev/v1alpha1/nodeplans");
-    until("a plan for the pods is posted", &observes, &|| plans().iter().any(creates));
-    assert!(cluster.list("/apis/karpenter.sh/v1/nodeclaims").is_empty());
-    assert!(scene.raw.running().is_empty());
-    drop(observes);
-    let enforces = start("enforce", &ALONE);
-    until("ends", &enforces, &|| enforces.log().contains("see that region and credentials are right"));
-}
-
 /// The program, acting.
 pub fn cutlist(plane: &ControlPlane, scene: &Scene<'_>, repository: &Path) -> Process {
-    let mut command = command(plane, scene, repository);
-    command.args(ALONE);
-    plane.run("cutlist", command)
-}
-
-fn command(plane: &ControlPlane, scene: &Scene<'_>, repository: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cutlist"));
     command
         .arg("run")
@@ -131,8 +88,9 @@ fn command(plane: &ControlPlane, scene: &Scene<'_>, repository: &Path) -> Comman
         .arg("--kubeconfig")
         .arg(plane.kubeconfig_of("default", "operator"))
         .args(["--cloud", "aws", "--cluster-name", &scene.cluster, "--install-crds", "--interval", "1s", "--verbose"])
+        .args(["--no-leader-elect", "--lease-namespace", "default"])
         .env("AWS_ENDPOINT_URL", &scene.proxy.address);
-    command
+    plane.run("cutlist", command)
 }
 
 pub fn running(cluster: &Cluster, namespace: &str) -> usize {
