@@ -10,8 +10,13 @@ pub struct GitCause(pub(super) git2::Error);
 
 impl fmt::Display for GitCause {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&without_secrets(self.0.message()))
+        formatter.write_str(&said(&self.0))
     }
+}
+
+/// What it says, without secrets that a server repeats.
+pub(super) fn said(error: &git2::Error) -> String {
+    without_secrets(error.message())
 }
 
 impl std::error::Error for GitCause {}

@@ -43,7 +43,7 @@ impl Expanded {
         if bytes > PATHS_BYTES_MAX { Err(LimitError::TooManyPaths.into()) } else { Ok(()) }
     }
 
-    pub fn check_commit(&mut self, repository: &Repository, commit: &Commit<'_>) -> Result<(), TreeError> {
+    fn check_commit(&mut self, repository: &Repository, commit: &Commit<'_>) -> Result<(), TreeError> {
         let tree = commit.tree().map_err(|source| object_error(commit.id(), "", source))?;
         self.check(repository, &tree)
     }

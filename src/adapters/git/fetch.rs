@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::address::Address;
 use super::asked::asks_itself;
-use super::cause::GitCause;
+use super::cause::{GitCause, said};
 use super::credentials::{Answers, CredentialsError, Secret, denied};
 use super::near::nearest;
 use super::packs::pack_together;
@@ -30,7 +30,7 @@ const COMMITS_MAX: usize = 10_000;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum FetchError {
-    #[error("{}", .0.message())]
+    #[error("{}", said(.0))]
     Remote(git2::Error),
     #[error("the path does not exist")]
     PathNotThere,

@@ -4,13 +4,15 @@ use std::path::{Path, PathBuf};
 
 use git2::{Oid, Repository};
 
+use super::cause::said;
+
 /// Packs of a clone. So many fetches are cheap to look through, and small.
 const PACKS_MAX: usize = 40;
 
 /// Why packs were not put together; they can stay as they are.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PackError {
-    #[error("{}", .0.message())]
+    #[error("{}", said(.0))]
     Git(#[from] git2::Error),
     #[error("the packs can not be changed")]
     Files(#[from] std::io::Error),

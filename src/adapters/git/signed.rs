@@ -144,22 +144,12 @@ impl SignedHistory {
 }
 
 /// Why commits can not be looked at.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 enum Wrong {
-    Git(git2::Error),
-    Tree(TreeError),
-}
-
-impl From<git2::Error> for Wrong {
-    fn from(error: git2::Error) -> Self {
-        Self::Git(error)
-    }
-}
-
-impl From<TreeError> for Wrong {
-    fn from(error: TreeError) -> Self {
-        Self::Tree(error)
-    }
+    #[error(transparent)]
+    Git(#[from] git2::Error),
+    #[error(transparent)]
+    Tree(#[from] TreeError),
 }
 
 /// One more than are looked at tells that there are more.
