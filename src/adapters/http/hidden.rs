@@ -1,7 +1,7 @@
 //! Secrets that this process has read, and what others repeat of them: a gateway may put the headers of a request into its answer, and what
 //! a server says stands in messages, logs and comments.
 
-use std::collections::BTreeSet;
+use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use base64::Engine;
@@ -9,25 +9,34 @@ use base64::prelude::BASE64_STANDARD;
 
 /// Shorter ones are words of others.
 const SECRET_BYTES_MIN: usize = 8;
-/// Kept at most; tokens that are made for an hour come one after the other.
+/// Kept at most: of tokens that are made for an hour the oldest are worth nothing any more.
 const SECRETS_MAX: usize = 1_000;
 /// What stands in the place of one.
 const HIDDEN: &str = "***";
 /// What stands before one in a header.
 const SCHEMES: [&str; 3] = ["bearer ", "basic ", "token "];
 
-static KNOWN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+static KNOWN: Mutex<Known> = Mutex::new(Known(VecDeque::new()));
+
+/// Each with its Base64, those that were read last at the end.
+struct Known(VecDeque<[String; 2]>);
+
+impl Known {
+    fn remember(&mut self, secret: &str) {
+        // Files are read again and again.
+        self.0.retain(|[before, _]| before != secret);
+        self.0.push_back([secret.to_owned(), BASE64_STANDARD.encode(secret)]);
+        if self.0.len() > SECRETS_MAX {
+            self.0.pop_front();
+        }
+    }
+}
 
 /// From now on no message repeats it, nor its Base64.
 pub fn remember_secret(secret: &str) {
     let secret = secret.trim();
-    if secret.len() < SECRET_BYTES_MIN {
-        return;
-    }
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    if known.len() < SECRETS_MAX {
-        known.insert(secret.to_owned());
-        known.insert(BASE64_STANDARD.encode(secret));
+    if secret.len() >= SECRET_BYTES_MIN {
+        KNOWN.lock().unwrap_or_else(PoisonError::into_inner).remember(secret);
     }
 }
 
@@ -42,7 +51,7 @@ pub fn without_secrets(text: &str) -> String {
     let mut text = behind_schemes(text);
     let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     // Longest first: one may be a part of another.
-    let mut found: Vec<&String> = known.iter().filter(|secret| text.contains(secret.as_str())).collect();
+    let mut found: Vec<&String> = known.0.iter().flatten().filter(|secret| text.contains(secret.as_str())).collect();
     found.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
     for secret in found {
         text = text.replace(secret.as_str(), HIDDEN);
@@ -98,6 +107,20 @@ mod tests {
         ] {
             assert_eq!(without_secrets(text), shown);
         }
+    }
+
+    /// A process that runs for months reads another token each hour.
+    #[test]
+    fn the_oldest_give_way_to_what_is_read_now() {
+        let mut known = Known(VecDeque::new());
+        known.remember("read-each-time");
+        (0..2 * SECRETS_MAX).for_each(|hour| {
+            known.remember(&format!("of-the-hour-{hour}"));
+            known.remember("read-each-time");
+        });
+        let raw: Vec<&str> = known.0.iter().map(|[raw, _]| raw.as_str()).collect();
+        assert_eq!((raw.len(), raw[SECRETS_MAX - 1]), (SECRETS_MAX, "read-each-time"));
+        assert_eq!((raw[0], raw[SECRETS_MAX - 2]), ("of-the-hour-1001", "of-the-hour-1999"));
     }
 
     #[test]
