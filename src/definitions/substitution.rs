@@ -145,7 +145,7 @@ impl Variables {
 
 /// Whether `inner` is `outer` or below it.
 pub fn is_within(outer: &str, inner: &str) -> bool {
-    inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    spans::below(outer, inner).is_some()
 }
 
 /// Replaces variables in every text of the document, keys included.

@@ -86,9 +86,8 @@ impl Document {
     /// Where what `pointer` points at was written.
     pub fn origin(&self, pointer: &str) -> Origin {
         let under = |(outer, origin): &(String, Origin)| {
-            let rest = pointer.strip_prefix(outer.as_str())?;
-            (rest.is_empty() || rest.starts_with('/'))
-                .then(|| (outer.len(), Origin { root: format!("{}{rest}", origin.root), ..origin.clone() }))
+            let rest = spans::below(outer, pointer)?;
+            Some((outer.len(), Origin { root: format!("{}{rest}", origin.root), ..origin.clone() }))
         };
         // Of two at one pointer the later one wrote over the earlier.
         let nearest = self.parts.iter().filter_map(under).max_by_key(|(length, _)| *length);

@@ -117,6 +117,11 @@ pub fn last(pointer: &str) -> String {
     unescape(pointer.rsplit('/').next().unwrap_or_default())
 }
 
+/// What of a pointer is below another one, empty at that one itself; `None` where it is elsewhere.
+pub fn below<'p>(outer: &str, inner: &'p str) -> Option<&'p str> {
+    inner.strip_prefix(outer).filter(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
 /// The pointer without its last part.
 pub fn parent(pointer: &str) -> &str {
     pointer.rsplit_once('/').map_or("", |(parent, _)| parent)

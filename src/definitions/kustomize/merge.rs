@@ -185,9 +185,6 @@ impl Merge<'_> {
     /// Each entry keeps the place where it was written, wherever it is in the list now.
     fn place(&mut self, entries: &[Entry], (pointer, at): (&str, &str)) {
         let document = &mut self.item.document;
-        let below = |outer: &str, inner: &str| {
-            inner.strip_prefix(outer).filter(|rest| rest.is_empty() || rest.starts_with('/')).map(str::to_owned)
-        };
         let mut parts: Vec<(String, Origin)> = Vec::new();
         let mut ambiguous = Vec::new();
         for (index, entry) in entries.iter().enumerate() {
@@ -196,7 +193,8 @@ impl Merge<'_> {
                 (Some(old), _) => {
                     let before = format!("{pointer}/{old}");
                     parts.push((now.clone(), document.origin(&before)));
-                    let inner = document.parts.iter().filter_map(|(it, origin)| Some((below(&before, it)?, origin)));
+                    let inner =
+                        document.parts.iter().filter_map(|(it, origin)| Some((spans::below(&before, it)?, origin)));
                     let inner = inner.filter(|(rest, _)| !rest.is_empty());
                     parts.extend(inner.map(|(rest, origin)| (format!("{now}{rest}"), origin.clone())));
                     ambiguous.extend(ambiguous_below(&document.ambiguous, &before, &now));
@@ -210,7 +208,7 @@ impl Merge<'_> {
                 (None, None) => {}
             }
         }
-        let is_entry = |it: &str| below(pointer, it).is_some_and(|rest| !rest.is_empty());
+        let is_entry = |it: &str| spans::below(pointer, it).is_some_and(|rest| !rest.is_empty());
         document.parts.retain(|(it, _)| !is_entry(it));
         document.parts.append(&mut parts);
         document.ambiguous.retain(|(it, _)| !is_entry(it));

@@ -36,7 +36,7 @@ pub use elsewhere::{Elsewhere, elsewhere};
 pub use layout::{Layout, Role};
 pub use together::{Plain, Together};
 
-use super::document::{Disagreement, Document, Origin};
+use super::document::{Disagreement, Document, Origin, spans};
 
 /// An object on its way through a kustomization.
 #[derive(Clone, Debug)]
@@ -129,9 +129,9 @@ impl Item {
 
     /// What is written at `pointer` from now on stands at `origin`.
     fn written(&mut self, pointer: &str, origin: Origin) {
-        let inside = |outer: &str| outer.strip_prefix(pointer).is_some_and(|r| r.is_empty() || r.starts_with('/'));
-        self.document.parts.retain(|(outer, _)| !inside(outer));
-        self.document.ambiguous.retain(|(outer, _)| !inside(outer));
+        let is_elsewhere = |at: &str| spans::below(pointer, at).is_none();
+        self.document.parts.retain(|(at, _)| is_elsewhere(at));
+        self.document.ambiguous.retain(|(at, _)| is_elsewhere(at));
         self.document.parts.push((pointer.to_owned(), origin));
     }
 
@@ -152,7 +152,7 @@ fn ambiguous_below<'a>(
     now: &'a str,
 ) -> impl Iterator<Item = (String, Disagreement)> + 'a {
     all.iter().filter_map(move |(pointer, what)| {
-        let rest = pointer.strip_prefix(from).filter(|rest| rest.is_empty() || rest.starts_with('/'))?;
+        let rest = spans::below(from, pointer)?;
         Some((format!("{now}{rest}"), *what))
     })
 }
