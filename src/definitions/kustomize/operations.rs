@@ -9,9 +9,8 @@ use super::weight::weight;
 use crate::definitions::document::{Document, Origin, spans};
 use crate::definitions::limits::BUILT_OBJECT_BYTES;
 
-/// Applies the operations, a list, which kustomize reads as kubectl reads YAML. On an error the object is as it was; gives which operation failed, and why.
+/// Applies the operations, a list as kubectl reads it. On an error the object is as it was; gives which operation failed, and why.
 pub(super) fn apply(item: &mut Item, patch: &Document) -> Result<(), (String, String)> {
-    let patch = &patch.clone().read_by_kubectl();
     let mut changed = item.clone();
     let mut bytes = weight(&changed.document.value);
     for (pointer, operation) in patch.items("") {

@@ -241,6 +241,8 @@ pub(super) fn apply(builder: &mut Builder<'_>, found: &Found<'_>, items: &mut Ve
         }
         match &*patch.value {
             Value::Array(_) if found.target.is_some() => {
+                // So kustomize reads operations, wherever they are written.
+                let patch = &patch.clone().read_by_kubectl();
                 for index in chosen {
                     let Some(item) = items.get_mut(index) else { continue };
                     if let Err((pointer, message)) = operations::apply(item, patch) {
