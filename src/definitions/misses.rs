@@ -54,7 +54,7 @@ impl Misses {
                 }
                 MissKind::Hidden => {
                     let message = format!(
-                        "`{form}` makes another text of a value that is shown nowhere, by which it would be shown: left as written"
+                        "`{form}` would show something of a hidden value, one of the environment: left as written"
                     );
                     let hint = "use all of the value, or give the part as a variable of its own";
                     found.push(at(&reading::SUBSTITUTION, document, &miss, message).hint(hint));
