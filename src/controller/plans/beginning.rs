@@ -38,28 +38,18 @@ impl Beginning {
         self.objects.iter().all(|object| aside.is_aside(object, now))
     }
 
-    /// Remembers what came of it, and gives what was refused first where something was.
-    pub fn remember(
-        &self,
-        outcome: Result<Vec<PortError>, ApplyError>,
-        aside: &mut SetAside,
-        now: Timestamp,
-    ) -> Result<Vec<PortError>, ApplyError> {
-        let first = match outcome {
-            Ok(untold) => {
-                self.objects.iter().for_each(|object| aside.done(object));
-                return Ok(untold);
-            }
-            Err(ApplyError::NotCreated { node_pools, first }) if self.only_creates => {
+    /// Remembers what came of it: of new nodes which pools it was that were refused.
+    pub fn remember(&self, outcome: &Result<Vec<PortError>, ApplyError>, aside: &mut SetAside, now: Timestamp) {
+        match outcome {
+            Ok(_) => self.objects.iter().for_each(|object| aside.done(object)),
+            Err(ApplyError::NotCreated { node_pools, .. }) if self.only_creates => {
                 node_pools.iter().for_each(|pool| aside.refused(&of_pool(pool), now));
-                return Err(ApplyError::Port(first));
             }
-            Err(ApplyError::NotCreated { first, .. }) => first,
-            Err(ApplyError::Port(error)) if error.is_of_one_object() => error,
-            Err(other) => return Err(other),
-        };
-        self.objects.iter().for_each(|object| aside.refused(object, now));
-        Err(ApplyError::Port(first))
+            Err(ApplyError::Port(error) | ApplyError::NotCreated { first: error, .. }) if error.is_of_one_object() => {
+                self.objects.iter().for_each(|object| aside.refused(object, now));
+            }
+            Err(_) => {}
+        }
     }
 }
 

@@ -481,13 +481,16 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             let eyes = Eyes { installation: &self.options.installation, definitions: self.revisions.definitions() };
             let begun_now =
                 apply::begin(&self.ports.cluster, plan, together, (eyes, seen), now, &mut self.journal).await;
-            match beginning.remember(begun_now, &mut self.set_aside, now) {
+            beginning.remember(&begun_now, &mut self.set_aside, now);
+            match begun_now {
                 Ok(untold) => {
                     untold.iter().for_each(|error| self.say_trouble(chain(error), now));
                     self.begun(plan, together, now);
                     begun.extend_from_slice(together);
                 }
-                Err(ApplyError::Port(error)) if error.is_of_one_object() => {
+                Err(ApplyError::Port(error) | ApplyError::NotCreated { first: error, .. })
+                    if error.is_of_one_object() =>
+                {
                     self.say_trouble(chain(&error), now);
                     refused += 1;
                     forbidden.get_or_insert(error);
