@@ -240,6 +240,9 @@ fn coming_daemons(before: &Snapshot, known: &Known<'_>) -> Vec<Pod> {
     let missing: Vec<(&Existing<'_>, Pod)> = staying
         .flat_map(|existing| daemons_to_come(existing, known).into_iter().map(move |pod| (existing, pod)))
         .collect();
+    if missing.is_empty() {
+        return Vec::new();
+    }
     let mut context = FilterContext::new(before);
     let mut comes = Vec::with_capacity(missing.len());
     for (existing, pod) in &missing {
