@@ -45,11 +45,22 @@ pub struct Inputs<'a> {
 }
 
 impl Inputs<'_> {
-    /// Why no plan is made with a definition as it is written, for want of the values of its variables.
-    pub fn why_unplanned(&self, kind: &str, name: &str) -> Option<&str> {
-        let is_about = |note: &&Note| note.about.as_ref().is_some_and(|it| it.kind == kind && it.name == name);
-        let mut notes = self.notes.iter().filter(|note| note.code == NoteCode::Variables);
-        notes.find(is_about).map(|note| note.text.as_str())
+    /// Definitions of a kind with which no plan is made as they are written, for want of the values of their variables: name, and why.
+    pub fn unplanned<'i>(&'i self, kind: &'static str) -> impl Iterator<Item = (&'i str, &'i str)> {
+        let of_variables = self.notes.iter().filter(|note| note.code == NoteCode::Variables);
+        let about = of_variables.filter_map(|note| Some((note.about.as_ref()?, note.text.as_str())));
+        about.filter(move |(subject, _)| subject.kind == kind).map(|(subject, why)| (subject.name.as_str(), why))
+    }
+
+    /// Why no plan is made with this one.
+    pub fn why_unplanned(&self, kind: &'static str, name: &str) -> Option<&str> {
+        self.unplanned(kind).find(|(of, _)| *of == name).map(|(_, why)| why)
+    }
+
+    /// Why an EC2NodeClass that a pool names is not there.
+    pub fn why_no_class(&self, name: &str) -> String {
+        let unplanned = self.why_unplanned("EC2NodeClass", name).map(str::to_owned);
+        unplanned.unwrap_or_else(|| format!("EC2NodeClass {name} is neither in the definitions nor in the cluster"))
     }
 }
 

@@ -21,7 +21,7 @@ use crate::inputs::Inputs;
 pub use crate::inputs::RefusedOffering;
 use crate::lifecycle::early_ends::{self, Breaker};
 use crate::model::HourlyPrice;
-use crate::plan::{Note, NoteSubject, ReasonCode};
+use crate::plan::{Note, ReasonCode};
 use crate::snapshot::nodes::Machine;
 use cutlist_api::ec2_node_class::EC2NodeClass;
 use cutlist_api::keys;
@@ -86,11 +86,7 @@ impl LeftOut {
             let text = format!("what looks after each {} makes its nodes, no plan does", class.kind);
             return Self { node_pool, code: ReasonCode::NodePoolOfAnotherProvider, text };
         }
-        let class = &class.name;
-        let text = match inputs.why_unplanned("EC2NodeClass", class) {
-            Some(why) => format!("its {why}"),
-            None => format!("its EC2NodeClass {class} is neither in the definitions nor in the cluster"),
-        };
+        let text = format!("its {}", inputs.why_no_class(&class.name));
         Self { node_pool, code: ReasonCode::NodeClassMissing, text }
     }
 
@@ -111,12 +107,10 @@ impl LeftOut {
 
 /// Pools that are defined, and that no plan is made with for want of the values of their variables.
 fn unplanned_pools(inputs: &Inputs<'_>) -> impl Iterator<Item = LeftOut> {
-    let subjects = inputs.notes.iter().filter_map(|note| note.about.as_ref()).filter(|it| it.kind == "NodePool");
-    subjects.filter_map(|NoteSubject { kind, name }| {
-        let is_planned = inputs.node_pools.iter().any(|pool| pool.metadata.name.as_ref() == Some(name));
-        let why = inputs.why_unplanned(kind, name).filter(|_| !is_planned)?;
-        let text = why.strip_prefix(&format!("{kind} {name} ")).unwrap_or(why).to_owned();
-        Some(LeftOut { node_pool: name.clone(), code: ReasonCode::UnknownNodePool, text })
+    let is_planned = |name: &str| inputs.node_pools.iter().any(|pool| pool.metadata.name.as_deref() == Some(name));
+    inputs.unplanned("NodePool").filter(move |(name, _)| !is_planned(name)).map(|(name, why)| {
+        let text = why.strip_prefix(&format!("NodePool {name} ")).unwrap_or(why).to_owned();
+        LeftOut { node_pool: name.to_owned(), code: ReasonCode::UnknownNodePool, text }
     })
 }
 

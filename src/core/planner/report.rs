@@ -457,11 +457,7 @@ fn notes_of_pool<'a>(inputs: &Inputs<'a>, pool: &'a NodePool) -> Vec<Note> {
         let text = format!("NodePool {name} is left out: what looks after each {} makes its nodes", class.kind);
         notes.push(Note::new(NoteCode::NodePoolOfAnotherProvider, text).about_pool(name));
     } else if !inputs.node_classes.iter().any(|it| it.metadata.name.as_ref() == Some(&class.name)) {
-        let why = match inputs.why_unplanned("EC2NodeClass", &class.name) {
-            Some(why) => why.to_owned(),
-            None => format!("EC2NodeClass {} is neither in the definitions nor in the cluster", class.name),
-        };
-        let text = format!("NodePool {name} is not used: its {why}");
+        let text = format!("NodePool {name} is not used: its {}", inputs.why_no_class(&class.name));
         notes.push(Note::new(NoteCode::NodeClassMissing, text).about_pool(name));
     }
     let defined = inputs.node_classes.iter().find(|it| it.metadata.name.as_ref() == Some(&class.name));
