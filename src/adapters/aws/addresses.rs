@@ -65,7 +65,7 @@ struct Launch {
     shown_at: Option<Timestamp>,
 }
 
-/// A call whose answer is not known: by launch and part, which asks with one after the other.
+/// By launch and part, which makes one call after the other.
 pub type Call = (String, u8);
 
 /// What a call may take.
@@ -81,6 +81,7 @@ struct Asked {
 #[derive(Debug, Default)]
 pub struct Addresses {
     subnets: BTreeMap<String, Counted>,
+    /// Those whose answers are not known.
     calls: BTreeMap<Call, Asked>,
     /// By the claim that each is for.
     launches: BTreeMap<String, Launch>,
