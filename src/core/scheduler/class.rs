@@ -14,6 +14,7 @@ use crate::snapshot::{Pod, Snapshot};
 use cutlist_api::settings::PreferencePolicy;
 
 use super::devices::DeviceDemand;
+use super::host_ports::{HostPort, host_ports};
 use super::topology::{Domains, Group, GroupIndex, GroupKind, Spread};
 use super::vectors::Vector;
 use super::volumes::{Attachment, NODE_NAME, VolumeDemand, selector_requirements, term_requirements};
@@ -63,43 +64,6 @@ pub struct Variant {
     pub constraints: Vec<GroupIndex>,
     /// Whether only nodes that exist are known to have what the pods ask for.
     pub needs_existing: bool,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct HostPort {
-    pub port: i32,
-    pub protocol: String,
-    /// Empty: every address.
-    pub address: String,
-}
-
-impl HostPort {
-    pub fn conflicts_with(&self, other: &Self) -> bool {
-        let any_address = |port: &Self| port.address.is_empty();
-        self.port == other.port
-            && self.protocol == other.protocol
-            && (any_address(self) || any_address(other) || self.address == other.address)
-    }
-}
-
-/// The ports of the host that a pod takes for as long as it runs: those of its containers and sidecars.
-pub fn host_ports(pod: &Pod) -> Vec<HostPort> {
-    let sidecars =
-        pod.spec.init_containers.iter().filter(|container| container.restart_policy.as_deref() == Some("Always"));
-    let containers = pod.spec.containers.iter().chain(sidecars);
-    let mut ports: Vec<HostPort> = containers
-        .flat_map(|container| &container.ports)
-        .filter_map(|port| {
-            let number = port.host_port.or_else(|| pod.spec.host_network.then_some(port.container_port))?;
-            let address =
-                port.host_ip.clone().filter(|address| address != "0.0.0.0" && address != "::").unwrap_or_default();
-            let protocol = port.protocol.clone().unwrap_or_else(|| "TCP".to_owned());
-            (number > 0).then_some(HostPort { port: number, protocol, address })
-        })
-        .collect();
-    ports.sort();
-    ports.dedup();
-    ports
 }
 
 /// Collects groups, domains and variants while classes are made.

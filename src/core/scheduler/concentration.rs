@@ -11,7 +11,7 @@ use crate::snapshot::pod::is_of_buffer;
 use cutlist_api::keys;
 use cutlist_api::settings::{ConcentrationPenalty, Packing};
 
-use super::class::ClassIndex;
+use super::indices::ClassIndex;
 use super::offerings::{OfferingSet, Slots, bits};
 use super::template::{Template, TemplateIndex};
 

@@ -12,8 +12,9 @@ use crate::snapshot::requests::effective_requests;
 use crate::snapshot::{Pod, Snapshot};
 use cutlist_api::node_pool::IntOrString;
 
+use super::host_ports::{HostPort, host_ports};
+use super::indices::GroupIndex;
 use super::taints::{EffectiveTaint, repelling};
-use super::topology::GroupIndex;
 use super::volumes::selector_requirements;
 
 pub use super::indices::DaemonIndex;
@@ -30,7 +31,7 @@ pub struct Daemon {
     /// Any of these will do.
     pub requirements: Vec<Requirements>,
     pub tolerations: Vec<Toleration>,
-    pub host_ports: Vec<super::class::HostPort>,
+    pub host_ports: Vec<HostPort>,
     /// As the template says: what terms of other pods look at, and its own terms.
     pub pod: Pod,
     /// Groups that count its pods.
@@ -125,7 +126,7 @@ impl Daemon {
             requests: effective_requests(pod).ok()?,
             requirements,
             tolerations,
-            host_ports: super::class::host_ports(pod),
+            host_ports: host_ports(pod),
             pod: of_template,
             counted_in: Vec::new(),
             anti_affinity: Vec::new(),

@@ -2,16 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use k8s_openapi::api::core::v1::{NodeSelector, NodeSelectorTerm};
-
-use crate::devices::{Choices, ClaimDemand, ClaimIndex, DeviceError, devices_by_node, is_about_labels};
+use crate::devices::{Choices, ClaimDemand, ClaimIndex, DeviceError, is_about_labels};
 use crate::snapshot::{Pod, Snapshot};
 use cutlist_api::settings::Scheduling;
 
-use super::Problem;
-use super::class::{ClassIndex, PodClass};
-use super::host::HostIndex;
-use super::volumes::{NODE_NAME, VolumeDemand, combine, is_empty, selector_requirements, term_requirements};
+use super::indices::{ClassIndex, HostIndex};
+use super::volumes::{VolumeDemand, combine, selector_requirements};
 
 /// A class whose pods can be on some of the nodes that exist, and on no other.
 #[derive(Debug)]
@@ -74,74 +70,6 @@ impl<'a> DeviceIndex<'a> {
         let needs_existing = !demand.requests.is_empty() || !demand.selectors.is_empty();
         Ok(needs_existing.then(|| Box::new(DeviceDemand { demand, on_host: BTreeMap::new() })))
     }
-}
-
-impl Problem<'_> {
-    /// Looks up the devices of nodes, and which of them each class could have. O(classes with claims x devices).
-    pub(super) fn compile_devices(&mut self) {
-        if self.classes.iter().all(|class| class.devices.is_none()) {
-            return;
-        }
-        let mut by_node = devices_by_node(self.snapshot);
-        let nodes = self.nodes.iter().map(|node| &self.machines[node.machine]);
-        self.devices = nodes
-            .map(|machine| by_node.remove(machine.name).filter(|_| machine.is_initialized()).unwrap_or_default())
-            .collect();
-        let mut classes = std::mem::take(&mut self.classes);
-        for class in &mut classes {
-            self.choices_of(class);
-        }
-        self.classes = classes;
-    }
-
-    fn choices_of(&self, class: &mut PodClass) {
-        let Some(devices) = &mut class.devices else { return };
-        let DeviceDemand { demand, on_host } = &mut **devices;
-        // A pod that runs asks for nothing, and can go nowhere.
-        if demand.requests.is_empty() && demand.selectors.is_empty() {
-            return;
-        }
-        for (host, node) in self.nodes.enumerated() {
-            let machine = &self.machines[node.machine];
-            let is_reachable = |selector: &NodeSelector| {
-                selector.node_selector_terms.iter().any(|term| allows(term, &node.labels, machine.name))
-            };
-            if machine.is_initialized() && demand.selectors.iter().all(is_reachable) {
-                on_host.extend(choices(demand, &self.devices[host]).map(|choices| (host, choices)));
-            }
-        }
-    }
-}
-
-/// By request and alternative the devices that match; `None` where an expression stumbles over one of the devices, as
-/// kube-scheduler then takes no node for it.
-fn choices(demand: &ClaimDemand, devices: &[crate::devices::Device]) -> Option<Choices> {
-    let mut all = Vec::new();
-    for request in &demand.requests {
-        let mut of_request = Vec::new();
-        for alternative in &request.alternatives {
-            let mut matching = Vec::new();
-            for (position, device) in devices.iter().enumerate() {
-                let mut matches = true;
-                for selector in &alternative.selectors {
-                    matches = matches && selector.matches(device).ok()?;
-                }
-                if matches {
-                    matching.push(position);
-                }
-            }
-            of_request.push(matching);
-        }
-        all.push(of_request);
-    }
-    Some(all)
-}
-
-/// Whether a term allows a node, by its labels and its name; an empty one allows none.
-fn allows(term: &NodeSelectorTerm, labels: &BTreeMap<String, String>, name: &str) -> bool {
-    let mut labels = labels.clone();
-    labels.insert(NODE_NAME.to_owned(), name.to_owned());
-    !is_empty(term) && term_requirements(term).allow_labels(&labels)
 }
 
 /// Positions of devices that are given away, of all classes.

@@ -2,16 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::daemons::DaemonIndex;
 use crate::model::{HourlyPrice, IndexVec, Requirements};
 
-use super::class::{ClassIndex, HostPort};
-use super::concentration::SpotPool;
+use super::host_ports::HostPort;
+use super::indices::{ClassIndex, DaemonIndex, KeyIndex, SpotPool, TemplateIndex};
 use super::offerings::{OfferingSet, Slots};
 use super::quota::LimitedCapacity;
 use super::taints::EffectiveTaint;
-use super::template::TemplateIndex;
-use super::topology::{Domain, KeyIndex, NO_DOMAIN};
+use super::topology::{Domain, NO_DOMAIN};
 use super::vectors::Vector;
 
 pub use super::indices::HostIndex;

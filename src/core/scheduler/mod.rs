@@ -16,6 +16,7 @@ pub mod devices;
 mod domains;
 pub mod engine;
 pub mod host;
+pub mod host_ports;
 mod indices;
 mod known_requests;
 mod limits;

@@ -12,9 +12,10 @@ use crate::snapshot::limits as of_a_pod;
 use crate::snapshot::{Pod, Snapshot};
 use cutlist_api::settings::Scheduling;
 
-use super::class::{ClassBuilder, ClassIndex, PodClass, host_ports, matches_no_node, repels, selector_keys};
+use super::class::{ClassBuilder, ClassIndex, PodClass, matches_no_node, repels, selector_keys};
 use super::daemons::Daemon;
 use super::devices::{DeviceDemand, DeviceIndex};
+use super::host_ports::host_ports;
 use super::known_requests::KnownRequests;
 use super::limits;
 use super::topology::{Group, GroupIndex};

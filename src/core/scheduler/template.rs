@@ -4,15 +4,14 @@ use std::rc::Rc;
 
 use fixedbitset::FixedBitSet;
 
-use super::daemons::DaemonIndex;
-use super::topology::KeyIndex;
 use crate::model::{HourlyPrice, IndexVec, Requirement, Requirements};
 use crate::offer::{NothingOffered, Reservation};
 use crate::snapshot::nodes::Machine;
 use cutlist_api::keys;
 use cutlist_api::node_pool::NodePool;
 
-use super::class::HostPort;
+use super::host_ports::HostPort;
+use super::indices::{DaemonIndex, KeyIndex};
 use super::offerings::{OfferingSet, Offerings};
 use super::quota::{LimitedCapacity, QuotaIndex};
 use super::reach::Reach;

@@ -14,7 +14,7 @@ use crate::model::requirements::label;
 use crate::model::{IndexVec, Requirements};
 use cutlist_api::keys;
 
-use super::host::HostIndex;
+use super::indices::HostIndex;
 use super::taints::{EffectiveTaint, repelling};
 use crate::snapshot::selector;
 

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use crate::model::hexadecimal;
 use crate::scheduler::ClassIndex;
-use crate::scheduler::class::host_ports;
+use crate::scheduler::host_ports::host_ports;
 use crate::snapshot::requests::effective_requests;
 use crate::snapshot::{Pod, Snapshot};
 

@@ -1,0 +1,117 @@
+//! The pools that can be planned with, compiled.
+
+use std::rc::Rc;
+
+use crate::inputs::Inputs;
+use crate::model::{IndexVec, Requirement, Resources};
+use crate::offer::{NothingOffered, Offer, Types};
+use crate::scheduler::beside::cost_beside;
+use crate::scheduler::daemons::{Daemon, DaemonIndex};
+use crate::scheduler::offerings::{OfferingSet, Offerings};
+use crate::scheduler::rooms::Rooms;
+use crate::scheduler::taints::repelling;
+use crate::scheduler::template::{Neighbour, Replicas, Template, TemplateIndex};
+use crate::scheduler::vectors::{self, Dimensions};
+use crate::snapshot::nodes::Machine;
+use cutlist_api::keys;
+
+use super::fits::offering_set;
+
+/// Pools that can be planned with, highest weight first, then by name descending as the reference does; static ones last.
+/// Before each its capacity reservations, cheapest type first.
+pub(super) fn templates(
+    inputs: &Inputs<'_>,
+    offer: &Offer,
+    machines: &[Machine<'_>],
+    dimensions: &Dimensions,
+) -> IndexVec<TemplateIndex, Template> {
+    let mut compiled: Vec<(Types, Rc<Offerings>)> = Vec::new();
+    let mut templates: IndexVec<TemplateIndex, Template> = IndexVec::new();
+    for (position, pool) in inputs.node_pools.iter().enumerate() {
+        let replicas = Replicas::of(pool, machines);
+        let is_planned = replicas.is_none() || inputs.policy.feature_gates.static_capacity;
+        let Some(types) = offer.of_pool(position).filter(|_| is_planned) else { continue };
+        let zones = offer.zones_of_pool(position);
+        let known = compiled.iter().find(|(of, _)| Rc::ptr_eq(of, types)).map(|(_, offerings)| Rc::clone(offerings));
+        let offerings = known.unwrap_or_else(|| {
+            let offerings = Rc::new(Offerings::new(types, &inputs.catalog.region, zones, dimensions));
+            compiled.push((Rc::clone(types), Rc::clone(&offerings)));
+            offerings
+        });
+        let cost_beside = cost_beside(inputs, offer.costs_of_pool(pool));
+        let mut template = Template { replicas, cost_beside, ..Template::new(position, pool, offerings) };
+        if template.set.types().is_clear() {
+            template.nothing_offered = Some(Rc::new(NothingOffered::of(inputs, pool, types)));
+        }
+        templates.push(template);
+        // Nodes of a static pool are there whether or not anything is reserved.
+        for reserved in offer.reserved_of_pool(position).iter().filter(|_| replicas.is_none()) {
+            let offerings = Rc::new(Offerings::new(&reserved.types, &inputs.catalog.region, zones, dimensions));
+            let mut template = Template { cost_beside, ..Template::new(position, pool, offerings) };
+            if !template.set.types().is_clear() {
+                template.reservation = Some(Rc::clone(&reserved.reservation));
+                templates.push(template);
+            }
+        }
+    }
+    templates.sort_by(|one, two| {
+        let order = |it: &Template| (it.is_static(), std::cmp::Reverse(it.weight));
+        let within = |it: &Template| it.reservation.as_ref().map(|it| (it.price, it.id.clone()));
+        let reserved_first = || (!one.is_reserved(), within(one)).cmp(&(!two.is_reserved(), within(two)));
+        order(one).cmp(&order(two)).then_with(|| two.name.cmp(&one.name)).then_with(reserved_first)
+    });
+    templates
+}
+
+pub(super) fn set_daemon_overhead(template: &mut Template, daemons: &[Daemon], dimensions: &Dimensions) {
+    let offerings = Rc::clone(&template.offerings);
+    template.daemon_overhead = vec![dimensions.vector(&Resources::new()); offerings.types.len()];
+    for position in template.set.types().ones() {
+        let entry = &offerings.types[position];
+        for daemon in daemons {
+            let defined = |key: &str, requirement: &Requirement| match entry.requirements.get(key) {
+                Some(values) => values.iter().any(|value| requirement.allows(value)),
+                None => template.requirements.get(key).is_some() || requirement.allows_absence() || is_of_slot(key),
+            };
+            if daemon.runs_on(&template.requirements, &template.taints, &defined) {
+                vectors::add(&mut template.daemon_overhead[position], &dimensions.vector(&daemon.requests), 1);
+            }
+        }
+    }
+    let allocatable = offerings.types.iter().map(|entry| entry.allocatable.clone());
+    template.room = allocatable.collect();
+    for (room, overhead) in template.room.iter_mut().zip(&template.daemon_overhead) {
+        vectors::add(room, overhead, -1);
+    }
+    let any = |_: &str, _: &Requirement| true;
+    let running = daemons.iter().filter(|daemon| daemon.runs_on(&template.requirements, &template.taints, &any));
+    template.daemon_ports = running.flat_map(|daemon| daemon.host_ports.iter().cloned()).collect();
+}
+
+/// The DaemonSets that others look at, with the nodes of the template that they run on.
+pub(super) fn neighbours(template: &Template, daemons: &IndexVec<DaemonIndex, Daemon>) -> Vec<Neighbour> {
+    let looked_at = daemons.enumerated().filter(|(_, daemon)| daemon.is_looked_at());
+    let tolerating = looked_at.filter(|(_, daemon)| repelling(&template.taints, &daemon.tolerations, false).is_none());
+    let on = |daemon: &Daemon| -> Vec<OfferingSet> {
+        daemon.requirements.iter().filter_map(|term| offering_set(term, template).ok()).collect()
+    };
+    let neighbours = tolerating.map(|(number, daemon)| Neighbour { daemon: number, on: on(daemon) });
+    neighbours.filter(|neighbour| !neighbour.on.is_empty()).collect()
+}
+
+/// Indexes the room of each template; templates with the same types and DaemonSets share one index.
+pub(super) fn set_rooms(templates: &mut [Template], dimensions: usize) {
+    for position in 0..templates.len() {
+        let (before, rest) = templates.split_at_mut(position);
+        let Some(template) = rest.first_mut() else { continue };
+        let alike = before.iter().find(|other| other.room == template.room);
+        template.rooms =
+            alike.map_or_else(|| Rc::new(Rooms::new(&template.room, dimensions)), |other| Rc::clone(&other.rooms));
+        template.room_most = template.rooms.most(template.set.types());
+    }
+}
+
+/// Labels of slots, and the host name: a node of any type may have them.
+fn is_of_slot(key: &str) -> bool {
+    matches!(key, keys::ZONE | keys::ZONE_ID | keys::CAPACITY_TYPE | keys::REGION | keys::HOSTNAME)
+}
