@@ -8,9 +8,10 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use crate::core::snapshot::doubts::{self, Unreadable};
+use crate::core::snapshot::doubts::Unreadable;
 use crate::core::snapshot::kinds::Stored;
 use crate::core::snapshot::problem::problem;
+use crate::core::snapshot::read_one::read_one;
 
 /// Kinds of which an object is changed or removed only as it was seen: it keeps the version that it has.
 const WRITTEN_AS_SEEN: &[&str] =
@@ -71,7 +72,7 @@ impl<T> From<Box<Unreadable>> for Watched<T> {
 impl<'de, T: Stored> Deserialize<'de> for Watched<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Box::<RawValue>::deserialize(deserializer)?;
-        let read = doubts::read(text.get()).map_err(|error| D::Error::custom(problem(&error)))?;
+        let read = read_one(text.get()).map_err(|error| D::Error::custom(problem(&error)))?;
         Ok(read.map_or_else(Self::from, Self::new))
     }
 }

@@ -112,7 +112,7 @@ impl<'a> View<'a> {
         let node = node.or_else(|| claim.status.as_ref()?.node_name.as_deref());
         let node_class = claim.spec.node_class_ref.name.as_str();
         let subject = Subject { node, node_pool: label(claim, keys::NODE_POOL), node_class };
-        doubts.about(&subject, self.snapshot).map(|doubt| doubt.text().to_owned())
+        doubts.about(&subject, &self.snapshot.pods).map(|doubt| doubt.text().to_owned())
     }
 
     pub fn claim(&self, name: &str) -> Option<&'a NodeClaim> {

@@ -663,7 +663,7 @@ fn nothing_is_put_on_what_expired() {
 #[test]
 fn nothing_is_put_where_two_nodes_are_of_one_instance() {
     breaks(Code::DoubledTarget, |case| {
-        let mut doubled = crate::snapshot::doubled::Doubled::default();
+        let mut doubled = crate::snapshot::doubts::Doubled::default();
         doubled.names.extend(["node-kept".to_owned(), "twin".to_owned()]);
         case.snapshot.doubts.doubled.push(doubled);
     });

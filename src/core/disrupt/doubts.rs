@@ -40,7 +40,7 @@ pub(super) fn look(pass: &mut Pass<'_, '_>, engine: &mut Engine<'_, '_>, candida
         let node = machine.node.and_then(|node| node.metadata.name.as_deref());
         let node_class = machine.claim.map_or("", |claim| claim.spec.node_class_ref.name.as_str());
         let subject = Subject { node, node_pool: &candidate.pool, node_class };
-        if let Some(doubt) = snapshot.doubts.about(&subject, snapshot) {
+        if let Some(doubt) = snapshot.doubts.about(&subject, &snapshot.pods) {
             pass.hold_back(candidate.host, NodeObstacle::InDoubt(doubt));
         }
     }

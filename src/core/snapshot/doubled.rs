@@ -8,39 +8,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use cutlist_api::keys;
 
-use super::doubts::Subject;
+use super::doubts::Doubled;
 use super::objects::Snapshot;
-
-/// So many are named of those that share an instance.
-const NAMED_MAX: usize = 5;
-
-/// Objects of one kind that are of one instance.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Doubled {
-    /// `Node` or `NodeClaim`.
-    pub kind: &'static str,
-    pub provider_id: String,
-    /// Two or more.
-    pub names: BTreeSet<String>,
-    node_pools: BTreeSet<String>,
-    nodes: BTreeSet<String>,
-}
-
-impl Doubled {
-    /// Whether the end of a machine might be the end of what one of these stands for.
-    pub(super) fn concerns(&self, subject: &Subject<'_>) -> bool {
-        self.node_pools.contains(subject.node_pool) || subject.node.is_some_and(|node| self.nodes.contains(node))
-    }
-}
-
-impl std::fmt::Display for Doubled {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let named: Vec<&str> = self.names.iter().map(String::as_str).take(NAMED_MAX).collect();
-        let more = self.names.len() - named.len();
-        let and_more = if more == 0 { String::new() } else { format!(" and {more} more") };
-        write!(out, "{}s {}{and_more} have one provider ID, {}", self.kind, named.join(", "), self.provider_id)
-    }
-}
 
 /// Those of NodePools, sorted: what is of no pool is not looked after here. O(nodes + claims).
 pub fn doubled(snapshot: &Snapshot) -> Vec<Doubled> {
@@ -96,6 +65,7 @@ mod tests {
 
     use super::*;
     use crate::snapshot::Node;
+    use crate::snapshot::doubts::Subject;
     use cutlist_api::node_claim::NodeClaim;
 
     fn node(name: &str, pool: Option<&str>, id: Option<&str>) -> Node {

@@ -2,34 +2,20 @@
 //! that contradict each other.
 //! Nothing ends on their word.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde_json::Value;
 
 use cutlist_api::keys;
 
-use super::doubled::Doubled;
-use super::kinds::Stored;
-use super::objects::Snapshot;
-use super::parse::from_json;
+use super::list::Objects;
+use super::pod::Pod;
 
 /// Of a text that says what could not be read: a path may be long.
 const CHARACTERS_MAX: usize = 200;
-
-/// The object that is written in JSON; or what can be told of one that does not have the shape of its kind. Fails where it can not be told
-/// which one it is.
-pub fn read<T: Stored>(text: &str) -> serde_json::Result<Result<T, Box<Unreadable>>> {
-    let mistake = match from_json(text) {
-        Ok(object) => return Ok(Ok(object)),
-        Err(mistake) => mistake,
-    };
-    let unreadable = mistake.value.map(|value| Unreadable::new(T::KIND, &value, &mistake.said));
-    unreadable
-        .filter(|unreadable| !unreadable.name.is_empty())
-        .map(|unreadable| Err(Box::new(unreadable)))
-        .ok_or(mistake.error)
-}
+/// So many are named of those that share an instance.
+const NAMED_MAX: usize = 5;
 
 /// Empty where all was seen, could be read, and can be so.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -101,7 +87,7 @@ impl Unreadable {
 
     /// Whether the end of a node might take with it what this object would have spoken for. What says nothing of whose it is
     /// speaks for all.
-    fn concerns(&self, subject: &Subject<'_>, snapshot: &Snapshot) -> bool {
+    fn concerns(&self, subject: &Subject<'_>, pods: &Objects<Pod>) -> bool {
         let is_node = subject.node.is_some_and(|node| node == self.node);
         match self.kind.as_str() {
             // What was planned before, and pods that are on no node.
@@ -111,12 +97,41 @@ impl Unreadable {
             "NodePool" => self.name == subject.node_pool,
             "EC2NodeClass" => self.name == subject.node_class,
             _ if self.namespace.is_empty() => true,
-            _ => snapshot.pods.iter().any(|pod| {
+            _ => pods.iter().any(|pod| {
                 pod.metadata.namespace == self.namespace
                     && pod.spec.node_name.is_some()
                     && pod.spec.node_name.as_deref() == subject.node
             }),
         }
+    }
+}
+
+/// Objects of one kind that are of one instance.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Doubled {
+    /// `Node` or `NodeClaim`.
+    pub kind: &'static str,
+    pub provider_id: String,
+    /// Two or more.
+    pub names: BTreeSet<String>,
+    /// Those of which one of them, or what has it for its instance, says that it is.
+    pub(super) node_pools: BTreeSet<String>,
+    pub(super) nodes: BTreeSet<String>,
+}
+
+impl Doubled {
+    /// Whether the end of a machine might be the end of what one of these stands for.
+    pub(super) fn concerns(&self, subject: &Subject<'_>) -> bool {
+        self.node_pools.contains(subject.node_pool) || subject.node.is_some_and(|node| self.nodes.contains(node))
+    }
+}
+
+impl std::fmt::Display for Doubled {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let named: Vec<&str> = self.names.iter().map(String::as_str).take(NAMED_MAX).collect();
+        let more = self.names.len() - named.len();
+        let and_more = if more == 0 { String::new() } else { format!(" and {more} more") };
+        write!(out, "{}s {}{and_more} have one provider ID, {}", self.kind, named.join(", "), self.provider_id)
     }
 }
 
@@ -168,12 +183,12 @@ impl Doubts {
         self.doubled.iter().any(|doubled| doubled.names.contains(machine))
     }
 
-    /// What keeps a machine from ending.
-    pub fn about(&self, subject: &Subject<'_>, snapshot: &Snapshot) -> Option<Doubt> {
+    /// What keeps a machine from ending, of a cluster with these pods.
+    pub fn about(&self, subject: &Subject<'_>, pods: &Objects<Pod>) -> Option<Doubt> {
         if let Some(text) = self.of_kinds() {
             return Some(Doubt::Kind(text));
         }
-        let concerning = self.unreadable.iter().find(|object| object.concerns(subject, snapshot));
+        let concerning = self.unreadable.iter().find(|object| object.concerns(subject, pods));
         concerning.map(|object| Doubt::Object(of_object(object))).or_else(|| {
             let doubled = self.doubled.iter().find(|doubled| doubled.concerns(subject))?;
             Some(Doubt::Doubled(doubled.to_string()))
@@ -202,11 +217,11 @@ mod tests {
 
     #[test]
     fn an_object_that_can_not_be_read_holds_what_it_speaks_for_and_nothing_else() {
-        let snapshot = Snapshot { pods: vec![pod("web").on("n1")].into(), ..Snapshot::default() };
+        let pods = vec![pod("web").on("n1")].into();
         let held = |kind: &str, object: Value| {
             let doubts =
                 Doubts { unreadable: vec![Unreadable::new(kind, &object, "unknown variant")], ..Doubts::default() };
-            [("n1", "a"), ("n2", "b")].map(|(node, pool)| doubts.about(&subject(node, pool), &snapshot).is_some())
+            [("n1", "a"), ("n2", "b")].map(|(node, pool)| doubts.about(&subject(node, pool), &pods).is_some())
         };
         let named = |name: &str| json!({ "metadata": { "name": name } });
         assert_eq!(held("NodePool", named("a")), [true, false]);
@@ -228,7 +243,7 @@ mod tests {
         let whole_at = "2026-11-20T09:00:00Z".parse().unwrap();
         let kinds = [("pods".to_owned(), KindInDoubt { whole_at, why: "list pods: timed out".to_owned() })];
         let doubts = Doubts { kinds: kinds.into(), ..Doubts::default() };
-        let doubt = doubts.about(&subject("n1", "a"), &Snapshot::default()).unwrap();
+        let doubt = doubts.about(&subject("n1", "a"), &Objects::default()).unwrap();
         assert_eq!(doubt.text(), "it is not known how pods are since 2026-11-20T09:00:00Z: list pods: timed out");
         let long = Unreadable::new("Pod", &json!({}), &"x".repeat(5000));
         assert!(long.why.len() < 300);

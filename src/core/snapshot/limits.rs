@@ -17,7 +17,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use crate::model::shared::Shared;
 use cutlist_api::keys;
 
-use super::pod::{Container, Pod};
+use super::pod::{Container, Pod, WrittenPod};
 
 /// One limit.
 #[derive(Debug)]
@@ -159,8 +159,17 @@ pub const LIMITS: &[Limit] = &[
     },
 ];
 
+impl From<WrittenPod> for Pod {
+    fn from(written: WrittenPod) -> Self {
+        let WrittenPod { metadata, spec, status } = written;
+        let mut pod = Self { metadata, spec, status };
+        keep_within(&mut pod);
+        pod
+    }
+}
+
 /// Drops what goes beyond a limit, and marks the pod with what that was.
-pub(super) fn keep_within(pod: &mut Pod) {
+fn keep_within(pod: &mut Pod) {
     let mut first = None;
     for Limit { field, most, count, cut } in LIMITS {
         let there = count(pod);

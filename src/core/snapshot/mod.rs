@@ -18,6 +18,7 @@ pub mod pod;
 pub mod problem;
 pub mod read;
 mod read_error;
+pub mod read_one;
 pub mod requests;
 pub mod resource_version;
 pub mod selector;

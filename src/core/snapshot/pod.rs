@@ -14,7 +14,6 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::model::shared::Shared;
 use cutlist_api::node_pool::IntOrString;
 
-use super::limits;
 use super::resource_version::version_number;
 
 /// Stands before the name of a CapacityBuffer in the names of its pods. No pod of Kubernetes has a colon in its name.
@@ -33,24 +32,15 @@ pub struct Pod {
     pub status: PodStatus,
 }
 
-/// As the API server has it: of any size.
+/// As the API server has it: of any size. What is made of it keeps within [`super::limits`].
 #[derive(Deserialize)]
-struct WrittenPod {
+pub(super) struct WrittenPod {
     #[serde(default, deserialize_with = "null_is_absent")]
-    metadata: PodMetadata,
+    pub metadata: PodMetadata,
     #[serde(default, deserialize_with = "null_is_absent")]
-    spec: PodSpec,
+    pub spec: PodSpec,
     #[serde(default, deserialize_with = "null_is_absent")]
-    status: PodStatus,
-}
-
-impl From<WrittenPod> for Pod {
-    fn from(written: WrittenPod) -> Self {
-        let WrittenPod { metadata, spec, status } = written;
-        let mut pod = Self { metadata, spec, status };
-        limits::keep_within(&mut pod);
-        pod
-    }
+    pub status: PodStatus,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
