@@ -2,15 +2,24 @@
 
 use serde_json::Value;
 
-use super::editor::{Editor, Refusal};
 use super::emit::{self, Manner};
-use super::tree::{Entry, Node};
+use super::tree::Entry;
 
 /// What is put into a mapping.
 #[derive(Clone, Debug)]
 pub enum Piece {
     New(Value),
     Cut(Cut),
+}
+
+/// The lines that belong to a member of a block mapping.
+#[derive(Clone, Copy, Debug)]
+pub struct Region {
+    /// Where the comments begin that stand right above it.
+    pub above: usize,
+    pub start: usize,
+    pub end: usize,
+    pub column: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -25,15 +34,16 @@ pub struct Cut {
 }
 
 impl Cut {
-    pub fn of(editor: &Editor, parent: &Node, entry: &Entry, value: Value) -> Result<Self, Refusal> {
-        let text = editor.text();
-        if parent.is_flow() {
-            let written = text.get(entry.key.end..entry.value.end).unwrap_or_default();
-            let is_plain = written.starts_with(": ") && !written.contains('\n') && !editor.manner().is_json;
-            let behind_key = is_plain.then(|| vec![written.to_owned()]);
-            return Ok(Self { value, above: Vec::new(), behind_key, comments: Vec::new() });
-        }
-        let region = editor.region(entry).ok_or(Refusal::Form)?;
+    /// Of a mapping in braces: as it is written, if it stands in one line.
+    pub fn of_flow(text: &str, entry: &Entry, value: Value, manner: Manner) -> Self {
+        let written = text.get(entry.key.end..entry.value.end).unwrap_or_default();
+        let is_plain = written.starts_with(": ") && !written.contains('\n') && !manner.is_json;
+        let behind_key = is_plain.then(|| vec![written.to_owned()]);
+        Self { value, above: Vec::new(), behind_key, comments: Vec::new() }
+    }
+
+    /// Of a mapping in a block, with the comments of its lines.
+    pub fn of_block(text: &str, entry: &Entry, region: &Region, value: Value, comments: Vec<String>) -> Self {
         let lines = |from: usize, to: usize| text.get(from..to).unwrap_or_default().lines();
         let without_indentation = |line: &str| {
             let blanks = line.len() - line.trim_start_matches(' ').len();
@@ -44,8 +54,7 @@ impl Cut {
         if let Some(first) = behind_key.first_mut() {
             *first = lines(entry.key.end, region.end).next().unwrap_or_default().to_owned();
         }
-        let comments = editor.comments_in(&(region.above..region.end));
-        Ok(Self { value, above, behind_key: Some(behind_key), comments })
+        Self { value, above, behind_key: Some(behind_key), comments }
     }
 
     /// Another one that says the same goes away; what its comments say more is kept.

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use super::cut::{Cut, Piece};
+use super::cut::{Cut, Piece, Region};
 use super::emit::{self, Manner};
 use super::tree::{self, Content, Entry, Node, behind_colon, column, column_behind_dashes, line_end, line_start};
 use crate::definitions::document::{read_value, spans};
@@ -38,16 +38,6 @@ pub struct Editor {
     text: String,
     value: Value,
     tree: Node,
-}
-
-/// The lines that belong to a member of a block mapping.
-#[derive(Clone, Copy, Debug)]
-pub struct Region {
-    /// Where the comments begin that stand right above it.
-    pub above: usize,
-    pub start: usize,
-    pub end: usize,
-    pub column: usize,
 }
 
 impl Editor {
@@ -113,17 +103,19 @@ impl Editor {
         let mut value = self.value.clone();
         let members = object(&mut value, around).ok_or_else(|| self.refusal())?;
         let old = members.shift_remove(&spans::last(pointer)).ok_or_else(|| self.refusal())?;
-        let cut = Cut::of(self, parent, entry, old)?;
-        let edits = if parent.is_flow() {
-            vec![(self.flow_range(parent, entry)?, String::new())]
+        let (cut, edits) = if parent.is_flow() {
+            let cut = Cut::of_flow(&self.text, entry, old, self.manner());
+            (cut, vec![(self.flow_range(parent, entry)?, String::new())])
         } else {
             let region = self.region(entry).ok_or(Refusal::Form)?;
-            if parent.entries().len() == 1 {
+            let comments = self.comments_in(&(region.above..region.end));
+            let edits = if parent.entries().len() == 1 {
                 let colon = self.colon(self.entry(around)?).ok_or(Refusal::Form)?;
                 vec![(colon..colon, " {}".to_owned()), (region.above..region.end, String::new())]
             } else {
                 vec![(self.with_a_blank_line(region), String::new())]
-            }
+            };
+            (Cut::of_block(&self.text, entry, &region, old, comments), edits)
         };
         self.put(&edits, value)?;
         Ok(cut)

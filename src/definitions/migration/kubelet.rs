@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::cut::{Cut, Piece};
-use super::desk::{Desk, Object};
 use super::editor::{Refusal, Spot};
+use super::file_set::{FileSet, Object};
 use super::{node_pool, provisioner};
 use crate::api::kustomization::folder;
 use crate::definitions::document::spans;
@@ -23,61 +23,61 @@ fn fields(object: &Object) -> Option<(&'static str, &'static str)> {
     is_pool.then_some(fields)
 }
 
-pub fn migrate(desk: &mut Desk) {
+pub fn migrate(set: &mut FileSet) {
     let mut by_class: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for pool in 0..desk.objects.len() {
-        let Some((kubelet, reference)) = desk.objects.get(pool).and_then(fields) else { continue };
-        without_runtime(desk, pool, kubelet);
-        let is_moved = desk.is_old(pool) && desk.get(pool, kubelet).is_some();
-        match class_of(desk, pool, reference) {
+    for pool in 0..set.objects.len() {
+        let Some((kubelet, reference)) = set.objects.get(pool).and_then(fields) else { continue };
+        without_runtime(set, pool, kubelet);
+        let is_moved = set.is_old(pool) && set.get(pool, kubelet).is_some();
+        match class_of(set, pool, reference) {
             Ok(class) => by_class.entry(class).or_default().push(pool),
             Err((why, hint)) if is_moved => {
                 let message = format!("`{}` is not moved to the class: {why}", spans::field_path(kubelet));
-                desk.by_hand(pool, kubelet, message, hint);
+                set.by_hand(pool, kubelet, message, hint);
             }
             Err(_) => {}
         }
     }
-    for object in 0..desk.objects.len() {
-        let Some(partial) = desk.objects.get(object).filter(|it| it.is_partial) else { continue };
+    for object in 0..set.objects.len() {
+        let Some(partial) = set.objects.get(object).filter(|it| it.is_partial) else { continue };
         let kubelet = if partial.kind == "Provisioner" { provisioner::KUBELET } else { node_pool::KUBELET };
-        if desk.is_old(object) && desk.get(object, kubelet).is_some() {
+        if set.is_old(object) && set.get(object, kubelet).is_some() {
             let message = format!("`{}` in a patch is not moved", spans::field_path(kubelet));
-            desk.by_hand(object, kubelet, message, "patch `spec.kubelet` of the EC2NodeClass instead".to_owned());
+            set.by_hand(object, kubelet, message, "patch `spec.kubelet` of the EC2NodeClass instead".to_owned());
         }
     }
     for (class, pools) in by_class {
-        to_class(desk, class, &pools);
+        to_class(set, class, &pools);
     }
 }
 
 /// Which container runtime there is has not been a choice for long.
-fn without_runtime(desk: &mut Desk, pool: usize, kubelet: &str) {
+fn without_runtime(set: &mut FileSet, pool: usize, kubelet: &str) {
     let runtime = spans::join(kubelet, "containerRuntime");
-    if !desk.is_old(pool) || desk.get(pool, &runtime).is_none() {
+    if !set.is_old(pool) || set.get(pool, &runtime).is_none() {
         return;
     }
-    desk.with(pool, |hand| {
-        if hand.remove(&runtime) {
-            hand.note(kubelet, "`containerRuntime` is dropped: containerd is the only one");
+    set.with(pool, |edited| {
+        if edited.remove(&runtime) {
+            edited.note(kubelet, "`containerRuntime` is dropped: containerd is the only one");
         }
     });
 }
 
 /// The class that the pool names: of several the one in its file, else in its folder.
-fn class_of(desk: &Desk, pool: usize, reference: &str) -> Result<usize, (String, String)> {
-    let Some(name) = desk.get(pool, &spans::join(reference, "name")).and_then(Value::as_str) else {
+fn class_of(set: &FileSet, pool: usize, reference: &str) -> Result<usize, (String, String)> {
+    let Some(name) = set.get(pool, &spans::join(reference, "name")).and_then(Value::as_str) else {
         return Err(("the pool names no class".to_owned(), "move it to `spec.kubelet` of the EC2NodeClass".to_owned()));
     };
     let is_class = |it: &Object| matches!(it.kind.as_str(), "EC2NodeClass" | "AWSNodeTemplate") && !it.is_partial;
-    let named: Vec<usize> = desk
+    let named: Vec<usize> = set
         .objects
         .iter()
         .enumerate()
         .filter(|(_, it)| is_class(it) && it.name == name)
         .map(|(index, _)| index)
         .collect();
-    let path = |object: usize| desk.path(object);
+    let path = |object: usize| set.path(object);
     let nearest = [
         named.iter().copied().filter(|class| path(*class) == path(pool)).collect::<Vec<_>>(),
         named.iter().copied().filter(|class| folder(path(*class)) == folder(path(pool))).collect(),
@@ -96,18 +96,18 @@ fn class_of(desk: &Desk, pool: usize, reference: &str) -> Result<usize, (String,
     }
 }
 
-fn to_class(desk: &mut Desk, class: usize, pools: &[usize]) {
-    let kubelet_of = |desk: &Desk, pool: usize| {
-        let (kubelet, _) = desk.objects.get(pool).and_then(fields)?;
+fn to_class(set: &mut FileSet, class: usize, pools: &[usize]) {
+    let kubelet_of = |set: &FileSet, pool: usize| {
+        let (kubelet, _) = set.objects.get(pool).and_then(fields)?;
         // Nodes of a pool of v1 have that of the class already.
-        let own = if desk.is_old(pool) { desk.get(pool, kubelet) } else { desk.get(class, "/spec/kubelet") };
+        let own = if set.is_old(pool) { set.get(pool, kubelet) } else { set.get(class, "/spec/kubelet") };
         own.filter(|value| value.as_object().is_none_or(|it| !it.is_empty())).cloned()
     };
-    let kubelets: Vec<Option<Value>> = pools.iter().map(|pool| kubelet_of(desk, *pool)).collect();
+    let kubelets: Vec<Option<Value>> = pools.iter().map(|pool| kubelet_of(set, *pool)).collect();
     // Also one with nothing in it goes.
     let having = pools.iter().filter_map(|pool| {
-        let (kubelet, _) = desk.objects.get(*pool).and_then(fields)?;
-        (desk.is_old(*pool) && desk.get(*pool, kubelet).is_some()).then_some((*pool, kubelet))
+        let (kubelet, _) = set.objects.get(*pool).and_then(fields)?;
+        (set.is_old(*pool) && set.get(*pool, kubelet).is_some()).then_some((*pool, kubelet))
     });
     let having: Vec<(usize, &str)> = having.collect();
     if having.is_empty() {
@@ -115,14 +115,14 @@ fn to_class(desk: &mut Desk, class: usize, pools: &[usize]) {
     }
     let Some(first) = kubelets.iter().flatten().next().cloned() else {
         having.into_iter().for_each(|(pool, kubelet)| {
-            desk.with(pool, |hand| {
-                hand.remove(kubelet);
+            set.with(pool, |edited| {
+                edited.remove(kubelet);
             });
         });
         return;
     };
-    let (name, names) = (desk.name(class), pools.iter().map(|pool| desk.name(*pool)).collect::<Vec<_>>().join(", "));
-    let why = match desk.get(class, "/spec/kubelet") {
+    let (name, names) = (set.name(class), pools.iter().map(|pool| set.name(*pool)).collect::<Vec<_>>().join(", "));
+    let why = match set.get(class, "/spec/kubelet") {
         Some(own) if *own != first => Some(format!("{name} has other fields in its `spec.kubelet`")),
         _ if kubelets.iter().any(|it| it.as_ref() != Some(&first)) => {
             Some(format!("{names} share {name}, and their kubelets differ"))
@@ -132,25 +132,25 @@ fn to_class(desk: &mut Desk, class: usize, pools: &[usize]) {
     if let Some(why) = why {
         for (pool, kubelet) in having {
             let message = format!("`{}` is not moved to the class: {why}", spans::field_path(kubelet));
-            desk.by_hand(pool, kubelet, message, HINT_OF_SHARED.to_owned());
+            set.by_hand(pool, kubelet, message, HINT_OF_SHARED.to_owned());
         }
         return;
     }
-    if let Err(refusal) = carry(desk, class, &having) {
+    if let Err(refusal) = carry(set, class, &having) {
         for (pool, kubelet) in having {
             let message = format!("`{}` is not moved to {name}: {}", spans::field_path(kubelet), refusal.because());
-            desk.by_hand(pool, kubelet, message, "move it to `spec.kubelet` of the class".to_owned());
+            set.by_hand(pool, kubelet, message, "move it to `spec.kubelet` of the class".to_owned());
         }
     }
 }
 
 /// All or nothing.
-fn carry(desk: &mut Desk, class: usize, having: &[(usize, &str)]) -> Result<(), Refusal> {
-    let kept = desk.keep(having.iter().map(|(pool, _)| *pool).chain([class]));
+fn carry(set: &mut FileSet, class: usize, having: &[(usize, &str)]) -> Result<(), Refusal> {
+    let kept = set.keep(having.iter().map(|(pool, _)| *pool).chain([class]));
     let mut cuts: Vec<Cut> = Vec::new();
     let mut outcome = Ok(());
     for (pool, kubelet) in having {
-        match desk.cut(*pool, kubelet) {
+        match set.cut(*pool, kubelet) {
             Ok(cut) => cuts.push(cut),
             Err(refusal) => outcome = Err(refusal),
         }
@@ -158,15 +158,15 @@ fn carry(desk: &mut Desk, class: usize, having: &[(usize, &str)]) -> Result<(), 
     let mut cuts = cuts.into_iter();
     if let Some(mut first) = cuts.next().filter(|_| outcome.is_ok()) {
         cuts.for_each(|other| first.take_comments(&other));
-        let is_there = desk.get(class, "/spec/kubelet").is_some();
+        let is_there = set.get(class, "/spec/kubelet").is_some();
         outcome = match is_there {
-            false => desk.insert(class, "/spec", "kubelet", &Piece::Cut(first), Spot::Last),
+            false => set.insert(class, "/spec", "kubelet", &Piece::Cut(first), Spot::Last),
             true if first.comments.is_empty() => Ok(()),
             true => Err(Refusal::Comment),
         };
     }
     if outcome.is_err() {
-        desk.put_back(kept);
+        set.put_back(kept);
     }
     outcome
 }

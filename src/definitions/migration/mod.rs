@@ -5,7 +5,7 @@
 //! | where each node of a document stands | `tree.rs` |
 //! | edits, each of which is refused where the text would then say anything else | `editor.rs` |
 //! | what is cut out, and what is written anew | `cut.rs`, `emit.rs` |
-//! | one object, and all of them | `hand.rs`, `desk.rs` |
+//! | one object, and all of them | `object_editor.rs`, `file_set.rs` |
 //! | the kinds | `node_pool.rs`, `provisioner.rs`, `node_class.rs` with `selectors.rs` |
 //! | what is decided over all files together | `kubelet.rs` |
 //! | labels and annotations | `names.rs` |
@@ -14,14 +14,14 @@
 //! reads it, and an error that is found in it is named, too.
 
 mod cut;
-mod desk;
 mod editor;
 mod emit;
-mod hand;
+mod file_set;
 mod kubelet;
 mod names;
 mod node_class;
 mod node_pool;
+mod object_editor;
 mod provisioner;
 mod selectors;
 mod tree;
@@ -40,7 +40,7 @@ use super::kustomize::{Layout, Role};
 use super::{Diagnostic, files, limits};
 use crate::api::kustomization;
 use crate::api::source::{SourceFile, Standing};
-use desk::{Desk, Object, Sheet};
+use file_set::{EditedFile, FileSet, Object};
 
 /// What became of the files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -100,7 +100,7 @@ pub fn migrate(sources: &[SourceFile]) -> Migration {
     };
     let parsed: Vec<Parsed> = files.par_iter().enumerate().map(parse).collect();
     let layout = Layout::of(&files, &links, &parsed, &context.paths);
-    let mut desk = Desk::default();
+    let mut set = FileSet::default();
     let (mut notes, mut by_hand) = (Vec::new(), Vec::new());
     for (index, (source, parsed)) in files.iter().zip(&parsed).enumerate() {
         let is_skipped = context.baseline.as_deref() == Some(source.path.as_str())
@@ -114,18 +114,18 @@ pub fn migrate(sources: &[SourceFile]) -> Migration {
             continue;
         }
         by_hand.extend(of_kustomization(source));
-        match sheet(source, parsed) {
-            Ok(Some(sheet)) => {
-                by_hand.extend(unread(&sheet));
-                add(&mut desk, sheet, layout.role(index) == Role::Patch);
+        match edited_file(source, parsed) {
+            Ok(Some(edited)) => {
+                by_hand.extend(unread(&edited));
+                add(&mut set, edited, layout.role(index) == Role::Patch);
             }
             Ok(None) => {}
             Err(remark) => by_hand.push(*remark),
         }
     }
-    kubelet::migrate(&mut desk);
-    (0..desk.objects.len()).for_each(|object| of_kind(&mut desk, object));
-    finish(sources, &desk, (notes, by_hand))
+    kubelet::migrate(&mut set);
+    (0..set.objects.len()).for_each(|object| of_kind(&mut set, object));
+    finish(sources, &set, (notes, by_hand))
 }
 
 /// The text of a file that is read.
@@ -139,7 +139,7 @@ fn text_of(source: &SourceFile) -> Result<&str, &'static str> {
 const HINT: &str = "mend it, and migrate it then";
 
 /// The file to be edited; or why one that has to be is left alone.
-fn sheet(source: &SourceFile, parsed: &Parsed) -> Result<Option<Sheet>, Box<Remark>> {
+fn edited_file(source: &SourceFile, parsed: &Parsed) -> Result<Option<EditedFile>, Box<Remark>> {
     let left = |line: usize, why: &str, hint: &str| {
         let message = format!("the file is left as it is: {why}");
         let (file, hint) = (source.path.clone(), Some(hint.to_owned()));
@@ -153,9 +153,9 @@ fn sheet(source: &SourceFile, parsed: &Parsed) -> Result<Option<Sheet>, Box<Rema
     };
     let broken = parsed.findings.iter().find(|it| it.severity == Severity::Error);
     match broken {
-        None => match Sheet::of(&source.path, without_mark(text)) {
+        None => match EditedFile::of(&source.path, without_mark(text)) {
             None if is_old(text) => left(1, "it is written in a form that is not known here", HINT),
-            sheet => Ok(sheet),
+            edited => Ok(edited),
         },
         Some(finding) if is_old(text) => {
             left(finding.span.line, &finding.message, finding.hint.as_deref().unwrap_or(HINT))
@@ -188,9 +188,9 @@ fn without_mark(text: &str) -> &str {
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-fn add(desk: &mut Desk, sheet: Sheet, is_patch: bool) {
-    let number = desk.sheets.len();
-    for (document, root, value) in sheet.values() {
+fn add(set: &mut FileSet, edited: EditedFile, is_patch: bool) {
+    let number = set.files.len();
+    for (document, root, value) in edited.values() {
         let old = match classify(value) {
             Class::Old(old) => Some(old),
             Class::Read(_) => None,
@@ -198,17 +198,17 @@ fn add(desk: &mut Desk, sheet: Sheet, is_patch: bool) {
         };
         let mut object = Object::new(number, (document, root), value, old);
         object.is_partial = is_patch;
-        desk.objects.push(object);
+        set.objects.push(object);
     }
-    desk.sheets.push(sheet);
+    set.files.push(edited);
 }
 
 /// Documents of old versions that are written in a form which is not known here.
-fn unread(sheet: &Sheet) -> Vec<Remark> {
+fn unread(edited: &EditedFile) -> Vec<Remark> {
     let line_of = |text: &str| text.lines().position(is_old);
-    let old = sheet.unread().filter_map(|(before, text)| Some(before + line_of(text)? + 1));
+    let old = edited.unread().filter_map(|(before, text)| Some(before + line_of(text)? + 1));
     let remark = |line: usize| Remark {
-        file: sheet.path.clone(),
+        file: edited.path.clone(),
         line,
         line_after: line,
         object: None,
@@ -218,22 +218,22 @@ fn unread(sheet: &Sheet) -> Vec<Remark> {
     old.map(remark).collect()
 }
 
-fn of_kind(desk: &mut Desk, object: usize) {
-    let old = desk.objects.get(object).and_then(|object| object.old);
-    desk.with(object, |hand| {
+fn of_kind(set: &mut FileSet, object: usize) {
+    let old = set.objects.get(object).and_then(|object| object.old);
+    set.with(object, |object| {
         match old.map(|old| old.kind) {
-            Some("NodePool") => node_pool::migrate(hand),
-            Some("Provisioner") => provisioner::migrate(hand),
-            Some("EC2NodeClass") => node_class::migrate(hand),
-            Some("AWSNodeTemplate") => node_class::migrate_template(hand),
-            Some(kind) => hand.by_hand(
+            Some("NodePool") => node_pool::migrate(object),
+            Some("Provisioner") => provisioner::migrate(object),
+            Some("EC2NodeClass") => node_class::migrate(object),
+            Some("AWSNodeTemplate") => node_class::migrate_template(object),
+            Some(kind) => object.by_hand(
                 "/kind",
                 format!("a {kind} is left as it is: controllers make them"),
                 "remove it from the repository",
             ),
             None => {}
         }
-        names::migrate(hand);
+        names::migrate(object);
     });
 }
 
@@ -259,7 +259,7 @@ fn of_kustomization(source: &SourceFile) -> Vec<Remark> {
     old.collect()
 }
 
-fn finish(sources: &[SourceFile], desk: &Desk, (mut notes, mut by_hand): (Vec<Remark>, Vec<Remark>)) -> Migration {
+fn finish(sources: &[SourceFile], set: &FileSet, (mut notes, mut by_hand): (Vec<Remark>, Vec<Remark>)) -> Migration {
     let mut after = sources.to_vec();
     let places: BTreeMap<String, usize> = after
         .iter()
@@ -268,39 +268,39 @@ fn finish(sources: &[SourceFile], desk: &Desk, (mut notes, mut by_hand): (Vec<Re
         .map(|(index, it)| (it.path.clone(), index))
         .collect();
     let mut changed = Vec::new();
-    for sheet in &desk.sheets {
-        let text = sheet.after();
-        let source = places.get(&sheet.path).and_then(|index| after.get_mut(*index));
-        if let Some(source) = source.filter(|_| text != sheet.before) {
+    for edited in &set.files {
+        let text = edited.after();
+        let source = places.get(&edited.path).and_then(|index| after.get_mut(*index));
+        if let Some(source) = source.filter(|_| text != edited.before) {
             let mark = if source.content.starts_with(BYTE_ORDER_MARK.to_string().as_bytes()) { "\u{feff}" } else { "" };
-            let (before, text) = (format!("{mark}{}", sheet.before), format!("{mark}{text}"));
+            let (before, text) = (format!("{mark}{}", edited.before), format!("{mark}{text}"));
             source.content = text.clone().into_bytes();
-            changed.push(Changed { path: sheet.path.clone(), before, after: text });
+            changed.push(Changed { path: edited.path.clone(), before, after: text });
         }
     }
-    let (of_objects, said) = desk.remarks();
+    let (of_objects, said) = set.remarks();
     notes.extend(of_objects);
     by_hand.extend(said);
     if !changed.is_empty() {
-        by_hand.extend(refused(&after, &changed, desk));
+        by_hand.extend(refused(&after, &changed, set));
     }
     let order = |one: &Remark, other: &Remark| {
         (&one.file, one.line, &one.message).cmp(&(&other.file, other.line, &other.message))
     };
     notes.sort_by(order);
     by_hand.sort_by(order);
-    Migration { changed, notes, by_hand, migrated: desk.migrated() }
+    Migration { changed, notes, by_hand, migrated: set.migrated() }
 }
 
 /// Errors that lint finds in what was made. They were there before, mostly, in a version that nobody checks any more.
-fn refused(after: &[SourceFile], changed: &[Changed], desk: &Desk) -> Vec<Remark> {
+fn refused(after: &[SourceFile], changed: &[Changed], set: &FileSet) -> Vec<Remark> {
     let definitions = super::lint(after, &GivenVariables::default());
     let of_file: BTreeMap<&str, &Changed> = changed.iter().map(|it| (it.path.as_str(), it)).collect();
     let is_new = |it: &&Diagnostic| {
         let label = it.object.as_deref().unwrap_or_default();
         it.severity == Severity::Error
             && of_file.contains_key(it.file.as_str())
-            && !desk.is_left_by_hand(&it.file, label)
+            && !set.is_left_by_hand(&it.file, label)
             && !OLD_VERSION_CODES.contains(&it.code.as_str())
     };
     let mut lines = BTreeSet::new();

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::hand::Hand;
+use super::object_editor::ObjectEditor;
 use crate::api::keys;
 use crate::definitions::document::spans;
 
@@ -20,21 +20,21 @@ pub fn is_old(text: &str) -> bool {
     NAMES.iter().any(|(old, _)| text.contains(old))
 }
 
-pub fn migrate(hand: &mut Hand<'_>) {
+pub fn migrate(object: &mut ObjectEditor<'_>) {
     let mut found = Vec::new();
-    if let Some(value) = hand.get("") {
+    if let Some(value) = object.get("") {
         find(value, "", &mut found);
     }
     for (pointer, new, is_key) in found {
         if !is_key {
-            hand.set(&pointer, new);
+            object.set(&pointer, new);
             continue;
         }
         let other = spans::join(spans::parent(&pointer), new);
-        if hand.has(&other) && hand.get(&other) == hand.get(&pointer) {
-            hand.remove(&pointer);
+        if object.has(&other) && object.get(&other) == object.get(&pointer) {
+            object.remove(&pointer);
         } else {
-            hand.rename(&pointer, new);
+            object.rename(&pointer, new);
         }
     }
 }

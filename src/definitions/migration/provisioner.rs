@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::editor::Spot;
-use super::hand::Hand;
 use super::node_pool;
+use super::object_editor::ObjectEditor;
 use crate::definitions::document::spans;
 use crate::definitions::kinds::Kind;
 
@@ -29,79 +29,79 @@ const OF_TYPES: [&str; 5] = [
     "karpenter.k8s.aws/instance-generation",
 ];
 
-pub fn migrate(hand: &mut Hand<'_>) {
-    if !hand.set("/apiVersion", Kind::NodePool.api_version()) || !hand.set("/kind", Kind::NodePool.name()) {
+pub fn migrate(object: &mut ObjectEditor<'_>) {
+    if !object.set("/apiVersion", Kind::NodePool.api_version()) || !object.set("/kind", Kind::NodePool.name()) {
         return;
     }
-    if !hand.has("/spec") {
-        return hand.by_hand("", "the Provisioner has no `spec`", "write a NodePool with a `spec.template`");
+    if !object.has("/spec") {
+        return object.by_hand("", "the Provisioner has no `spec`", "write a NodePool with a `spec.template`");
     }
     let spec = Value::Object(Map::new());
-    if !hand.insert("/spec", "template", json!({ "spec": spec }), Spot::First) {
+    if !object.insert("/spec", "template", json!({ "spec": spec }), Spot::First) {
         return;
     }
-    metadata(hand);
-    reference(hand);
-    if hand.has("/spec/requirements") {
-        hand.relocate("/spec/requirements", TEMPLATE, "requirements");
+    metadata(object);
+    reference(object);
+    if object.has("/spec/requirements") {
+        object.relocate("/spec/requirements", TEMPLATE, "requirements");
     }
-    if !hand.is_partial {
-        defaults(hand);
+    if !object.is_partial {
+        defaults(object);
     }
     for field in ["taints", "startupTaints"] {
-        if hand.has(&format!("/spec/{field}")) {
-            hand.relocate(&format!("/spec/{field}"), TEMPLATE, field);
+        if object.has(&format!("/spec/{field}")) {
+            object.relocate(&format!("/spec/{field}"), TEMPLATE, field);
         }
     }
-    expiry(hand);
-    consolidation(hand);
-    node_pool::limits(hand);
-    if hand.has("/status") && hand.remove("/status") {
-        hand.note("", "`status` is dropped: the cluster writes it");
+    expiry(object);
+    consolidation(object);
+    node_pool::limits(object);
+    if object.has("/status") && object.remove("/status") {
+        object.note("", "`status` is dropped: the cluster writes it");
     }
-    hand.remove_if_empty(TEMPLATE);
-    hand.remove_if_empty("/spec/template");
+    object.remove_if_empty(TEMPLATE);
+    object.remove_if_empty("/spec/template");
 }
 
-fn metadata(hand: &mut Hand<'_>) {
-    let present = ["labels", "annotations"].into_iter().filter(|it| hand.has(&format!("/spec/{it}")));
+fn metadata(object: &mut ObjectEditor<'_>) {
+    let present = ["labels", "annotations"].into_iter().filter(|it| object.has(&format!("/spec/{it}")));
     let present: Vec<&str> = present.collect();
-    if present.is_empty() || !hand.insert("/spec/template", "metadata", Value::Object(Map::new()), Spot::First) {
+    if present.is_empty() || !object.insert("/spec/template", "metadata", Value::Object(Map::new()), Spot::First) {
         return;
     }
     for field in present {
-        hand.relocate(&format!("/spec/{field}"), "/spec/template/metadata", field);
+        object.relocate(&format!("/spec/{field}"), "/spec/template/metadata", field);
     }
 }
 
-fn reference(hand: &mut Hand<'_>) {
-    if hand.has("/spec/provider") {
-        hand.by_hand(
+fn reference(object: &mut ObjectEditor<'_>) {
+    if object.has("/spec/provider") {
+        object.by_hand(
             "/spec/provider",
             "`spec.provider` has no place in v1: what it says belongs to an EC2NodeClass",
             "write an EC2NodeClass with what stands there, and name it in `spec.template.spec.nodeClassRef`",
         );
     }
-    if hand.has(REFERENCE) {
-        let kind = hand.str("/spec/providerRef/kind").unwrap_or("AWSNodeTemplate").to_owned();
+    if object.has(REFERENCE) {
+        let kind = object.str("/spec/providerRef/kind").unwrap_or("AWSNodeTemplate").to_owned();
         if !["AWSNodeTemplate", Kind::EC2NodeClass.name()].contains(&kind.as_str()) {
             let message = format!("`spec.providerRef` names a {kind}, which is not AWS's");
-            return hand.by_hand(REFERENCE, message, "name the class in `spec.template.spec.nodeClassRef`");
+            return object.by_hand(REFERENCE, message, "name the class in `spec.template.spec.nodeClassRef`");
         }
-        if !hand.relocate(REFERENCE, TEMPLATE, "nodeClassRef") {
+        if !object.relocate(REFERENCE, TEMPLATE, "nodeClassRef") {
             return;
         }
-    } else if hand.has("/spec/provider") || hand.is_partial {
+    } else if object.has("/spec/provider") || object.is_partial {
         return;
     }
-    node_pool::reference(hand, node_pool::REFERENCE);
+    node_pool::reference(object, node_pool::REFERENCE);
 }
 
 /// What the webhook wrote, and v1 does not.
-fn defaults(hand: &mut Hand<'_>) {
-    let given = hand.get(REQUIREMENTS).and_then(Value::as_array).cloned().unwrap_or_default();
-    let labels = hand.get("/spec/template/metadata/labels").and_then(Value::as_object).cloned().unwrap_or_default();
-    if hand.has("/spec/requirements") || hand.has("/spec/labels") {
+fn defaults(object: &mut ObjectEditor<'_>) {
+    let given = object.get(REQUIREMENTS).and_then(Value::as_array).cloned().unwrap_or_default();
+    let labels = object.get("/spec/template/metadata/labels").and_then(Value::as_object).cloned().unwrap_or_default();
+    if object.has("/spec/requirements") || object.has("/spec/labels") {
         // Could not be moved, and is said already.
         return;
     }
@@ -124,63 +124,63 @@ fn defaults(hand: &mut Hand<'_>) {
         return;
     }
     let keys: Vec<String> = added.iter().filter_map(|it| Some(format!("`{}`", it.get("key")?.as_str()?))).collect();
-    let is_made = if hand.has(REQUIREMENTS) {
+    let is_made = if object.has(REQUIREMENTS) {
         let hint = "add the requirements that the webhook of v1alpha5 filled in";
-        added.iter().all(|item| hand.edit(REQUIREMENTS, hint, |editor, pointer| editor.append(pointer, item)))
+        added.iter().all(|item| object.edit(REQUIREMENTS, hint, |editor, pointer| editor.append(pointer, item)))
     } else {
-        hand.insert(TEMPLATE, "requirements", Value::Array(added), Spot::Last)
+        object.insert(TEMPLATE, "requirements", Value::Array(added), Spot::Last)
     };
     if is_made {
         let message = format!("requirements on {} are written: v1alpha5 filled them in by itself", keys.join(", "));
-        hand.note(REQUIREMENTS, message);
+        object.note(REQUIREMENTS, message);
     }
 }
 
-fn expiry(hand: &mut Hand<'_>) {
+fn expiry(object: &mut ObjectEditor<'_>) {
     const OLD: &str = "/spec/ttlSecondsUntilExpired";
     const NEW: &str = "/spec/template/spec/expireAfter";
-    if !hand.has(OLD) {
-        if !hand.is_partial && hand.insert(TEMPLATE, "expireAfter", "Never", Spot::Last) {
-            hand.note(NEW, "`expireAfter: Never` is written: without `ttlSecondsUntilExpired` nodes never expired, and v1 ends them after 720h");
+    if !object.has(OLD) {
+        if !object.is_partial && object.insert(TEMPLATE, "expireAfter", "Never", Spot::Last) {
+            object.note(NEW, "`expireAfter: Never` is written: without `ttlSecondsUntilExpired` nodes never expired, and v1 ends them after 720h");
         }
         return;
     }
-    let Some(duration) = seconds(hand, OLD) else { return };
-    if hand.relocate(OLD, TEMPLATE, "expireAfter") {
-        hand.set(NEW, duration);
+    let Some(duration) = seconds(object, OLD) else { return };
+    if object.relocate(OLD, TEMPLATE, "expireAfter") {
+        object.set(NEW, duration);
     }
 }
 
-fn consolidation(hand: &mut Hand<'_>) {
+fn consolidation(object: &mut ObjectEditor<'_>) {
     const BLOCK: &str = "/spec/consolidation";
     const EMPTY: &str = "/spec/ttlSecondsAfterEmpty";
-    let is_enabled = hand.get("/spec/consolidation/enabled") == Some(&Value::Bool(true));
-    let (has_block, has_empty) = (hand.has(BLOCK), hand.has(EMPTY));
+    let is_enabled = object.get("/spec/consolidation/enabled") == Some(&Value::Bool(true));
+    let (has_block, has_empty) = (object.has(BLOCK), object.has(EMPTY));
     let policy = |policy: &str, after: &str| json!({ "consolidationPolicy": policy, "consolidateAfter": after });
     match (is_enabled, has_empty) {
-        (true, true) => hand.by_hand(
+        (true, true) => object.by_hand(
             EMPTY,
             "`ttlSecondsAfterEmpty` and `consolidation.enabled` exclude each other, and v1alpha5 refused both together",
             "write `spec.disruption` with the one that is meant: `WhenEmpty`, or `WhenEmptyOrUnderutilized`, and `consolidateAfter`",
         ),
         (true, false) => {
-            hand.replace(BLOCK, "disruption", &policy("WhenEmptyOrUnderutilized", "0s"));
+            object.replace(BLOCK, "disruption", &policy("WhenEmptyOrUnderutilized", "0s"));
         }
         (false, true) => {
-            let Some(duration) = seconds(hand, EMPTY) else { return };
-            if !has_block || hand.remove(BLOCK) {
-                hand.replace(EMPTY, "disruption", &policy("WhenEmpty", &duration));
+            let Some(duration) = seconds(object, EMPTY) else { return };
+            if !has_block || object.remove(BLOCK) {
+                object.replace(EMPTY, "disruption", &policy("WhenEmpty", &duration));
             }
         }
-        (false, false) if hand.is_partial && !has_block => {}
+        (false, false) if object.is_partial && !has_block => {}
         (false, false) => {
             let never = policy("WhenEmpty", "Never");
             let is_written = match has_block {
-                true => hand.replace(BLOCK, "disruption", &never),
-                false => hand.insert("/spec", "disruption", never, Spot::Last),
+                true => object.replace(BLOCK, "disruption", &never),
+                false => object.insert("/spec", "disruption", never, Spot::Last),
             };
             if is_written {
-                hand.note(
+                object.note(
                     "/spec/disruption",
                     "`consolidateAfter: Never` is written: the Provisioner removed no empty and no underutilized node, and v1 does by default",
                 );
@@ -190,12 +190,12 @@ fn consolidation(hand: &mut Hand<'_>) {
 }
 
 /// A number of seconds as a duration.
-fn seconds(hand: &mut Hand<'_>, pointer: &str) -> Option<String> {
-    match hand.get(pointer).and_then(Value::as_u64) {
+fn seconds(object: &mut ObjectEditor<'_>, pointer: &str) -> Option<String> {
+    match object.get(pointer).and_then(Value::as_u64) {
         Some(seconds) => Some(format!("{seconds}s")),
         None => {
             let message = format!("`{}` is left as it is: it is no number of seconds", spans::field_path(pointer));
-            hand.by_hand(pointer, message, "write a duration, such as `30s`, into the field of v1");
+            object.by_hand(pointer, message, "write a duration, such as `30s`, into the field of v1");
             None
         }
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::hand::Hand;
+use super::object_editor::ObjectEditor;
 use crate::definitions::document::spans;
 
 pub struct Selector {
@@ -27,9 +27,9 @@ pub const ALL: [&Selector; 3] = [
 /// More terms than v1 takes.
 const TERMS_MAX: usize = 30;
 
-pub fn migrate(hand: &mut Hand<'_>, selector: &Selector) {
+pub fn migrate(object: &mut ObjectEditor<'_>, selector: &Selector) {
     let pointer = format!("/spec/{}", selector.old);
-    let Some(value) = hand.get(&pointer).cloned() else { return };
+    let Some(value) = object.get(&pointer).cloned() else { return };
     let terms = match value.as_object().ok_or("it is no mapping of texts").and_then(|tags| terms(tags, selector)) {
         Ok(terms) => terms,
         Err(why) => {
@@ -38,15 +38,15 @@ pub fn migrate(hand: &mut Hand<'_>, selector: &Selector) {
                 "write the terms of `spec.{}`: those of one term are true together, those of the list by themselves",
                 selector.new
             );
-            return hand.by_hand(&pointer, message, hint);
+            return object.by_hand(&pointer, message, hint);
         }
     };
     // Where the tags stay as they are, so does what is written.
     if terms == json!([{ "tags": value }]) {
         let hint = format!("it is now `{}`", selector.new);
-        hand.edit(&pointer, &hint, |editor, pointer| editor.wrap(pointer, selector.new, "tags"));
+        object.edit(&pointer, &hint, |editor, pointer| editor.wrap(pointer, selector.new, "tags"));
     } else {
-        hand.replace(&pointer, selector.new, &terms);
+        object.replace(&pointer, selector.new, &terms);
     }
 }
 

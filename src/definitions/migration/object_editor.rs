@@ -16,7 +16,7 @@ pub struct Saying {
     pub hint: Option<String>,
 }
 
-pub struct Hand<'e> {
+pub struct ObjectEditor<'e> {
     pub editor: &'e mut Editor,
     /// Where in the document the object is: it may be an item of a list.
     root: &'e str,
@@ -25,7 +25,7 @@ pub struct Hand<'e> {
     pub is_partial: bool,
 }
 
-impl<'e> Hand<'e> {
+impl<'e> ObjectEditor<'e> {
     pub fn on(editor: &'e mut Editor, root: &'e str, is_partial: bool) -> Self {
         Self { editor, root, said: Vec::new(), is_partial }
     }

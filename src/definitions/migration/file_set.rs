@@ -6,20 +6,20 @@ use serde_json::Value;
 
 use super::cut::{Cut, Piece};
 use super::editor::{Editor, Refusal, Spot};
-use super::hand::{Hand, Saying};
+use super::object_editor::{ObjectEditor, Saying};
 use super::{Remark, tree};
 use crate::definitions::kinds::OldKind;
 
 #[derive(Debug)]
-pub struct Sheet {
+pub struct EditedFile {
     pub path: String,
     pub before: String,
-    documents: Vec<Sheaf>,
+    documents: Vec<EditedDocument>,
 }
 
 /// A document: where it stands in the file, as it was, and as it is now. One that can not be edited has no editor.
 #[derive(Clone, Debug)]
-struct Sheaf {
+struct EditedDocument {
     range: Range<usize>,
     was: Option<Editor>,
     is: Option<Editor>,
@@ -27,7 +27,7 @@ struct Sheaf {
 
 #[derive(Debug)]
 pub struct Object {
-    sheet: usize,
+    file: usize,
     document: usize,
     root: String,
     pub kind: String,
@@ -39,17 +39,17 @@ pub struct Object {
 }
 
 #[derive(Debug, Default)]
-pub struct Desk {
-    pub sheets: Vec<Sheet>,
+pub struct FileSet {
+    pub files: Vec<EditedFile>,
     pub objects: Vec<Object>,
 }
 
-impl Sheet {
+impl EditedFile {
     /// `None` where the text is no YAML.
     pub fn of(path: &str, text: &str) -> Option<Self> {
         let documents = tree::documents(text)?.into_iter().map(|range| {
             let editor = text.get(range.clone()).and_then(Editor::of);
-            Sheaf { range, was: editor.clone(), is: editor }
+            EditedDocument { range, was: editor.clone(), is: editor }
         });
         Some(Self { path: path.to_owned(), before: text.to_owned(), documents: documents.collect() })
     }
@@ -104,11 +104,11 @@ impl Sheet {
 
     /// Lines of what the pointer points at, before and after.
     fn lines(&self, document: usize, pointer: &str, starts: &[(usize, usize)]) -> (usize, usize) {
-        let Some((sheaf, (before, after))) = self.documents.get(document).zip(starts.get(document)) else {
+        let Some((edited, (before, after))) = self.documents.get(document).zip(starts.get(document)) else {
             return (1, 1);
         };
         let place = |it: &Option<Editor>| it.as_ref().map_or(0, |it| lines_to(it.text(), it.tree().place(pointer)));
-        (before + place(&sheaf.was) + 1, after + place(&sheaf.is) + 1)
+        (before + place(&edited.was) + 1, after + place(&edited.is) + 1)
     }
 }
 
@@ -122,10 +122,10 @@ fn newlines(text: &str) -> usize {
 }
 
 impl Object {
-    pub fn new(sheet: usize, (document, root): (usize, String), value: &Value, old: Option<&'static OldKind>) -> Self {
+    pub fn new(file: usize, (document, root): (usize, String), value: &Value, old: Option<&'static OldKind>) -> Self {
         let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
         let (kind, name) = (text("/kind"), text("/metadata/name"));
-        Self { sheet, document, root, kind, name, old, is_partial: false, said: Vec::new() }
+        Self { file, document, root, kind, name, old, is_partial: false, said: Vec::new() }
     }
 
     fn label(&self) -> String {
@@ -133,10 +133,10 @@ impl Object {
     }
 }
 
-impl Desk {
+impl FileSet {
     pub fn path(&self, object: usize) -> &str {
-        let sheet = self.objects.get(object).and_then(|object| self.sheets.get(object.sheet));
-        sheet.map_or("", |sheet| sheet.path.as_str())
+        let file = self.objects.get(object).and_then(|object| self.files.get(object.file));
+        file.map_or("", |file| file.path.as_str())
     }
 
     pub fn name(&self, object: usize) -> String {
@@ -150,24 +150,24 @@ impl Desk {
     /// `None` for what is not written, or is null.
     pub fn get(&self, object: usize, pointer: &str) -> Option<&Value> {
         let object = self.objects.get(object)?;
-        let document = self.sheets.get(object.sheet)?.documents.get(object.document)?;
+        let document = self.files.get(object.file)?.documents.get(object.document)?;
         let value = document.is.as_ref()?.value().pointer(&format!("{}{pointer}", object.root));
         value.filter(|value| !value.is_null())
     }
 
     /// Works on one object.
-    pub fn with(&mut self, object: usize, work: impl FnOnce(&mut Hand<'_>)) {
+    pub fn with(&mut self, object: usize, work: impl FnOnce(&mut ObjectEditor<'_>)) {
         let Some(object) = self.objects.get_mut(object) else { return };
-        let document = self.sheets.get_mut(object.sheet).and_then(|it| it.documents.get_mut(object.document));
+        let document = self.files.get_mut(object.file).and_then(|it| it.documents.get_mut(object.document));
         let Some(editor) = document.and_then(|it| it.is.as_mut()) else { return };
-        let mut hand = Hand::on(editor, &object.root, object.is_partial);
-        work(&mut hand);
-        let said = hand.said;
+        let mut edited = ObjectEditor::on(editor, &object.root, object.is_partial);
+        work(&mut edited);
+        let said = edited.said;
         object.said.extend(said);
     }
 
     pub fn by_hand(&mut self, object: usize, pointer: &str, message: String, hint: String) {
-        self.with(object, |hand| hand.by_hand(pointer, message, hint));
+        self.with(object, |edited| edited.by_hand(pointer, message, hint));
     }
 
     pub fn cut(&mut self, object: usize, pointer: &str) -> Result<Cut, Refusal> {
@@ -189,7 +189,7 @@ impl Desk {
 
     fn editor(&mut self, object: usize) -> Option<(&mut Editor, &str)> {
         let object = self.objects.get(object)?;
-        let document = self.sheets.get_mut(object.sheet)?.documents.get_mut(object.document)?;
+        let document = self.files.get_mut(object.file)?.documents.get_mut(object.document)?;
         Some((document.is.as_mut()?, object.root.as_str()))
     }
 
@@ -223,13 +223,13 @@ impl Desk {
     /// Everything that was said: of notes and of what is left to people.
     pub fn remarks(&self) -> (Vec<Remark>, Vec<Remark>) {
         let (mut notes, mut by_hand) = (Vec::new(), Vec::new());
-        let starts: Vec<Vec<(usize, usize)>> = self.sheets.iter().map(Sheet::starts).collect();
+        let starts: Vec<Vec<(usize, usize)>> = self.files.iter().map(EditedFile::starts).collect();
         for object in &self.objects {
-            let Some((sheet, starts)) = self.sheets.get(object.sheet).zip(starts.get(object.sheet)) else { continue };
+            let Some((file, starts)) = self.files.get(object.file).zip(starts.get(object.file)) else { continue };
             for saying in &object.said {
-                let (line, line_after) = sheet.lines(object.document, &saying.pointer, starts);
+                let (line, line_after) = file.lines(object.document, &saying.pointer, starts);
                 let remark = Remark {
-                    file: sheet.path.clone(),
+                    file: file.path.clone(),
                     line,
                     line_after,
                     object: Some(object.label()),
