@@ -63,7 +63,7 @@ pub const MOVE: &str = "cutlist.dev/move";
 pub const LAUNCH: &str = "cutlist.dev/launch";
 /// On a NodeClaim: the offerings that its plan chose, best first, as JSON. A launch after a restart asks for just these.
 pub const LAUNCH_ALTERNATIVES: &str = "cutlist.dev/launch-alternatives";
-/// Tag of instances of a part of a launch that wishes more than the others: which part.
+/// Tag of instances of a part of a launch that asks for more than the others: which part.
 pub const LAUNCH_PART: &str = "cutlist.dev/launch-part";
 /// On a NodeClaim that a plan removes: the wave in which it goes. Absent where one wave is enough.
 pub const WAVE: &str = "cutlist.dev/wave";

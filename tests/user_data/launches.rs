@@ -72,12 +72,12 @@ fn launched(folder: &Path, turned: bool) -> Value {
         rules: LaunchRules::default(),
     };
     for part in parts(&request) {
-        let grouped = group(&resolved, &part.wish, &types).unwrap();
+        let grouped = group(&resolved, &part.specification, &types).unwrap();
         let owner = Owner {
             cluster: &input.cluster.name,
             installation: INSTALLATION,
-            node_pool: &part.wish.node_pool,
-            node_class: &part.wish.node_class,
+            node_pool: &part.specification.node_pool,
+            node_class: &part.specification.node_class,
         };
         let tags = of_launch(&class.spec.tags, owner).unwrap();
         let order = if input.in_the_order_of_the_plan { Order::Plan } else { Order::Price };

@@ -11,7 +11,7 @@ use crate::adapters::aws::api::network::Subnet;
 use crate::adapters::aws::api::{ApiError, Ec2Api};
 use crate::adapters::aws::failures::FailureClass;
 use crate::adapters::aws::fleet::{LaunchPart, Order, Surroundings, requests};
-use crate::adapters::aws::launch_templates::{Resolved, Wish, group, tags};
+use crate::adapters::aws::launch_templates::{LaunchSpecification, Resolved, group, tags};
 use crate::adapters::aws::resolution::cluster::{Identity, dns_address, service_cidr};
 use crate::adapters::aws::resolution::instance_profile::{self, Wanted};
 use crate::adapters::aws::resolution::status::status;
@@ -154,14 +154,14 @@ impl Classes {
         };
         let of_zone: BTreeMap<String, String> =
             subnets.iter().rev().filter(zone).map(|subnet| (subnet.zone.clone(), subnet.id.clone())).collect();
-        let wish = self.wish_of_nobody(class, chosen, of_zone.keys(), labels);
+        let specification = self.specification_of_nobody(class, chosen, of_zone.keys(), labels);
         let owner = tags::Owner {
             cluster: &self.identity.cluster,
             installation: &self.identity.installation,
             node_pool: TRIED_FOR,
-            node_class: &wish.node_class,
+            node_class: &specification.node_class,
         };
-        let grouped = group(&resolved, &wish, std::slice::from_ref(chosen));
+        let grouped = group(&resolved, &specification, std::slice::from_ref(chosen));
         let groups = match grouped.map_err(|error| of_template(&error)) {
             Ok(grouped) => grouped.groups,
             Err(Some(fault)) => return Err(fault),
@@ -170,7 +170,7 @@ impl Classes {
         let tags = tags::of_launch(&class.spec.tags, owner);
         let (Some(template), Ok(tags)) = (groups.first(), tags) else { return Ok(None) };
         let (request, image_id) = (templates::request(&template.name, &template.template), &template.template.image_id);
-        let part = LaunchPart { launch_id: TRIED_FOR, wish, claims: Vec::new() };
+        let part = LaunchPart { launch_id: TRIED_FOR, specification, claims: Vec::new() };
         let surroundings = Surroundings {
             subnets: &of_zone,
             order: Order::Price,
@@ -191,19 +191,19 @@ impl Classes {
     }
 
     /// What is tried: one type on demand, in these zones, for no NodePool in particular.
-    fn wish_of_nobody<'z>(
+    fn specification_of_nobody<'z>(
         &self,
         class: &EC2NodeClass,
         chosen: &InstanceType,
         zones: impl Iterator<Item = &'z String>,
         labels: BTreeMap<String, String>,
-    ) -> Wish {
+    ) -> LaunchSpecification {
         let offerings = zones.map(|zone| Offering {
             instance_type: chosen.name.clone(),
             zone: zone.clone(),
             capacity_type: keys::ON_DEMAND.to_owned(),
         });
-        Wish {
+        LaunchSpecification {
             installation: self.identity.installation.clone(),
             node_pool: TRIED_FOR.to_owned(),
             node_class: class.metadata.name.clone().unwrap_or_default(),

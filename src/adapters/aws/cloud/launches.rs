@@ -143,7 +143,8 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
         let mut remembered = self.remembered(part);
         let mut given =
             Given { lacking: part.claims.iter().map(|claim| uid(claim).to_owned()).collect(), ..Given::default() };
-        let of_part = found.iter().filter(|it| !it.state.is_ended() && number_of(it) == fleet::number(&part.wish));
+        let of_part =
+            found.iter().filter(|it| !it.state.is_ended() && number_of(it) == fleet::number(&part.specification));
         let mut known: BTreeMap<String, Instance> =
             of_part.map(|instance| (instance.id.clone(), instances::to_port(instance))).collect();
         let ended: BTreeSet<&str> =
@@ -240,7 +241,7 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
         given: &Given,
     ) -> Result<Prepared, Said> {
         let Some(class) = request.class else {
-            let text = format!("there is no EC2NodeClass {}", part.wish.node_class);
+            let text = format!("there is no EC2NodeClass {}", part.specification.node_class);
             return Err(Said::new(PortErrorKind::Permanent, text));
         };
         let Described { class, facts } = self.classes.described(class, self.pace.now()).await;
@@ -261,11 +262,12 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
             None => None,
         };
         let permanent = |error: &dyn std::error::Error| Said::new(PortErrorKind::Permanent, chain(error));
-        let grouped = group(&resolved, &part.wish, &catalog.instance_types).map_err(|error| permanent(&error))?;
+        let grouped =
+            group(&resolved, &part.specification, &catalog.instance_types).map_err(|error| permanent(&error))?;
         let owner = tags::Owner {
             cluster: &cluster.name,
             installation: request.installation,
-            node_pool: &part.wish.node_pool,
+            node_pool: &part.specification.node_pool,
             node_class: resolved.node_class,
         };
         let tags = tags::of_launch(&class.spec.tags, owner).map_err(|error| permanent(&error))?;
@@ -287,7 +289,8 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
         let needed =
             needed.max_by_key(|needed| (needed.pods, needed.instance)).unwrap_or(Needed { instance: 1, pods: 0 });
         let subnets: Vec<_> = class.status.iter().flat_map(|status| &status.subnets).collect();
-        let wished: BTreeSet<&str> = part.wish.offerings.iter().map(|offering| offering.zone.as_str()).collect();
+        let specified: BTreeSet<&str> =
+            part.specification.offerings.iter().map(|offering| offering.zone.as_str()).collect();
         let now = self.pace.now();
         // Found and kept in one go, or two calls would be given the same addresses.
         self.with_addresses(|addresses| {
@@ -301,7 +304,7 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
                 // Where EC2 did not say how many are free, it is asked and may refuse.
                 best.or_else(|| ids().next().filter(|_| !is_counted).map(|id| place(id.to_owned(), None)))
             };
-            let found = wished.into_iter().filter_map(of_zone).collect();
+            let found = specified.into_iter().filter_map(of_zone).collect();
             let places = places(found, u32::try_from(given.lacking.len()).unwrap_or(u32::MAX));
             addresses.asking(call_of(part), places.subnets.values().cloned().collect(), needed, places.most, now);
             places
@@ -471,8 +474,8 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
             reservation_id: None,
             launched_at: self.pace.now(),
             node_claim: String::new(),
-            node_pool: part.wish.node_pool.clone(),
-            node_class: part.wish.node_class.clone(),
+            node_pool: part.specification.node_pool.clone(),
+            node_class: part.specification.node_class.clone(),
             installation: request.installation.to_owned(),
         }
     }
@@ -520,7 +523,7 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
 }
 
 fn call_of(part: &LaunchPart<'_>) -> Call {
-    (part.launch_id.to_owned(), fleet::number(&part.wish))
+    (part.launch_id.to_owned(), fleet::number(&part.specification))
 }
 
 impl Given {

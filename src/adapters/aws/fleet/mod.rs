@@ -4,7 +4,7 @@
 //! The order of a launch, so that a crash between any two steps loses nothing and launches nothing twice:
 //!
 //! 1. the claims bear the launch's id before anything is asked for (`core::lifecycle::launches`);
-//! 2. [`parts`] divides them by what they wish, which is one part nearly always;
+//! 2. [`parts`] divides them by what they want, which is one part nearly always;
 //! 3. [`requests`] makes the calls: the id is in their client tokens, and a tag of everything they launch;
 //! 4. [`read`] understands an answer, and [`assign()`] gives its instances to the claims.
 //!

@@ -67,8 +67,8 @@ pub fn requests(part: &LaunchPart<'_>, groups: &[Group], attempts: u32, surround
     }
     let mut tags = surroundings.tags.clone();
     tags.insert(keys::LAUNCH.to_owned(), part.launch_id.to_owned());
-    if number(&part.wish) > 0 {
-        tags.insert(keys::LAUNCH_PART.to_owned(), number(&part.wish).to_string());
+    if number(&part.specification) > 0 {
+        tags.insert(keys::LAUNCH_PART.to_owned(), number(&part.specification).to_string());
     }
     let mut made = Requests::default();
     for (capacity_type, reservation) in order {
@@ -82,14 +82,14 @@ pub fn requests(part: &LaunchPart<'_>, groups: &[Group], attempts: u32, surround
         let attempt = attempts.saturating_add(u32::try_from(made.requests.len()).unwrap_or(u32::MAX));
         let target = target(capacity_type, reservation);
         made.requests.push(FleetRequest {
-            client_token: client_token(part.launch_id, &part.wish, attempt),
+            client_token: client_token(part.launch_id, &part.specification, attempt),
             capacity_type: capacity_type.to_owned(),
             target,
             count: u32::try_from(part.claims.len()).unwrap_or(u32::MAX),
             strategy: strategy(target, surroundings.order),
             configs,
             tags: tags.clone(),
-            context: surroundings.context.filter(|_| !part.wish.lowers_min_values).map(str::to_owned),
+            context: surroundings.context.filter(|_| !part.specification.lowers_min_values).map(str::to_owned),
         });
     }
     made

@@ -1,4 +1,4 @@
-//! What is found out about a class and its cluster, put together with a wish.
+//! What is found out about a class and its cluster, put together with what claims want.
 
 use crate::api::ec2_node_class::MetadataOptions as OfClass;
 use crate::api::ec2_node_class::{Ami, AmiFamily, CapacityReservation, EC2NodeClass, EC2NodeClassSpec};
@@ -6,8 +6,8 @@ use crate::api::keys;
 use crate::core::catalog::user_data::{Bootstrap, Cluster, Finding, bottlerocket, render};
 
 use super::{
-    LaunchTemplate, Market, MetadataOptions, PlacementGroup, ReservationUse, TemplateError, Wish, block_devices,
-    interfaces, tags,
+    LaunchSpecification, LaunchTemplate, Market, MetadataOptions, PlacementGroup, ReservationUse, TemplateError,
+    block_devices, interfaces, tags,
 };
 
 /// Regions whose metadata service has no IPv6 address and refuses the option. Source: reference, section 6.6.
@@ -31,7 +31,7 @@ pub struct Resolved<'r> {
     pub reserves_capacity: bool,
 }
 
-/// What distinguishes the templates of one wish.
+/// What distinguishes the templates of one launch.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Variant {
     pub image_id: String,
@@ -70,7 +70,7 @@ impl<'r> Resolved<'r> {
     /// The template of one variant, and what is to be said about the class's user data.
     pub(super) fn template(
         &self,
-        wish: &Wish,
+        specification: &LaunchSpecification,
         variant: &Variant,
     ) -> Result<(LaunchTemplate, Vec<Finding>), TemplateError> {
         let missing = |what| TemplateError::Unresolved { node_class: self.node_class.to_owned(), what };
@@ -80,11 +80,11 @@ impl<'r> Resolved<'r> {
         }
         let owner = tags::Owner {
             cluster: &self.cluster.name,
-            installation: &wish.installation,
-            node_pool: &wish.node_pool,
+            installation: &specification.installation,
+            node_pool: &specification.node_pool,
             node_class: self.node_class,
         };
-        let user_data = render(self.family(), &self.bootstrap(wish, variant))?;
+        let user_data = render(self.family(), &self.bootstrap(specification, variant))?;
         let class = self.class;
         let nested_virtualization =
             class.cpu_options.as_ref().and_then(|options| options.nested_virtualization.clone());
@@ -98,25 +98,25 @@ impl<'r> Resolved<'r> {
             interfaces: interfaces::of_class(class, &self.security_groups, is_ipv6, variant.efa_count),
             detailed_monitoring: class.detailed_monitoring.unwrap_or(false),
             nested_virtualization,
-            enclave: wish.wants_enclave,
-            tenancy: wish.tenancy.clone(),
+            enclave: specification.wants_enclave,
+            tenancy: specification.tenancy.clone(),
             placement_group: self.placement_group.clone(),
-            reservation: self.reservation(wish, variant),
+            reservation: self.reservation(specification, variant),
             tags: tags::of_launch(&class.tags, owner)?,
             tags_spot_requests: variant.capacity_type == keys::SPOT,
         };
         Ok((template, user_data.findings))
     }
 
-    fn bootstrap(&self, wish: &Wish, variant: &Variant) -> Bootstrap {
-        let mut labels = wish.labels.clone();
+    fn bootstrap(&self, specification: &LaunchSpecification, variant: &Variant) -> Bootstrap {
+        let mut labels = specification.labels.clone();
         labels.insert(keys::CAPACITY_TYPE.to_owned(), variant.capacity_type.clone());
         let is_bottlerocket = self.family() == AmiFamily::Bottlerocket;
         let version = || bottlerocket::version_of(&variant.image_id, &self.class.ami_selector_terms, self.images);
         Bootstrap {
             cluster: self.cluster.clone(),
             labels,
-            taints: wish.taints.clone(),
+            taints: specification.taints.clone(),
             kubelet: self.class.kubelet.clone().unwrap_or_default(),
             max_pods: variant.max_pods,
             instance_store_policy: self.class.instance_store_policy,
@@ -139,19 +139,19 @@ impl<'r> Resolved<'r> {
         }
     }
 
-    fn reservation(&self, wish: &Wish, variant: &Variant) -> ReservationUse {
-        let id = wish.reservation.as_ref().filter(|_| variant.capacity_type == keys::RESERVED);
+    fn reservation(&self, specification: &LaunchSpecification, variant: &Variant) -> ReservationUse {
+        let id = specification.reservation.as_ref().filter(|_| variant.capacity_type == keys::RESERVED);
         let Some(id) = id else {
             return if self.reserves_capacity { ReservationUse::None } else { ReservationUse::Open };
         };
-        ReservationUse::Only { id: id.clone(), market: market(self.reservations, wish, id) }
+        ReservationUse::Only { id: id.clone(), market: market(self.reservations, specification, id) }
     }
 }
 
 /// As the class's status has it, else as the claim's labels do.
-fn market(reservations: &[CapacityReservation], wish: &Wish, id: &str) -> Market {
+fn market(reservations: &[CapacityReservation], specification: &LaunchSpecification, id: &str) -> Market {
     let known = reservations.iter().find(|reservation| reservation.id == id);
-    let label = |key: &str| wish.labels.get(key).map(String::as_str);
+    let label = |key: &str| specification.labels.get(key).map(String::as_str);
     let kind = known.and_then(|it| it.reservation_type.as_deref()).or_else(|| label(keys::CAPACITY_RESERVATION_TYPE));
     let of_label = || label(keys::CAPACITY_RESERVATION_INTERRUPTIBLE) == Some("true");
     match kind {

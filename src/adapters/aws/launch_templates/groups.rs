@@ -11,7 +11,7 @@ use crate::core::model::resources::PODS;
 use crate::ports::Offering;
 
 use super::content::Variant;
-use super::{LaunchTemplate, Resolved, TemplateError, Wish};
+use super::{LaunchSpecification, LaunchTemplate, Resolved, TemplateError};
 
 /// A template, and what is launched from it.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,7 +20,7 @@ pub struct Group {
     pub name: String,
     pub template: LaunchTemplate,
     pub capacity_type: String,
-    /// Each with its place in the wish, ascending.
+    /// Each with its place in the launch, ascending.
     pub offerings: Vec<(usize, Offering)>,
 }
 
@@ -44,9 +44,13 @@ pub enum LeftOut {
     NoReservation,
 }
 
-/// The templates for a wish. Types of one image, one number of pods and one number of fabric adapters share one; those whose content comes out
+/// The templates for a launch. Types of one image, one number of pods and one number of fabric adapters share one; those whose content comes out
 /// the same do, too. `types` is the catalog's list. O(offerings x types' lookup).
-pub fn group(resolved: &Resolved<'_>, wish: &Wish, types: &[InstanceType]) -> Result<Grouped, TemplateError> {
+pub fn group(
+    resolved: &Resolved<'_>,
+    specification: &LaunchSpecification,
+    types: &[InstanceType],
+) -> Result<Grouped, TemplateError> {
     if resolved.images.is_empty() {
         return Err(TemplateError::Unresolved { node_class: resolved.node_class.to_owned(), what: "image" });
     }
@@ -55,11 +59,11 @@ pub fn group(resolved: &Resolved<'_>, wish: &Wish, types: &[InstanceType]) -> Re
     let mut of_type: BTreeMap<&str, Option<InstanceType>> = BTreeMap::new();
     let mut names: BTreeMap<Variant, String> = BTreeMap::new();
     let mut grouped = Grouped::default();
-    for (place, offering) in wish.offerings.iter().enumerate() {
+    for (place, offering) in specification.offerings.iter().enumerate() {
         let name = offering.instance_type.as_str();
         let of_class = || by_name.get(name).map(|instance_type| settings.apply(instance_type));
         let instance_type = of_type.entry(name).or_insert_with(of_class);
-        let variant = match variant(resolved, wish, offering, instance_type.as_ref()) {
+        let variant = match variant(resolved, specification, offering, instance_type.as_ref()) {
             Ok(variant) => variant,
             Err(why) => {
                 grouped.left_out.push((offering.clone(), why));
@@ -69,7 +73,7 @@ pub fn group(resolved: &Resolved<'_>, wish: &Wish, types: &[InstanceType]) -> Re
         let name = match names.get(&variant) {
             Some(name) => name.clone(),
             None => {
-                let name = grouped.add(resolved, wish, &variant)?;
+                let name = grouped.add(resolved, specification, &variant)?;
                 names.insert(variant, name.clone());
                 name
             }
@@ -86,8 +90,13 @@ pub fn group(resolved: &Resolved<'_>, wish: &Wish, types: &[InstanceType]) -> Re
 
 impl Grouped {
     /// Makes the template of a variant, unless another variant had the same content. Returns its name.
-    fn add(&mut self, resolved: &Resolved<'_>, wish: &Wish, variant: &Variant) -> Result<String, TemplateError> {
-        let (template, findings) = resolved.template(wish, variant)?;
+    fn add(
+        &mut self,
+        resolved: &Resolved<'_>,
+        specification: &LaunchSpecification,
+        variant: &Variant,
+    ) -> Result<String, TemplateError> {
+        let (template, findings) = resolved.template(specification, variant)?;
         self.findings.extend(findings);
         let name = template.name();
         let is_it = |group: &Group| group.name == name && group.capacity_type == variant.capacity_type;
@@ -101,13 +110,13 @@ impl Grouped {
 
 fn variant(
     resolved: &Resolved<'_>,
-    wish: &Wish,
+    specification: &LaunchSpecification,
     offering: &Offering,
     instance_type: Option<&InstanceType>,
 ) -> Result<Variant, LeftOut> {
     let instance_type = instance_type.ok_or(LeftOut::UnknownInstanceType)?;
-    let image = image_for(instance_type, &wish.labels, resolved.images).ok_or(LeftOut::NoImage)?;
-    if offering.capacity_type == keys::RESERVED && wish.reservation.is_none() {
+    let image = image_for(instance_type, &specification.labels, resolved.images).ok_or(LeftOut::NoImage)?;
+    if offering.capacity_type == keys::RESERVED && specification.reservation.is_none() {
         return Err(LeftOut::NoReservation);
     }
     // What the class says is said to the kubelet, too; less pods by core is reckoned there.
@@ -115,7 +124,7 @@ fn variant(
     Ok(Variant {
         image_id: image.id.clone(),
         max_pods: stated.unwrap_or_else(|| instance_type.capacity.get(PODS)),
-        efa_count: if wish.wants_efa { instance_type.capacity.get(EFA) } else { 0 },
+        efa_count: if specification.wants_efa { instance_type.capacity.get(EFA) } else { 0 },
         capacity_type: offering.capacity_type.clone(),
     })
 }

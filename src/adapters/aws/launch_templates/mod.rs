@@ -10,9 +10,9 @@ mod block_devices;
 mod content;
 mod groups;
 mod interfaces;
+mod specification;
 mod sweep;
 pub mod tags;
-mod wish;
 
 use sha2::{Digest, Sha256};
 
@@ -25,8 +25,8 @@ pub use super::api::template::{
 };
 pub use content::Resolved;
 pub use groups::{Group, Grouped, LeftOut, group};
+pub use specification::LaunchSpecification;
 pub use sweep::{KnownTemplate, unused};
-pub use wish::Wish;
 
 /// Hexadecimal digits of a hash in a name: 128 bits. EC2 takes names of 128 characters.
 const NAME_DIGITS: usize = 32;

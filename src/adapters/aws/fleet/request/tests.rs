@@ -1,7 +1,7 @@
 //! Calls for launches that are made up.
 
 use super::*;
-use crate::adapters::aws::launch_templates::{LaunchTemplate, MetadataOptions, Wish};
+use crate::adapters::aws::launch_templates::{LaunchSpecification, LaunchTemplate, MetadataOptions};
 use crate::api::node_claim::NodeClaim;
 
 fn offering((instance_type, zone, capacity_type): &(&str, &str, &str)) -> Offering {
@@ -48,7 +48,7 @@ fn claim() -> NodeClaim {
 }
 
 fn part(claims: &[NodeClaim]) -> LaunchPart<'_> {
-    LaunchPart { launch_id: LAUNCH, wish: Wish::plain(&[]), claims: claims.iter().collect() }
+    LaunchPart { launch_id: LAUNCH, specification: LaunchSpecification::plain(&[]), claims: claims.iter().collect() }
 }
 
 fn made(part: &LaunchPart<'_>, groups: &[Group], order: Order) -> Requests {
@@ -146,7 +146,7 @@ fn nothing_is_asked_for_where_there_is_no_subnet() {
 fn a_launch_with_less_variety_than_was_asked_for_has_no_context() {
     let claims = [claim()];
     let mut part = part(&claims);
-    part.wish.lowers_min_values = true;
+    part.specification.lowers_min_values = true;
     let found = made(&part, &[group("one", &[(0, "m5.large", "a", "spot")])], Order::Price);
     assert_eq!(found.requests[0].context, None);
 }

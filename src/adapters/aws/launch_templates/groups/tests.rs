@@ -34,13 +34,13 @@ fn cluster() -> Cluster {
     }
 }
 
-fn wish(offerings: &[(&str, &str, &str)]) -> Wish {
+fn specification(offerings: &[(&str, &str, &str)]) -> LaunchSpecification {
     let labels = BTreeMap::from([("karpenter.sh/nodepool".to_owned(), "general".to_owned())]);
-    Wish { labels, ..Wish::plain(offerings) }
+    LaunchSpecification { labels, ..LaunchSpecification::plain(offerings) }
 }
 
-fn grouped(class: &EC2NodeClass, wish: &Wish) -> Grouped {
-    group(&Resolved::of(class, &cluster(), "us-east-1"), wish, &types()).unwrap()
+fn grouped(class: &EC2NodeClass, specification: &LaunchSpecification) -> Grouped {
+    group(&Resolved::of(class, &cluster(), "us-east-1"), specification, &types()).unwrap()
 }
 
 fn types() -> Vec<InstanceType> {
@@ -53,7 +53,7 @@ fn divided(grouped: &Grouped) -> Vec<Vec<usize>> {
 
 #[test]
 fn types_with_the_same_image_and_pods_share_a_template() {
-    let wish = wish(&[
+    let specification = specification(&[
         ("m5.large", "us-east-1a", "on-demand"),
         ("c5.large", "us-east-1a", "on-demand"),
         ("m5.large", "us-east-1b", "on-demand"),
@@ -61,11 +61,11 @@ fn types_with_the_same_image_and_pods_share_a_template() {
         ("m7g.large", "us-east-1a", "on-demand"),
         ("m5.large", "us-east-1a", "spot"),
     ]);
-    let of_interfaces = grouped(&class(json!({})), &wish);
+    let of_interfaces = grouped(&class(json!({})), &specification);
     assert_eq!(divided(&of_interfaces), [vec![0, 1, 2], vec![3], vec![4], vec![5]]);
     let images: Vec<&str> = of_interfaces.groups.iter().map(|group| group.template.image_id.as_str()).collect();
     assert_eq!(images, ["ami-amd", "ami-amd", "ami-arm", "ami-amd"]);
-    let stated = grouped(&class(json!({ "kubelet": { "maxPods": 110 } })), &wish);
+    let stated = grouped(&class(json!({ "kubelet": { "maxPods": 110 } })), &specification);
     assert_eq!(divided(&stated), [vec![0, 1, 2, 3], vec![4], vec![5]], "one number of pods for all types");
     assert!(stated.groups[0].template.user_data.contains("maxPods: 110"));
     assert!(stated.groups[2].template.tags_spot_requests && !stated.groups[0].template.tags_spot_requests);
@@ -73,8 +73,9 @@ fn types_with_the_same_image_and_pods_share_a_template() {
 
 #[test]
 fn names_are_the_content_and_nothing_else() {
-    let of =
-        |spec: Value, offerings: &[(&str, &str, &str)]| grouped(&class(spec), &wish(offerings)).groups[0].name.clone();
+    let of = |spec: Value, offerings: &[(&str, &str, &str)]| {
+        grouped(&class(spec), &specification(offerings)).groups[0].name.clone()
+    };
     let first = of(json!({}), &[("m5.large", "us-east-1a", "on-demand")]);
     assert!(first.starts_with(NAME_PREFIX) && first.len() == NAME_PREFIX.len() + 32, "{first}");
     assert_eq!(
@@ -105,8 +106,8 @@ fn the_content_is_what_the_class_and_the_cluster_say() {
     let cluster = Cluster { dns_address: Some("fd00::a".parse().unwrap()), ..cluster() };
     let mut resolved = Resolved::of(&resolved_class, &cluster, "us-iso-east-1");
     resolved.placement_group = Some(PlacementGroup { id: "pg-1".to_owned(), partition: Some(3) });
-    let wish = wish(&[("m5.large", "us-east-1a", "on-demand")]);
-    let template = group(&resolved, &wish, &types()).unwrap().groups.remove(0).template;
+    let specification = specification(&[("m5.large", "us-east-1a", "on-demand")]);
+    let template = group(&resolved, &specification, &types()).unwrap().groups.remove(0).template;
     assert_eq!(template.interfaces[0].security_groups, ["sg-1", "sg-2"]);
     assert_eq!(template.interfaces[0].primary_ipv6, Some(true));
     assert_eq!(
@@ -120,7 +121,7 @@ fn the_content_is_what_the_class_and_the_cluster_say() {
     resolved_class.status.as_mut().unwrap().security_groups.reverse();
     let mut turned = Resolved::of(&resolved_class, &cluster, "us-iso-east-1");
     turned.placement_group = Some(PlacementGroup { id: "pg-1".to_owned(), partition: Some(3) });
-    assert_eq!(group(&turned, &wish, &types()).unwrap().groups[0].name, template.name());
+    assert_eq!(group(&turned, &specification, &types()).unwrap().groups[0].name, template.name());
 }
 
 #[test]
@@ -129,42 +130,52 @@ fn reservations_are_for_those_who_ask() {
     let cluster = cluster();
     let mut resolved = Resolved::of(&class, &cluster, "us-east-1");
     resolved.reserves_capacity = true;
-    let mut wish = wish(&[("m5.large", "us-east-1a", "reserved"), ("m5.large", "us-east-1a", "on-demand")]);
-    let without = group(&resolved, &wish, &types()).unwrap();
+    let mut specification =
+        specification(&[("m5.large", "us-east-1a", "reserved"), ("m5.large", "us-east-1a", "on-demand")]);
+    let without = group(&resolved, &specification, &types()).unwrap();
     assert_eq!(without.left_out[0].1, LeftOut::NoReservation);
     assert_eq!(without.groups[0].template.reservation, ReservationUse::None);
-    wish.reservation = Some("cr-1".to_owned());
-    let with = group(&resolved, &wish, &types()).unwrap();
+    specification.reservation = Some("cr-1".to_owned());
+    let with = group(&resolved, &specification, &types()).unwrap();
     let block = ReservationUse::Only { id: "cr-1".to_owned(), market: Market::CapacityBlock };
     assert_eq!(with.groups[0].template.reservation, block);
-    wish.reservation = Some("cr-2".to_owned());
-    wish.labels.insert("karpenter.k8s.aws/capacity-reservation-interruptible".to_owned(), "true".to_owned());
+    specification.reservation = Some("cr-2".to_owned());
+    specification.labels.insert("karpenter.k8s.aws/capacity-reservation-interruptible".to_owned(), "true".to_owned());
     let market = |grouped: Grouped| grouped.groups[0].template.reservation.clone();
     let other = ReservationUse::Only { id: "cr-2".to_owned(), market: Market::Interruptible };
-    assert_eq!(market(group(&resolved, &wish, &types()).unwrap()), other);
+    assert_eq!(market(group(&resolved, &specification, &types()).unwrap()), other);
 }
 
 #[test]
 fn fabric_adapters_are_made_where_there_are_some_and_they_are_asked_for() {
-    let mut wish = wish(&[("p5.48xlarge", "us-east-1a", "on-demand"), ("m5.large", "us-east-1a", "on-demand")]);
-    let interfaces = |wish: &Wish| {
-        grouped(&class(json!({})), wish).groups.iter().map(|it| it.template.interfaces.len()).collect::<Vec<_>>()
+    let mut specification =
+        specification(&[("p5.48xlarge", "us-east-1a", "on-demand"), ("m5.large", "us-east-1a", "on-demand")]);
+    let interfaces = |specification: &LaunchSpecification| {
+        grouped(&class(json!({})), specification)
+            .groups
+            .iter()
+            .map(|it| it.template.interfaces.len())
+            .collect::<Vec<_>>()
     };
-    assert_eq!(interfaces(&wish), [1, 1]);
-    wish.wants_efa = true;
-    assert_eq!(interfaces(&wish), [32, 1]);
+    assert_eq!(interfaces(&specification), [1, 1]);
+    specification.wants_efa = true;
+    assert_eq!(interfaces(&specification), [32, 1]);
 }
 
 #[test]
 fn what_can_not_be_launched_is_named() {
-    let types_of =
-        |wish: &Wish, class: &EC2NodeClass| group(&Resolved::of(class, &cluster(), "us-east-1"), wish, &types());
-    let found = grouped(&class(json!({})), &wish(&[("m5.none", "us-east-1a", "spot")]));
+    let types_of = |specification: &LaunchSpecification, class: &EC2NodeClass| {
+        group(&Resolved::of(class, &cluster(), "us-east-1"), specification, &types())
+    };
+    let found = grouped(&class(json!({})), &specification(&[("m5.none", "us-east-1a", "spot")]));
     assert_eq!((found.groups.len(), found.left_out[0].1), (0, LeftOut::UnknownInstanceType));
     let mut amd_only = class(json!({}));
     amd_only.status.as_mut().unwrap().amis.pop();
-    assert_eq!(grouped(&amd_only, &wish(&[("m7g.large", "us-east-1a", "spot")])).left_out[0].1, LeftOut::NoImage);
-    let m5 = wish(&[("m5.large", "us-east-1a", "spot")]);
+    assert_eq!(
+        grouped(&amd_only, &specification(&[("m7g.large", "us-east-1a", "spot")])).left_out[0].1,
+        LeftOut::NoImage
+    );
+    let m5 = specification(&[("m5.large", "us-east-1a", "spot")]);
     let mut bare = class(json!({}));
     bare.status = None;
     assert_eq!(

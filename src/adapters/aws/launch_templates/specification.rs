@@ -1,4 +1,4 @@
-//! What a NodeClaim wants of its machine, without its name: claims with the same wish are launched together.
+//! What a NodeClaim wants of its machine, without its name: claims that want the same are launched together.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ const NITRO_SANDBOX: &str = "eks.amazonaws.com/nitro-sandbox";
 
 /// Everything about a claim that its launch depends on.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Wish {
+pub struct LaunchSpecification {
     /// Who launches.
     pub installation: String,
     pub node_pool: String,
@@ -36,8 +36,8 @@ pub struct Wish {
     pub offerings: Vec<Offering>,
 }
 
-impl Wish {
-    /// `alternatives` are the plan's, in its order. Prices are no part of a wish: a plan of an hour later wishes the same.
+impl LaunchSpecification {
+    /// `alternatives` are the plan's, in its order. Prices are no part of it: a plan of an hour later asks for the same.
     pub fn of(claim: &NodeClaim, alternatives: &[Alternative], installation: &str) -> Self {
         let labels = claim.metadata.labels.clone().unwrap_or_default();
         let requests = &claim.spec.resources.requests;
@@ -72,7 +72,7 @@ fn tenancy(claim: &NodeClaim) -> String {
 }
 
 #[cfg(test)]
-impl Wish {
+impl LaunchSpecification {
     /// A plain one of pool `general`: types with zones and capacity types.
     pub fn plain(offerings: &[(&str, &str, &str)]) -> Self {
         let offering = |(instance_type, zone, capacity_type): &(&str, &str, &str)| Offering {
@@ -119,8 +119,12 @@ mod tests {
             capacity_type: "spot".to_owned(),
             price_per_hour: HourlyPrice::from_nanodollars(nanodollars),
         };
-        let one = Wish::of(&claim(json!({})), &[alternative("b", 1), alternative("a", 2), alternative("b", 3)], "main");
-        let other = Wish::of(&claim(json!({})), &[alternative("b", 4), alternative("a", 5)], "main");
+        let one = LaunchSpecification::of(
+            &claim(json!({})),
+            &[alternative("b", 1), alternative("a", 2), alternative("b", 3)],
+            "main",
+        );
+        let other = LaunchSpecification::of(&claim(json!({})), &[alternative("b", 4), alternative("a", 5)], "main");
         assert_eq!(one, other);
         assert_eq!(one.offerings.iter().map(|it| it.zone.as_str()).collect::<Vec<_>>(), ["b", "a"]);
         assert_eq!((one.node_pool.as_str(), one.node_class.as_str()), ("general", "default"));
@@ -128,9 +132,9 @@ mod tests {
 
     #[test]
     fn devices_taints_and_tenancy_are() {
-        let plain = Wish::of(&claim(json!({})), &[], "main");
+        let plain = LaunchSpecification::of(&claim(json!({})), &[], "main");
         assert!(!plain.wants_efa && !plain.wants_enclave && plain.tenancy == "default");
-        let wish = Wish::of(
+        let specification = LaunchSpecification::of(
             &claim(json!({
                 "resources": { "requests": { "vpc.amazonaws.com/efa": "1", "eks.amazonaws.com/nitro-sandbox": "1" } },
                 "taints": [{ "key": "a", "effect": "NoSchedule" }], "startupTaints": [{ "key": "b", "effect": "NoExecute" }],
@@ -139,10 +143,10 @@ mod tests {
             &[],
             "main",
         );
-        assert!(wish.wants_efa && wish.wants_enclave && wish.tenancy == "dedicated");
-        assert_eq!(wish.taints.iter().map(|taint| taint.key.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+        assert!(specification.wants_efa && specification.wants_enclave && specification.tenancy == "dedicated");
+        assert_eq!(specification.taints.iter().map(|taint| taint.key.as_str()).collect::<Vec<_>>(), ["a", "b"]);
         let both = json!({ "requirements": [{ "key": "karpenter.k8s.aws/instance-tenancy", "operator": "In",
             "values": ["dedicated", "default"] }] });
-        assert_eq!(Wish::of(&claim(both), &[], "main").tenancy, "default");
+        assert_eq!(LaunchSpecification::of(&claim(both), &[], "main").tenancy, "default");
     }
 }
