@@ -23,6 +23,7 @@ mod patching;
 mod plan;
 mod post;
 mod preview;
+mod process;
 mod replacing;
 mod review;
 mod run;

@@ -12,7 +12,7 @@ use super::arguments::{PlanningArguments, PreviewArguments, ReviewArguments, Rev
 use super::exit::{Failure, Outcome};
 use super::output;
 use super::post::{Resolved, resolve};
-use super::run::told_to_stop;
+use super::process::told_to_stop;
 use super::signing::Signing;
 use crate::adapters::forge::{HookReceiver, HookSettings, HostedRepository, SecretSource};
 use crate::adapters::git::{FetchLimits, Histories, RemoteSettings};

@@ -17,9 +17,10 @@ use super::arguments::{InputArguments, PackingArgument, Resize, SimulateArgument
 use super::exit::{Failure, Outcome};
 use super::inputs::{self, ReadInputs};
 use super::output;
+use super::process::{abort_on_signal, runtime, standard_output};
 use super::run::log;
 use super::run::screen::{Screen, Times};
-use super::run::{abort_on_signal, runtime, standard_output, world};
+use super::run::world;
 use super::settings;
 use crate::adapters::embedded::{EmbeddedForge, EmbeddedWorld, OneRevision, ScaleError, WorldSettings};
 use crate::api::keys;

@@ -1,6 +1,5 @@
 //! The files of one reading, within stated limits; and notes about what was left out.
 
-use super::expanded::PATHS_BYTES_MAX;
 use crate::api::source::{SourceFile, Standing, is_worth_a_note};
 use crate::core::plan::{Note, NoteCode};
 
@@ -12,6 +11,8 @@ const TOTAL_BYTES_MAX: usize = 256 << 20;
 const ENTRIES_MAX: usize = 500_000;
 /// Folders in folders. Deeper ones are made by mistake, or to exhaust the reader.
 pub(super) const DEPTH_MAX: usize = 100;
+/// All paths of a tree together, before it is merged or compared: some 800,000 of usual length, twice what the largest public repositories have.
+pub(super) const PATHS_BYTES_MAX: usize = 128 << 20;
 /// Paths that a note spells out.
 const PATHS_SHOWN_MAX: usize = 5;
 

@@ -5,13 +5,11 @@ use std::collections::HashMap;
 
 use git2::{Commit, MergeOptions, Oid, Repository, Tree};
 
-use super::collect::{DEPTH_MAX, LimitError};
+use super::collect::{DEPTH_MAX, LimitError, PATHS_BYTES_MAX};
 use super::tree::{TreeError, object_error};
 
 /// What Git keeps of a path besides its bytes, about: identity, mode, times and the entry of an index.
 const OF_EACH_PATH: usize = 100;
-/// All paths of a tree together: some 800,000 of usual length, twice what the largest public repositories have.
-pub(super) const PATHS_BYTES_MAX: usize = 128 << 20;
 /// Where commits have several common ancestors Git merges those first, as often as this, and then takes one of them.
 const ANCESTORS_MERGED_MAX: u32 = 8;
 

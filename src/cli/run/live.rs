@@ -42,7 +42,8 @@ use super::guard::Guard;
 use super::notifications::Around;
 use super::screen::{Screen, Times};
 use super::source;
-use super::{abort, flux, log, notifications, now, outcome, reviews, shutdown_on_signal, standard_output, usage};
+use super::{flux, log, notifications, now, outcome, reviews, usage};
+use crate::cli::process::{abort, shutdown_on_signal, standard_output};
 
 /// How long a call that is under way when a stop is requested may take. With the lease given back after it, less than the 30
 /// seconds that Kubernetes waits.

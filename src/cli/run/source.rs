@@ -239,7 +239,8 @@ mod tests {
             let mut late = Late { failures: failures.to_vec(), waited: 0 };
             let comes = |error: &PortError| error.kind == Temporary;
             let waits = |why: Option<String>| told.borrow_mut().push(why.is_some());
-            let ended = super::super::runtime(false).unwrap().block_on(awaited(&mut late, comes, |_| "wait", &waits));
+            let ended =
+                crate::cli::process::runtime(false).unwrap().block_on(awaited(&mut late, comes, |_| "wait", &waits));
             (ended.map(|content| content.is_some()).map_err(|error| error.kind), late.waited, told.into_inner())
         };
         assert_eq!(first(&[]), (Ok(true), 0, vec![]));
@@ -260,7 +261,7 @@ mod tests {
         let read = |further: &[&str]| {
             let arguments = parsed(&[&["--embedded"], further].concat());
             let Follow::Watched(mut watched) = follow(place(&arguments)?, &arguments, None)? else { unreachable!() };
-            let content = super::super::runtime(false)?.block_on(watched.poll()).map_err(unreadable)?;
+            let content = crate::cli::process::runtime(false)?.block_on(watched.poll()).map_err(unreadable)?;
             Ok::<_, Failure>(content.unwrap().files)
         };
         for named in [[path, "--sub-path", "/blue/"], ["--watch", path, "--sub-path=blue"]] {
