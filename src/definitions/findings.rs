@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::diagnostic::{Diagnostic, Fix, Related, Severity, Span};
 use super::document::Document;
 use super::fixes::{Instead, Scalar};
-use super::rules::Rule;
+use super::rule::Rule;
 use super::suggest;
 
 /// Which part of a member a finding is about.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::amounts;
+use super::asked::Asked;
 use super::context::Context;
 use super::diagnostic::Severity;
 use super::document::{self, Document};
@@ -12,7 +13,6 @@ use super::findings::{Finding, Place};
 use super::fixes::Instead;
 use super::kinds::Kind;
 use super::open;
-use super::rules::requirements::Asked;
 use super::rules::{self, Check, reading};
 use super::schema;
 use super::substitution::{self, Miss, Values};

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::asked::{self, Asked};
 use super::document::Document;
 use super::kinds::Kind;
-use super::rules::requirements::Asked;
 use crate::core::plan::DefinitionPlace;
 
 /// A document of a kind that is read.
@@ -52,5 +52,10 @@ impl Revision<'_> {
     /// Objects of the kind that are part of this revision, broken ones too.
     pub fn of(&self, kind: Kind) -> impl Iterator<Item = &Object> {
         self.objects.iter().filter(move |object| object.kind == kind && !object.staged)
+    }
+
+    /// The same of all kinds that ask for instance types and places.
+    pub fn asking(&self) -> impl Iterator<Item = &Object> {
+        asked::KINDS.into_iter().flat_map(|kind| self.of(kind))
     }
 }

@@ -8,7 +8,7 @@ use crate::core::catalog::matching::Entry;
 use crate::core::catalog::regions::{self, Locality};
 use crate::core::catalog::values::unit_of;
 use crate::core::model::requirements::{AWS_LABELS, normalized};
-use crate::definitions::rules::requirements::MATCHING;
+use crate::definitions::rules::types_left::MATCHING;
 
 /// Labels that the domains of Kubernetes and Karpenter have for nodes.
 const OF_NODES: [&str; 8] = [

@@ -3,12 +3,13 @@
 
 use super::Rule;
 use crate::api::keys;
-use crate::api::node_pool::{AUTO_MODE_GROUP, AUTO_MODE_KIND, CLASS_GROUP, CLASS_KIND};
+use crate::api::node_pool::AUTO_MODE_KIND;
 use crate::core::catalog::labels::AWS_PREFIX;
 use crate::definitions::diagnostic::Severity::{Note, Warning};
 use crate::definitions::document::Document;
 use crate::definitions::findings::{Finding, Place};
 use crate::definitions::kinds::Kind;
+use crate::definitions::providers::{is_of_another_provider, is_of_auto_mode};
 use crate::definitions::suggest;
 
 const POOLS: &[Kind] = &[Kind::NodePool];
@@ -49,9 +50,6 @@ pub static OF_ANOTHER_PROVIDER: Rule = Rule::document(
 
 pub static RULES: &[&Rule] = &[&LABEL, &FIELD, &POOL, &OF_ANOTHER_PROVIDER];
 
-/// Providers whose groups or kinds are nearly those of AWS.
-const NEARLY_OURS: [&str; 1] = ["karpenter.k8s.gcp"];
-
 /// Fields of `spec`, with those inside where there are any. There may be newer ones, so only what looks like a slip is said.
 const FIELDS: [(&str, &[&str]); 15] = [
     ("advancedNetworking", &["associatePublicIPAddress", "enableV4Egress", "httpsProxy", "ipv4PrefixSize", "noProxy"]),
@@ -82,28 +80,6 @@ const OF_KARPENTER: [&str; 8] = [
     "associatePublicIPAddress",
     "userData",
 ];
-
-/// Whether a pool is one of EKS Auto Mode.
-pub fn is_of_auto_mode(document: &Document) -> bool {
-    let text = |field| document.str(&format!("{REFERENCE}/{field}"));
-    text("group") == Some(AUTO_MODE_GROUP) && text("kind") == Some(AUTO_MODE_KIND)
-}
-
-/// Whether the class of a pool is one of Karpenter's provider of another cloud, and no slip in the words of this one.
-pub fn is_of_another_provider(document: &Document) -> bool {
-    let text = |field| document.str(&format!("{REFERENCE}/{field}"));
-    let Some((group, kind)) = text("group").zip(text("kind")) else { return false };
-    let is_nearly = |text: &str, ours: &str| text.eq_ignore_ascii_case(ours) || suggest::is_like(text, ours);
-    // `AKSNodeClass` is as far from it as a slip may be, and is none.
-    let is_slip_of_kind = match (kind.strip_suffix("NodeClass"), CLASS_KIND.strip_suffix("NodeClass")) {
-        (Some(kind), Some(ours)) => is_nearly(kind, ours),
-        _ => is_nearly(kind, CLASS_KIND),
-    };
-    let is_slip = is_slip_of_kind
-        || [CLASS_GROUP, AUTO_MODE_GROUP, "karpenter.sh", "karpenter.aws"].iter().any(|ours| is_nearly(group, ours));
-    let is_group = group.contains('.') && !group.contains('/');
-    NEARLY_OURS.contains(&group) || (is_group && !kind.is_empty() && !is_slip)
-}
 
 fn of_another_provider(document: &Document) -> Vec<Finding> {
     if !is_of_another_provider(document) {

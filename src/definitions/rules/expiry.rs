@@ -2,11 +2,11 @@
 
 use super::Rule;
 use super::ages::{EXPIRE_AFTER, GRACE_PERIOD, seconds};
-use super::auto_mode::{is_of_another_provider, is_of_auto_mode};
 use crate::definitions::diagnostic::Severity::Note;
 use crate::definitions::document::Document;
 use crate::definitions::findings::{Finding, Place};
 use crate::definitions::kinds::Kind;
+use crate::definitions::providers::{is_of_another_provider, is_of_auto_mode};
 
 pub static WITHOUT_GRACE: Rule = Rule::document(
     "CL0343",

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::Rule;
 use super::one_pool::is_open;
 use super::references::{REFERENCE, classes};
-use super::requirements::{MATCHING, entries};
+use super::types_left::{MATCHING, entries};
 use crate::api::keys;
 use crate::core::catalog::matching::Entry;
 use crate::definitions::diagnostic::Severity::Warning;

@@ -3,14 +3,14 @@
 use serde_json::Value;
 
 use super::Rule;
-use super::auto_mode::is_of_auto_mode;
 use super::one_pool::is_static;
-use super::requirements::TypesLeft;
+use super::types_left::TypesLeft;
 use crate::core::model::{Quantity, Resources, resources};
 use crate::definitions::diagnostic::Severity::{Note, Warning};
 use crate::definitions::document::{Document, spans};
 use crate::definitions::findings::{Finding, Place};
 use crate::definitions::kinds::Kind;
+use crate::definitions::providers::is_of_auto_mode;
 use crate::definitions::suggest;
 
 const LIMITS: &str = "/spec/limits";

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::Rule;
-use super::requirements::{OF_CLASS, PLACES, TypesLeft};
+use super::types_left::{OF_CLASS, TypesLeft};
 use crate::core::catalog::matching::Matching;
 use crate::core::model::requirements::normalized;
+use crate::definitions::asked::PLACES;
 use crate::definitions::diagnostic::Severity::Warning;
 use crate::definitions::document::Document;
 use crate::definitions::findings::{Finding, Place};

@@ -50,6 +50,7 @@ pub mod single_replica;
 pub mod spot;
 pub mod suppression;
 pub mod told_apart;
+pub mod types_left;
 pub mod unlimited;
 pub mod variables;
 pub mod versions;
@@ -58,58 +59,11 @@ pub mod zones;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use crate::api::validation::CelRule;
-
-use super::diagnostic::Severity;
-use super::document::Document;
-use super::findings::Finding;
-use super::kinds::Kind;
-use super::revision::Revision;
+pub(super) use super::rule::no_hint;
+pub use super::rule::{Check, Hint, Rule};
 use super::suggest;
 
-pub struct Rule {
-    /// `CL0001` and up; one code, one meaning.
-    pub code: &'static str,
-    /// In words: `duplicate-key`.
-    pub name: &'static str,
-    pub severity: Severity,
-    /// One line for the documentation.
-    pub summary: &'static str,
-    pub check: Check,
-}
-
-/// Makes a hint from the value at fault; of a mapping's member, from its key.
-pub type Hint = fn(&str) -> Option<String>;
-
-/// How a rule is checked.
-pub enum Check {
-    /// While the text is read or held against the schema; the pass names the rule itself.
-    Pass,
-    /// By CEL rules of the kind's schema.
-    Cel(&'static [&'static CelRule], Hint),
-    /// On each document of these kinds.
-    Document(&'static [Kind], fn(&Document) -> Vec<Finding>),
-    /// On all documents together.
-    Revision(fn(&Revision<'_>) -> Vec<Finding>),
-}
-
-impl std::fmt::Debug for Rule {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "{} {}", self.code, self.name)
-    }
-}
-
 impl Rule {
-    /// About the text, before its kind is known.
-    pub(super) fn is_of_yaml(&self) -> bool {
-        self.code.starts_with("CL00") && self.severity == Severity::Error
-    }
-
-    /// About the form that a schema gives.
-    pub(super) fn is_of_schema(&self) -> bool {
-        self.code.starts_with("CL02")
-    }
-
     /// Whether what it says may hang on more than the file that it is found in.
     pub(super) fn is_of_several(&self) -> bool {
         let of_workloads = [&evictions::NEVER_EVICTED, &single_replica::SINGLE_REPLICA].map(|it| it.code);
@@ -128,47 +82,6 @@ impl Rule {
         let of_versions = [&versions::FIELD, &versions::VALUE, &versions::UNRELEASED].map(|it| it.code);
         codes.contains(&self.code) || of_versions.contains(&self.code)
     }
-
-    pub(super) const fn pass(
-        code: &'static str,
-        name: &'static str,
-        severity: Severity,
-        summary: &'static str,
-    ) -> Self {
-        Self { code, name, severity, summary, check: Check::Pass }
-    }
-
-    /// An error that the schema's own rules find.
-    pub(super) const fn cel(
-        code: &'static str,
-        name: &'static str,
-        summary: &'static str,
-        expressions: &'static [&'static CelRule],
-        hint: Hint,
-    ) -> Self {
-        Self { code, name, severity: Severity::Error, summary, check: Check::Cel(expressions, hint) }
-    }
-
-    pub(super) const fn document(
-        code: &'static str,
-        name: &'static str,
-        severity: Severity,
-        summary: &'static str,
-        kinds: &'static [Kind],
-        check: fn(&Document) -> Vec<Finding>,
-    ) -> Self {
-        Self { code, name, severity, summary, check: Check::Document(kinds, check) }
-    }
-
-    pub(super) const fn revision(
-        code: &'static str,
-        name: &'static str,
-        severity: Severity,
-        summary: &'static str,
-        check: fn(&Revision<'_>) -> Vec<Finding>,
-    ) -> Self {
-        Self { code, name, severity, summary, check: Check::Revision(check) }
-    }
 }
 
 /// The rule of the registry, and its hint, for a CEL rule of a kind's schema.
@@ -186,11 +99,6 @@ pub fn of_cel(expression: &str, message: &str) -> Option<(&'static Rule, Hint)> 
         Check::Cel(_, hint) => Some((rule, hint)),
         _ => None,
     }
-}
-
-/// For rules whose message says it all.
-pub(super) fn no_hint(_: &str) -> Option<String> {
-    None
 }
 
 /// The rule with this code or name.
@@ -255,6 +163,8 @@ pub fn all() -> &'static [&'static Rule] {
             missing_limits::RULES,
             requirements::RULES,
             zones::RULES,
+            requirements::MORE_RULES,
+            zones::MORE_RULES,
             min_values::RULES,
             of_class::RULES,
             ages::RULES,

@@ -1,7 +1,6 @@
 //! CL0322: keys that are nearly well-known ones. Karpenter takes each for a label of one's own, puts it on the nodes, and restricts nothing.
 
 use super::Rule;
-use super::auto_mode::is_of_another_provider;
 use crate::api::keys;
 use crate::core::catalog::labels::AWS_PREFIX;
 use crate::core::model::requirements::{AWS_LABELS, is_well_known, normalized};
@@ -10,6 +9,7 @@ use crate::definitions::document::Document;
 use crate::definitions::findings::{Finding, Place};
 use crate::definitions::fixes::Instead;
 use crate::definitions::kinds::Kind;
+use crate::definitions::providers::is_of_another_provider;
 use crate::definitions::suggest;
 
 pub static NEARLY: Rule = Rule::document(

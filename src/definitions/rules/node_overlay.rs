@@ -4,11 +4,12 @@ use std::cmp::Reverse;
 
 use serde_json::Value;
 
-use super::requirements::{MATCHING, PLACES, entries};
+use super::types_left::{MATCHING, entries};
 use super::{Rule, no_hint};
 use crate::api::validation::node_overlay as cel;
 use crate::core::catalog::matching::Entry;
 use crate::core::model::requirements::normalized;
+use crate::definitions::asked::PLACES;
 use crate::definitions::diagnostic::Severity::Warning;
 use crate::definitions::document::Document;
 use crate::definitions::findings::{Finding, Place};

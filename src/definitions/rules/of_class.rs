@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use super::Rule;
 use super::references::references;
-use super::requirements::Written;
 use crate::api::ec2_node_class::EC2NodeClassSpec;
 use crate::api::keys;
 use crate::core::catalog::node_class::windows_build;
 use crate::core::model::Requirement;
 use crate::core::model::requirements::normalized;
+use crate::definitions::asked::Written;
 use crate::definitions::diagnostic::Severity::Warning;
 use crate::definitions::document::Document;
 use crate::definitions::findings::{Finding, Place};

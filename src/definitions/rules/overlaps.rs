@@ -3,11 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Rule;
-use super::auto_mode::is_of_another_provider;
 use super::one_pool::{is_at_rest, is_open, is_static, weight};
 use super::references::{REFERENCE, classes};
-use super::requirements::{MATCHING, entries};
 use super::told_apart::{Taint, own_labels, requirements, taints};
+use super::types_left::{MATCHING, entries};
 use crate::api::ec2_node_class::EC2NodeClassSpec;
 use crate::api::keys;
 use crate::core::catalog::matching::Entry;
@@ -17,6 +16,7 @@ use crate::core::model::{Requirement, Requirements};
 use crate::definitions::diagnostic::Severity::Note;
 use crate::definitions::findings::{Finding, Place};
 use crate::definitions::kinds::Kind;
+use crate::definitions::providers::is_of_another_provider;
 use crate::definitions::revision::{Object, Revision};
 
 pub static OVERLAP: Rule = Rule::revision(

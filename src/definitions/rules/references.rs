@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Rule;
-use super::auto_mode::{is_of_another_provider, is_of_auto_mode};
 use crate::api::kustomization::folder;
 use crate::definitions::diagnostic::Severity::{Error, Note, Warning};
 use crate::definitions::findings::{Finding, Place};
 use crate::definitions::kinds::Kind;
+use crate::definitions::providers::{is_of_another_provider, is_of_auto_mode};
 use crate::definitions::revision::{Object, Revision};
 use crate::definitions::suggest;
 

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Rule;
 use super::kubelet_types::KUBELET;
 use super::references::references;
-use super::requirements::{MATCHING, entries};
+use super::types_left::{MATCHING, entries};
 use crate::core::catalog::matching::Matching;
 use crate::core::model::{Quantity, Resources, resources};
 use crate::definitions::diagnostic::Severity::Warning;

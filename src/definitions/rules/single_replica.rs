@@ -5,18 +5,18 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::Rule;
-use super::auto_mode::is_of_another_provider;
 use super::evictions::NEVER_EVICTED;
 use super::one_pool::{is_at_rest, is_open, is_static};
 use super::references::REFERENCE;
-use super::requirements::lists_of_pod;
 use super::told_apart::{Taint, requirements, taints};
 use crate::api::keys;
 use crate::core::model::{Requirement, Requirements};
+use crate::definitions::asked::lists_of_pod;
 use crate::definitions::diagnostic::Severity::Note;
 use crate::definitions::document::{Document, spans};
 use crate::definitions::findings::{Finding, Place};
 use crate::definitions::kinds::Kind;
+use crate::definitions::providers::is_of_another_provider;
 use crate::definitions::revision::Object;
 use crate::definitions::workloads::{OfPlace, Workload, Workloads};
 

@@ -3,15 +3,15 @@
 use serde_json::Value;
 
 use super::Rule;
-use super::auto_mode::is_of_auto_mode;
 use super::one_pool::{is_open, is_static};
-use super::requirements::TypesLeft;
+use super::types_left::TypesLeft;
 use crate::api::keys;
 use crate::core::catalog::InstanceType;
 use crate::core::model::requirements::normalized;
 use crate::definitions::diagnostic::Severity::Note;
 use crate::definitions::document::Document;
 use crate::definitions::findings::{Finding, Place};
+use crate::definitions::providers::is_of_auto_mode;
 
 pub static FEW_TYPES: Rule = Rule::pass(
     "CL0336",

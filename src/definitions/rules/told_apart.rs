@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::requirements::Written;
 use crate::core::model::Requirements;
 use crate::core::model::requirements::{is_well_known, normalized};
+use crate::definitions::asked::Written;
 use crate::definitions::document::Document;
 use crate::definitions::revision::Object;
 

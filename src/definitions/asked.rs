@@ -1,0 +1,157 @@
+//! What an object asks of instance types and places: requirements, labels, the selectors and affinities of pods.
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::api::keys;
+use crate::api::node_pool::{CLASS_GROUP, CLASS_KIND, NodePool, NodeSelectorRequirement, Operator};
+use crate::core::catalog::labels::AWS_PREFIX;
+use crate::core::model::requirements::normalized;
+
+use super::document::Document;
+use super::kinds::Kind;
+use super::providers::{is_of_another_provider, is_of_auto_mode};
+
+/// Kinds that ask for any.
+pub const KINDS: [Kind; 3] = [Kind::NodePool, Kind::NodeOverlay, Kind::PodTemplate];
+
+/// Places have a rule of their own, which knows the region.
+pub const PLACES: [&str; 3] = [keys::ZONE, keys::ZONE_ID, keys::REGION];
+
+const REQUIREMENTS: &str = "/spec/template/spec/requirements";
+const LABELS: &str = "/spec/template/metadata/labels";
+
+/// One requirement, or one label of a selector, and where it stands.
+#[derive(Clone, Debug)]
+pub struct Written {
+    pub pointer: String,
+    pub entry: NodeSelectorRequirement,
+    /// Whether it is a label, whose value stands at the pointer itself.
+    pub is_label: bool,
+}
+
+impl Written {
+    pub fn place(&self, value: Option<usize>) -> String {
+        match value {
+            _ if self.is_label => self.pointer.clone(),
+            Some(index) => format!("{}/values/{index}", self.pointer),
+            None => format!("{}/operator", self.pointer),
+        }
+    }
+}
+
+/// Requirements that count together.
+#[derive(Clone, Debug)]
+pub struct List {
+    /// What the list is part of, for what concerns all of it.
+    pub pointer: String,
+    pub written: Vec<Written>,
+}
+
+/// What one object asks of instance types and places: worked out once, and kept with the object for all rules about it.
+#[derive(Clone, Debug, Default)]
+pub struct Asked {
+    pub lists: Vec<List>,
+    /// Of a pool that names places, what it says of them.
+    pub places: Option<NodePool>,
+}
+
+impl Asked {
+    pub fn of(kind: Kind, document: &Document) -> Self {
+        let lists = lists(kind, document);
+        let places = if kind == Kind::NodePool && names_places(document) { with_places_alone(document) } else { None };
+        Self { lists, places }
+    }
+}
+
+/// Lists of requirements of one object: of a pool and an overlay one, of a pod its selector with each term of its affinity.
+fn lists(kind: Kind, document: &Document) -> Vec<List> {
+    match kind {
+        Kind::NodePool => {
+            // What is sold there, and labels of its nodes, nobody knows here.
+            if is_of_another_provider(document) {
+                return Vec::new();
+            }
+            let pointer = REQUIREMENTS;
+            let mut written = labels(document, LABELS);
+            written.extend(requirements(document, pointer));
+            if is_of_auto_mode(document) {
+                written.iter_mut().for_each(as_of_karpenter);
+            }
+            vec![List { pointer: pointer.to_owned(), written }]
+        }
+        Kind::NodeOverlay => {
+            let pointer = "/spec/requirements";
+            vec![List { pointer: pointer.to_owned(), written: requirements(document, pointer) }]
+        }
+        Kind::PodTemplate => lists_of_pod(document, "/template/spec"),
+        _ => Vec::new(),
+    }
+}
+
+/// The labels of EKS Auto Mode are Karpenter's under another name.
+fn as_of_karpenter(written: &mut Written) {
+    if let Some(name) = written.entry.key.strip_prefix(keys::AUTO_MODE_PREFIX) {
+        written.entry.key = format!("{AWS_PREFIX}{name}");
+    }
+}
+
+pub fn lists_of_pod(document: &Document, spec: &str) -> Vec<List> {
+    let selector = || labels(document, &format!("{spec}/nodeSelector"));
+    let affinity = format!("{spec}/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution");
+    let terms: Vec<String> = document.items(&format!("{affinity}/nodeSelectorTerms")).map(|(term, _)| term).collect();
+    let of_term = |term: &String| {
+        let pointer = format!("{term}/matchExpressions");
+        let mut written = selector();
+        written.extend(requirements(document, &pointer));
+        List { pointer, written }
+    };
+    match terms.is_empty() {
+        true => vec![List { pointer: format!("{spec}/nodeSelector"), written: selector() }],
+        false => terms.iter().map(of_term).collect(),
+    }
+}
+
+/// Those that can be read and hold no variable: of the others the schema speaks.
+fn requirements(document: &Document, pointer: &str) -> Vec<Written> {
+    let read = |(pointer, entry): (String, &Value)| {
+        let entry: NodeSelectorRequirement = serde_json::from_value(entry.clone()).ok()?;
+        let is_open = std::iter::once(&entry.key).chain(&entry.values).any(|text| text.contains("${"));
+        (!is_open).then_some(Written { pointer, entry, is_label: false })
+    };
+    document.items(pointer).filter_map(read).collect()
+}
+
+fn labels(document: &Document, pointer: &str) -> Vec<Written> {
+    let read = |(pointer, key, value): (String, &str, &Value)| {
+        let value = value.as_str().filter(|value| !value.contains("${"))?;
+        let (key, values) = (key.to_owned(), vec![value.to_owned()]);
+        let entry = NodeSelectorRequirement { key, operator: Operator::In, values, min_values: None };
+        Some(Written { pointer, entry, is_label: true })
+    };
+    document.members(pointer).filter_map(read).collect()
+}
+
+fn names_places(pool: &Document) -> bool {
+    let is_place = |key: &str| PLACES.contains(&normalized(key));
+    let key = |entry: &Value| entry.get("key").and_then(Value::as_str).is_some_and(is_place);
+    pool.items(REQUIREMENTS).any(|(_, entry)| key(entry)) || pool.members(LABELS).any(|(_, key, _)| is_place(key))
+}
+
+/// A pool with what its requirements and labels say: a mistake elsewhere in it makes nothing of its zones.
+fn with_places_alone(pool: &Document) -> Option<NodePool> {
+    let entries = pool.items(REQUIREMENTS).map(|(_, entry)| entry);
+    let entries: Vec<&Value> = entries.filter(|entry| NodeSelectorRequirement::deserialize(*entry).is_ok()).collect();
+    let labels = pool.members(LABELS).filter(|(.., value)| value.is_string());
+    let labels: Map<String, Value> = labels.map(|(_, key, value)| (key.to_owned(), value.clone())).collect();
+    let class = json!({ "group": CLASS_GROUP, "kind": CLASS_KIND, "name": "any" });
+    let template =
+        json!({ "metadata": { "labels": labels }, "spec": { "requirements": entries, "nodeClassRef": class } });
+    let value = json!({
+        "apiVersion": Kind::NodePool.api_version(),
+        "kind": Kind::NodePool.name(),
+        "metadata": {},
+        "spec": { "template": template },
+    });
+    NodePool::deserialize(value).ok()
+}

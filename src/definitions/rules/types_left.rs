@@ -1,0 +1,41 @@
+//! What requirements leave of the instance types of the built-in catalog.
+
+use std::sync::LazyLock;
+
+use crate::api::keys;
+use crate::core::catalog::matching::{Entry, Matching};
+use crate::core::catalog::{Catalog, InstanceType};
+use crate::definitions::asked::{List, PLACES};
+
+/// Read once: labels of instance types are the same in every region.
+pub(super) static CATALOG: LazyLock<Option<Catalog>> = LazyLock::new(|| Catalog::built_in_anywhere().ok());
+pub(in crate::definitions) static MATCHING: LazyLock<Option<Matching<'static>>> =
+    LazyLock::new(|| Some(matching_of(CATALOG.as_ref()?)));
+
+/// Of which operating system nodes are, their class decides.
+pub(super) const OF_CLASS: [&str; 2] = [keys::OPERATING_SYSTEM, keys::WINDOWS_BUILD];
+
+/// What counts of a list for types alone: places depend on the region, and what a class decides is not of the type.
+pub(super) struct TypesLeft<'l> {
+    pub(super) list: &'l List,
+    pub(super) entries: Vec<Entry>,
+    pub(super) types: Vec<&'static InstanceType>,
+}
+
+impl<'l> TypesLeft<'l> {
+    pub(super) fn of(list: &'l List, matching: &Matching<'static>) -> Self {
+        let entries = entries(list);
+        let types = matching.types(&matching.relevant(&entries)).collect();
+        Self { list, entries, types }
+    }
+}
+
+/// Those that are about types.
+pub(super) fn entries(list: &List) -> Vec<Entry> {
+    let entries = list.written.iter().map(|written| Entry::new(&written.entry));
+    entries.filter(|entry| !OF_CLASS.contains(&entry.key.as_str()) && !PLACES.contains(&entry.key.as_str())).collect()
+}
+
+fn matching_of(catalog: &Catalog) -> Matching<'_> {
+    Matching::new(&catalog.instance_types, &catalog.region)
+}
