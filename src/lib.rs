@@ -71,7 +71,8 @@
 //! Four rings. The direction of `use` is [`api`] <- [`core`] <- [`definitions`], [`render`] <- `controller` <- [`cli`];
 //! [`adapters`] implement [`ports`] and know [`api`] and the plain data of [`core`], never each other, never the scheduler.
 //! [`api`] and [`core`] are crates of their own (`cutlist-api`, `cutlist-core`), which this one shows as rings like the others: the compiler
-//! holds their direction, and a change further out does not build them again. `tests/rings.rs` holds the rest.
+//! holds their direction, and a change further out does not build them again. `tests/rings.rs` holds the rest, and that no files use each other
+//! in a circle, but for those that it names with a reason.
 //!
 //! - [`api`]: the resource kinds as types: Karpenter's, and our own (`cutlist.dev/v1alpha1`). Plain data.
 //! - [`core`] decides. Neither I/O nor clock, and no randomness but the seed. Its page lists the rooms in their order; start at
