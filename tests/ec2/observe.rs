@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
+use cutlist::adapters::aws::api::actions::ACTIONS;
 use cutlist::adapters::embedded::{EmbeddedWorld, WorldSettings};
 use cutlist::controller::events::Event;
 use cutlist::controller::{Journal, Mode};
@@ -49,9 +50,9 @@ fn cluster() -> Snapshot {
 }
 
 /// The last plan that is posted within some minutes.
-async fn plan(account: &Account) -> (Plan, Snapshot) {
+async fn plan(account: &Account, cluster: Snapshot) -> (Plan, Snapshot) {
     let world = EmbeddedWorld::new(WorldSettings::new(0, at(0)), Catalog::built_in("us-east-1").unwrap());
-    world.with(|world| world.load(cluster()));
+    world.with(|world| world.load(cluster));
     let said: Rc<RefCell<Option<Plan>>> = Rc::default();
     let heard = said.clone();
     let journal = Journal::new(move |_, event| {
@@ -78,7 +79,7 @@ fn plans_of_who_observes_say_what_ec2_says() {
             .borrow_mut()
             .insert("ec2:DescribePlacementGroups".to_owned(), "UnauthorizedOperation".to_owned());
         account.failures.borrow_mut().insert("servicequotas:GetServiceQuota".to_owned(), "AccessDenied".to_owned());
-        let (plan, cluster) = Box::pin(plan(&account)).await;
+        let (plan, cluster) = Box::pin(plan(&account, cluster())).await;
         let fact = |code: CloudFactCode| plan.cloud_facts.iter().find(|fact| fact.code == code);
         let image = fact(CloudFactCode::ImageReplacesNodes).unwrap_or_else(|| panic!("{:#?}", plan.cloud_facts));
         assert_eq!(
@@ -96,4 +97,25 @@ fn plans_of_who_observes_say_what_ec2_says() {
         assert_eq!(wrote.count(), 0, "{calls:?}");
         assert!(account.profiles.borrow().is_empty() && account.templates.borrow().is_empty());
     });
+}
+
+/// What is not known of EC2 keeps nobody from planning, and is said.
+#[test]
+fn without_credentials_plans_are_made_of_what_the_program_knows() {
+    for (code, is_planned) in [("NoCredentials", true), ("ExpiredToken", true), ("UnauthorizedOperation", false)] {
+        run(async {
+            let account = account();
+            let all = ACTIONS.iter().map(|action| (action.name().to_owned(), code.to_owned()));
+            account.failures.borrow_mut().extend(all);
+            let pod = json!({ "metadata": { "name": "web", "namespace": "default", "uid": "web", "creationTimestamp": at(-60).to_string() },
+                "spec": { "schedulerName": "default-scheduler",
+                    "containers": [{ "name": "web", "resources": { "requests": { "cpu": "3" } } }] },
+                "status": { "phase": "Pending", "conditions": [{ "type": "PodScheduled", "status": "False", "reason": "Unschedulable" }] } });
+            let pods = vec![serde_json::from_value(pod).unwrap()].into();
+            let (plan, _) = Box::pin(plan(&account, Snapshot { pods, ..cluster() })).await;
+            let created: Vec<&[String]> = plan.steps.iter().map(|step| step.pods.as_slice()).collect();
+            assert_eq!(created == [["default/web"]], is_planned, "{code}: {:#?}", plan.pending);
+            assert!(plan.cloud_facts.iter().any(|fact| fact.code == CloudFactCode::PermissionDenied), "{code}");
+        });
+    }
 }

@@ -78,8 +78,12 @@ pub fn answered<'f>(
     let answer = |class: &EC2NodeClass| {
         let facts = facts(class.metadata.name.as_deref()?).filter(|facts| facts.found.is_some())?;
         let mut applied = snapshot.node_classes.iter().filter(|it| it.metadata.name == class.metadata.name);
-        let applied = applied.next().unwrap_or(class);
-        Some(EC2NodeClass { status: Some(status_of_class(applied, facts, now)), ..class.clone() })
+        let mut status = status_of_class(applied.next().unwrap_or(class), facts, now);
+        // What nobody could find out keeps nobody from planning.
+        if facts.conditions.iter().all(|condition| condition.status != Some(false)) {
+            status.conditions.retain(|condition| condition.type_ != "Ready" || condition.status == "True");
+        }
+        Some(EC2NodeClass { status: Some(status), ..class.clone() })
     };
     asked.iter().filter_map(answer).collect()
 }

@@ -30,6 +30,11 @@ impl ApiError {
         PortError { operation: operation.into(), kind: self.class.kind(), source: Some(Box::new(self)) }
     }
 
+    /// Whether it is for want of credentials that are good: they end, and come back, and nothing that they may do is known meanwhile.
+    pub fn is_of_credentials(&self) -> bool {
+        classify(&self.code, &self.message).reason.starts_with("Credentials")
+    }
+
     /// What `sts:DecodeAuthorizationMessage` can read of a refusal by EC2.
     pub fn encoded_message(&self) -> Option<&str> {
         let (_, encoded) = self.message.split_once(ENCODED)?;

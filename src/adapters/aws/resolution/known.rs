@@ -107,6 +107,11 @@ impl<T> LastAnswer<T> {
     pub fn is_denied(&self) -> bool {
         self.trouble.as_ref().is_some_and(|trouble| trouble.error.class == FailureClass::Denied)
     }
+
+    /// The same, and not for want of credentials: it stays so until somebody gives the permission.
+    pub fn lacks_permission(&self) -> bool {
+        self.is_denied() && self.trouble.as_ref().is_some_and(|trouble| !trouble.error.is_of_credentials())
+    }
 }
 
 /// A moment as people read it.

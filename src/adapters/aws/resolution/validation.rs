@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::super::api::launch::{FleetRequest, LaunchTemplateRequest, RunRequest};
 use super::super::api::{ApiError, Ec2Api};
-use super::super::failures::{FailureClass, classify};
+use super::super::failures::FailureClass;
 use super::super::launch_templates::{TemplateError, tags};
 use super::super::refusals;
 use super::known::LastAnswer;
@@ -119,7 +119,7 @@ fn service_cidr(facts: &Resolution) -> Option<Verdict> {
             let message = "EKS does not say the addresses of Services of this cluster";
             Some(Verdict::failed(Reason::ClusterCidrResolutionFailed, message))
         }
-        None if facts.cluster.is_denied() => {
+        None if facts.cluster.lacks_permission() => {
             Some(Verdict::failed(Reason::ClusterCidrResolutionFailed, why.unwrap_or_default()))
         }
         None => Some(Verdict::Unknown { why: why.unwrap_or_else(|| "the cluster was not asked for yet".to_owned()) }),
@@ -267,8 +267,8 @@ async fn tried(api: &impl Ec2Api, runs: &DryRuns, now: Timestamp) -> Result<Resu
 
 /// What a failed dry run says of the class; the error itself where it says nothing.
 async fn judged(api: &impl Ec2Api, step: Step, error: ApiError) -> Result<(Reason, String), ApiError> {
-    // Credentials that are not good are nothing of the class: they end, and come back.
-    if error.class.is_passing() || error.class == FailureClass::NotYetKnown || is_of_credentials(&error) {
+    // Credentials that are not good are nothing of the class.
+    if error.class.is_passing() || error.class == FailureClass::NotYetKnown || error.is_of_credentials() {
         return Err(error);
     }
     if error.message.contains("IAM Instance Profile") {
@@ -283,10 +283,6 @@ async fn judged(api: &impl Ec2Api, step: Step, error: ApiError) -> Result<(Reaso
         Step::Run => Reason::RunInstancesAuthCheckFailed,
     };
     Ok((reason, refusals::explain(api, &error).await))
-}
-
-fn is_of_credentials(error: &ApiError) -> bool {
-    classify(&error.code, &error.message).reason.starts_with("Credentials")
 }
 
 #[cfg(test)]
