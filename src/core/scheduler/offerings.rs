@@ -129,6 +129,18 @@ impl OfferingSet {
         }
     }
 
+    /// Leaves out what is in the other one. Where that is neither all types of some slots nor all slots of some types, the types go.
+    pub fn remove(&mut self, other: &Self) {
+        if self.slots & other.slots == 0 || self.types.is_disjoint(&other.types) {
+            return;
+        }
+        if self.types.is_subset(&other.types) {
+            self.slots &= !other.slots;
+        } else {
+            Rc::make_mut(&mut self.types).difference_with(&other.types);
+        }
+    }
+
     pub fn remove_type(&mut self, position: usize) {
         if self.types.contains(position) {
             Rc::make_mut(&mut self.types).remove(position);

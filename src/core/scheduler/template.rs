@@ -42,6 +42,14 @@ impl Replicas {
     }
 }
 
+/// Ports of the host that a DaemonSet takes.
+#[derive(Debug)]
+pub struct DaemonPorts {
+    pub ports: Vec<HostPort>,
+    /// Its nodes, in any of these sets.
+    pub on: Vec<OfferingSet>,
+}
+
 /// A DaemonSet on the nodes of a template.
 #[derive(Debug)]
 pub struct Neighbour {
@@ -86,8 +94,8 @@ pub struct Template {
     pub reach: IndexVec<KeyIndex, Reach>,
     /// DaemonSets that others look at, and on which of its nodes they run.
     pub neighbours: Vec<Neighbour>,
-    /// Ports that DaemonSets take on each of its nodes.
-    pub daemon_ports: Vec<HostPort>,
+    /// Ports that DaemonSets take, and on which of its nodes.
+    pub daemon_ports: Vec<DaemonPorts>,
     /// What its nodes draw on; none without limits.
     pub quotas: Vec<QuotaIndex>,
     /// By position of the type: what a node of it takes of limits; empty without limits.

@@ -459,7 +459,7 @@ impl<'p, 'a> Engine<'p, 'a> {
         self.hosts.push(Host {
             pods: BTreeMap::new(),
             pod_count: 0,
-            host_ports: self.problem.templates[template].daemon_ports.clone(),
+            host_ports: Vec::new(),
             attachments: BTreeMap::new(),
             devices: Vec::new(),
             spot_pool: self.spot_pool_of_open(&open),

@@ -10,7 +10,7 @@ use crate::scheduler::host::{HostIndex, OpenNode};
 use crate::scheduler::offerings::{OfferingSet, Slots};
 use crate::scheduler::reach::{Reach, only};
 use crate::scheduler::refusal::Refusal;
-use crate::scheduler::template::{Neighbour, TemplateIndex};
+use crate::scheduler::template::{DaemonPorts, Neighbour, TemplateIndex};
 use crate::scheduler::topology::{Domain, GroupIndex, GroupKind, KeyIndex};
 use crate::scheduler::vectors;
 use cutlist_api::keys;
@@ -153,9 +153,6 @@ impl<'p> Engine<'p, '_> {
         };
         let compiled = &self.problem.templates[template];
         let class = &self.problem.classes[arrival.class];
-        if class.host_ports.iter().any(|port| compiled.daemon_ports.iter().any(|taken| taken.conflicts_with(port))) {
-            return Err(Refused::HostPort);
-        }
         let mut set = allowed.clone();
         if let Some(wanted) = wanted {
             set.intersect(wanted);
@@ -249,6 +246,7 @@ impl<'p> Engine<'p, '_> {
         open.set.intersect(allowed);
         open.named &= self.problem.named_slots(arrival.variant, open.template);
         open.allowed.intersect(allowed);
+        self.narrow_away_from_daemon_ports(&mut open, arrival.class)?;
         if self.problem.names_pool_labels(arrival.variant) {
             self.narrow_custom(&mut open, &self.problem.variants[arrival.variant].requirements)?;
         }
@@ -272,6 +270,26 @@ impl<'p> Engine<'p, '_> {
             }
         }
         Err(refused)
+    }
+
+    /// Leaves out the nodes on which DaemonSets take ports that the pod asks for.
+    fn narrow_away_from_daemon_ports(&self, open: &mut OpenNode, class: ClassIndex) -> Result<(), Refused<'p>> {
+        let ports = &self.problem.classes[class].host_ports;
+        if ports.is_empty() {
+            return Ok(());
+        }
+        let template = &self.problem.templates[open.template];
+        let conflicts = |taken: &&DaemonPorts| {
+            taken.ports.iter().any(|taken| ports.iter().any(|port| taken.conflicts_with(port)))
+        };
+        for taken in template.daemon_ports.iter().filter(conflicts).flat_map(|taken| &taken.on) {
+            open.set.remove(taken);
+            open.allowed.remove(taken);
+            if !template.offerings.prune(&mut open.set) {
+                return Err(Refused::HostPort);
+            }
+        }
+        Ok(())
     }
 
     /// Labels of the pool that have several values take those the pod asks for.

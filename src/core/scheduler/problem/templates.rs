@@ -10,7 +10,7 @@ use crate::scheduler::daemons::{Daemon, DaemonIndex};
 use crate::scheduler::offerings::{OfferingSet, Offerings};
 use crate::scheduler::rooms::Rooms;
 use crate::scheduler::taints::repelling;
-use crate::scheduler::template::{Neighbour, Replicas, Template, TemplateIndex};
+use crate::scheduler::template::{DaemonPorts, Neighbour, Replicas, Template, TemplateIndex};
 use crate::scheduler::vectors::{self, Dimensions};
 use crate::snapshot::nodes::Machine;
 use cutlist_api::keys;
@@ -83,20 +83,24 @@ pub(super) fn set_daemon_overhead(template: &mut Template, daemons: &[Daemon], d
     for (room, overhead) in template.room.iter_mut().zip(&template.daemon_overhead) {
         vectors::add(room, overhead, -1);
     }
-    let any = |_: &str, _: &Requirement| true;
-    let running = daemons.iter().filter(|daemon| daemon.runs_on(&template.requirements, &template.taints, &any));
-    template.daemon_ports = running.flat_map(|daemon| daemon.host_ports.iter().cloned()).collect();
+    let taking = daemons.iter().filter(|daemon| !daemon.host_ports.is_empty());
+    let taken = taking.map(|daemon| DaemonPorts { ports: daemon.host_ports.clone(), on: nodes_of(daemon, template) });
+    template.daemon_ports = taken.filter(|taken| !taken.on.is_empty()).collect();
 }
 
 /// The DaemonSets that others look at, with the nodes of the template that they run on.
 pub(super) fn neighbours(template: &Template, daemons: &IndexVec<DaemonIndex, Daemon>) -> Vec<Neighbour> {
     let looked_at = daemons.enumerated().filter(|(_, daemon)| daemon.is_looked_at());
-    let tolerating = looked_at.filter(|(_, daemon)| repelling(&template.taints, &daemon.tolerations, false).is_none());
-    let on = |daemon: &Daemon| -> Vec<OfferingSet> {
-        daemon.requirements.iter().filter_map(|term| offering_set(term, template).ok()).collect()
-    };
-    let neighbours = tolerating.map(|(number, daemon)| Neighbour { daemon: number, on: on(daemon) });
+    let neighbours = looked_at.map(|(number, daemon)| Neighbour { daemon: number, on: nodes_of(daemon, template) });
     neighbours.filter(|neighbour| !neighbour.on.is_empty()).collect()
+}
+
+/// The nodes of a template that a DaemonSet runs on: any of these sets.
+fn nodes_of(daemon: &Daemon, template: &Template) -> Vec<OfferingSet> {
+    if repelling(&template.taints, &daemon.tolerations, false).is_some() {
+        return Vec::new();
+    }
+    daemon.requirements.iter().filter_map(|term| offering_set(term, template).ok()).collect()
 }
 
 /// Indexes the room of each template; templates with the same types and DaemonSets share one index.
