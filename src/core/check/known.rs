@@ -299,15 +299,25 @@ impl<'a> Claims<'a> {
 }
 
 fn existing<'a>(mut node: Node, claim: Option<&'a NodeClaim>) -> Existing<'a> {
-    node.metadata.labels.as_mut().into_iter().for_each(add_old_names);
-    let labels = node.metadata.labels.clone().unwrap_or_default();
-    let initialized = labels.get(keys::INITIALIZED).is_some_and(|value| value == "true")
-        || claim.is_some_and(|claim| claim.is_true("Initialized"));
-    let taints = node.spec.get_or_insert_default().taints.get_or_insert_default();
+    let says =
+        |key: &str| node.metadata.labels.as_ref().and_then(|labels| labels.get(key)).is_some_and(|it| it == "true");
+    let initialized = says(keys::INITIALIZED) || claim.is_some_and(|claim| claim.is_true("Initialized"));
+    let registered = says(keys::REGISTERED) || claim.is_some_and(|claim| claim.is_true("Registered"));
     if let Some(claim) = claim.filter(|_| !initialized) {
+        let labels = node.metadata.labels.get_or_insert_default();
+        labels_to_come(claim).into_iter().for_each(|(key, value)| {
+            labels.entry(key).or_insert(value);
+        });
+        let taints = node.spec.get_or_insert_default().taints.get_or_insert_default();
         taints.retain(|taint| !goes_by_itself(taint, claim));
+        let to_come = claim.spec.taints.iter().filter(|_| !registered).map(to_core_taint);
+        let missing = to_come.filter(|it| !taints.iter().any(|there| there.key == it.key && there.effect == it.effect));
+        let missing: Vec<Taint> = missing.collect();
+        taints.extend(missing);
         promised(&mut node, claim);
     }
+    node.metadata.labels.as_mut().into_iter().for_each(add_old_names);
+    let labels = node.metadata.labels.clone().unwrap_or_default();
     let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default();
     let going = node.metadata.deletion_timestamp.is_some()
         || claim.is_some_and(|claim| claim.metadata.deletion_timestamp.is_some())
@@ -369,9 +379,8 @@ pub(super) fn add_old_names(labels: &mut BTreeMap<String, String>) {
     }
 }
 
-/// The node that a claim will become, as far as the claim and the catalog say.
-fn node_of_claim(claim: &NodeClaim, inputs: &Inputs<'_>) -> Node {
-    let name = claim.metadata.name.clone().unwrap_or_default();
+/// Labels that the node of a claim has once it is registered.
+fn labels_to_come(claim: &NodeClaim) -> BTreeMap<String, String> {
     let mut labels = claim.metadata.labels.clone().unwrap_or_default();
     for requirement in &claim.spec.requirements {
         if let (node_pool::Operator::In, [value]) = (requirement.operator, requirement.values.as_slice()) {
@@ -382,6 +391,13 @@ fn node_of_claim(claim: &NodeClaim, inputs: &Inputs<'_>) -> Node {
     if let Some(tenancy) = asked.get(keys::TENANCY).and_then(asked_for) {
         labels.entry(keys::TENANCY.to_owned()).or_insert_with(|| tenancy.to_owned());
     }
+    labels
+}
+
+/// The node that a claim will become, as far as the claim and the catalog say.
+fn node_of_claim(claim: &NodeClaim, inputs: &Inputs<'_>) -> Node {
+    let name = claim.metadata.name.clone().unwrap_or_default();
+    let mut labels = labels_to_come(claim);
     labels.insert(keys::HOSTNAME.to_owned(), name.clone());
     add_old_names(&mut labels);
     let status = claim.status.as_ref();

@@ -88,6 +88,13 @@ impl<'a> Machine<'a> {
         }
     }
 
+    /// Whether what its claim says of labels and taints is on the Node. A Node that nobody manages has what it will have.
+    pub fn is_registered(&self) -> bool {
+        let labelled = || self.node.and_then(|node| node.metadata.labels.as_ref()?.get(keys::REGISTERED));
+        self.node.is_some()
+            && self.claim.is_none_or(|claim| claim.is_true("Registered") || labelled().is_some_and(|it| it == "true"))
+    }
+
     /// Whether it has taken pods for so long; of one that does not say since when, whether it does.
     pub fn has_been_open_for(&self, duration: SignedDuration, now: Timestamp) -> bool {
         let opened = self.claim.and_then(|claim| claim.condition("Initialized")).filter(|it| it.status == "True");
@@ -125,7 +132,8 @@ impl<'a> Machine<'a> {
     }
 
     /// Taints that repel pods now or will once it is up, as key, value and effect. What a managed machine carries only
-    /// while it starts does not count, but a disruption always does.
+    /// while it starts does not count, but a disruption always does. Those of its claim come when it registers, where it does not
+    /// bring them itself.
     pub fn effective_taints(
         &self,
         is_ephemeral: impl Fn(&str, &str, TaintEffect) -> bool,
@@ -136,23 +144,18 @@ impl<'a> Machine<'a> {
             .filter(|_| starting)
             .map(|claim| claim.spec.startup_taints.iter().map(|taint| (taint.key.as_str(), taint.effect)).collect())
             .unwrap_or_default();
-        let mut taints: Vec<(String, String, TaintEffect)> = match (self.node, self.claim) {
-            (None, Some(claim)) => claim
-                .spec
-                .taints
-                .iter()
-                .map(|taint| (taint.key.clone(), taint.value.clone().unwrap_or_default(), taint.effect))
-                .collect(),
-            _ => self
-                .node_taints()
-                .filter_map(|(key, value, effect)| {
-                    Some((key.to_owned(), value.to_owned(), TaintEffect::of_name(effect)?))
-                })
-                .filter(|(key, value, effect)| {
-                    !(starting && (is_ephemeral(key, value, *effect) || startup.contains(&(key.as_str(), *effect))))
-                })
-                .collect(),
-        };
+        let of_node = self.node_taints();
+        let of_node = of_node.filter_map(|(key, value, effect)| Some((key, value, TaintEffect::of_name(effect)?)));
+        let of_node = of_node.filter(|(key, value, effect)| {
+            !(starting && (is_ephemeral(key, value, *effect) || startup.contains(&(*key, *effect))))
+        });
+        let mut taints: Vec<(String, String, TaintEffect)> =
+            of_node.map(|(key, value, effect)| (key.to_owned(), value.to_owned(), effect)).collect();
+        for taint in self.claim.filter(|_| !self.is_registered()).into_iter().flat_map(|claim| &claim.spec.taints) {
+            if !taints.iter().any(|(key, _, effect)| *key == taint.key && *effect == taint.effect) {
+                taints.push((taint.key.clone(), taint.value.clone().unwrap_or_default(), taint.effect));
+            }
+        }
         let cordoned =
             self.node.and_then(|node| node.spec.as_ref()).is_some_and(|spec| spec.unschedulable == Some(true));
         if cordoned && !taints.iter().any(|(key, ..)| key == UNSCHEDULABLE_TAINT) {
