@@ -361,17 +361,20 @@ fn noted_on(inputs: &Inputs<'_>, pool: &NodePool) -> Option<Noted> {
 }
 
 /// Pods that are on no node, or on one that goes: by name, and by what made them.
+#[derive(Default)]
 struct Waiting<'a> {
     positions: Vec<usize>,
     by_name: HashMap<(&'a str, &'a str), usize>,
     by_owner: HashMap<Owner, Vec<usize>>,
+    /// Those of the other pods that have a place, by name.
+    placed: HashSet<(&'a str, &'a str)>,
 }
 
 impl<'a> Waiting<'a> {
     fn new(snapshot: &'a Snapshot, machines: &[Machine<'_>]) -> Self {
         let leaving: HashSet<&str> =
             machines.iter().filter(|machine| machine.is_being_removed()).map(|machine| machine.name).collect();
-        let mut waiting = Self { positions: Vec::new(), by_name: HashMap::new(), by_owner: HashMap::new() };
+        let mut waiting = Self::default();
         for (position, pod) in snapshot.pods.iter().enumerate() {
             let waits = is_waiting(pod) && !is_of_buffer(pod) && pod.spec.scheduling_gates.is_empty();
             let moves =
@@ -382,6 +385,8 @@ impl<'a> Waiting<'a> {
                 if let Some(owner) = owner_of(pod).filter(|_| waits) {
                     waiting.by_owner.entry(owner).or_default().push(position);
                 }
+            } else if pod.spec.node_name.is_some() && is_reschedulable(pod) {
+                waiting.placed.insert((&pod.metadata.namespace, &pod.metadata.name));
             }
         }
         waiting
@@ -429,7 +434,12 @@ fn bought(
             .is_none_or(|opened| inputs.now.duration_since(opened) < SUCCESSORS_WITHIN && !was_used(machine, opened));
         let mut here: BTreeMap<String, Bought> = BTreeMap::new();
         for entry in claim.listed(keys::PODS) {
-            let named = entry.split_once('/').and_then(|key| waiting.by_name.get(&key).copied());
+            let key = entry.split_once('/');
+            // Nobody comes in the place of one that is there: a StatefulSet brings its pods one after the other.
+            if key.is_some_and(|key| waiting.placed.contains(&key)) {
+                continue;
+            }
+            let named = key.and_then(|key| waiting.by_name.get(&key).copied());
             let named = named.filter(|pod| !is_newer(&inputs.snapshot.pods[*pod], opened.unwrap_or(inputs.now)));
             let successor = || waiting.by_owner.get(entry.rsplit_once('-')?.0)?.first().copied();
             let Some(pod) = named.or_else(|| if takes_successors { successor() } else { None }) else { continue };
