@@ -29,6 +29,7 @@ use super::cost::{self, MoveCosts};
 use super::drift;
 use super::obstacle::consolidation::NotConsolidatable;
 use super::obstacle::{HoldingPod, NodeObstacle};
+use super::together::Together;
 
 /// A node that could go.
 #[derive(Debug)]
@@ -265,7 +266,10 @@ fn candidate(
         let of_pods = obstacle_of_pods(inputs, budgets, &engine.problem.nodes[host].pods);
         // New nodes for them would be bought in vain.
         let refused = || candidate.pods.iter().find_map(|pod| provisioning.refused_nodes.refused(*pod));
-        let of_pods = of_pods.or_else(|| refused().map(HoldingPod::Refused)).map(NodeObstacle::Pod);
+        let of_pods = of_pods
+            .or_else(|| Together::on(engine.problem, budgets, host).map(HoldingPod::Together))
+            .or_else(|| refused().map(HoldingPod::Refused))
+            .map(NodeObstacle::Pod);
         // With a termination grace period the reference lets what must go eventually go, and waits while draining.
         let goes_eventually = candidate.removal_cause.is_some()
             && claim.is_some_and(|claim| claim.spec.termination_grace_period.is_some());

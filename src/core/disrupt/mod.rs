@@ -21,6 +21,7 @@ pub mod repair;
 pub mod rollout;
 pub mod schedules;
 mod static_capacity;
+pub mod together;
 pub mod waves;
 pub mod windows;
 

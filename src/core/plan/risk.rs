@@ -29,9 +29,11 @@ pub enum RiskCode {
     LongDrain,
     /// Volumes must detach before the pod starts elsewhere.
     VolumesDetach,
-    /// A pod is never evicted because of its annotation, and its node has no time after which it ends all the same.
+    /// A pod is never evicted, because of its annotation or of others that must be with it, and its node has no time after which it ends
+    /// all the same.
     DrainBlocked,
-    /// A pod is never evicted because of its annotation, and deleted when the grace period of its node is over.
+    /// A pod is never evicted, because of its annotation or of others that must be with it, and deleted when the grace period of its node
+    /// is over.
     DeletedAtDeadline,
     /// A pod tolerates the removal: it is not evicted, and ends with the instance, whatever budgets say.
     EndsWithInstance,

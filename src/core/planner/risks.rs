@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::disrupt::together::Together;
 use crate::disrupt::waves::{PodCounts, waves};
 use crate::lifecycle::do_not_disrupt::{Protection, is_protected, protection};
 use crate::lifecycle::drain::{deleted_at, is_evicted};
@@ -14,7 +15,7 @@ use crate::model::time::duration_text;
 use crate::model::words::pods_text;
 use crate::plan::{Note, NoteCode, Risk, RiskCode, Step, StepKind};
 use crate::provision::backlog::is_reschedulable;
-use crate::scheduler::Problem;
+use crate::scheduler::{HostIndex, Problem};
 use crate::scheduler::volumes::{Disk, is_reached_only_from};
 use crate::snapshot::Pod;
 use crate::snapshot::nodes::Machine;
@@ -68,6 +69,7 @@ pub fn risks(
     risks.extend(of_pods(steps, disturbed, &lost, &going));
     risks.extend(of_disks(steps, problem, &lost));
     risks.extend(of_drains(problem, disturbed, &going));
+    risks.extend(of_pods_together(problem, disturbed, &going));
     risks.sort();
     risks.dedup();
     let mut notes = Vec::new();
@@ -192,6 +194,25 @@ fn of_drains(problem: &Problem<'_>, disturbed: &Disturbed<'_>, going: &Going<'_>
         until.is_none_or(|end| end > deleted).then_some(Risk { code: RiskCode::DeletedAtDeadline, subject, text })
     };
     problem.snapshot.pods.iter().filter_map(risk).collect()
+}
+
+/// Drains that wait for pods of which each waits for the others. O(nodes that are drained x pods).
+fn of_pods_together(problem: &Problem<'_>, disturbed: &Disturbed<'_>, going: &Going<'_>) -> Vec<Risk> {
+    let risk = |(host, machine): (HostIndex, &Machine<'_>)| {
+        let together = Together::on(problem, &disturbed.budgets, host)?;
+        let (node, subject) = (machine.name, together.pod.clone());
+        Some(match Deadline::of(machine.claim?, going.now) {
+            None => {
+                let text = format!("node {node} goes and has no terminationGracePeriod: {together}");
+                Risk { code: RiskCode::DrainBlocked, subject, text }
+            }
+            Some(deadline) => {
+                let text = format!("node {node} goes: {together}; they are deleted when {} ends", deadline.text);
+                Risk { code: RiskCode::DeletedAtDeadline, subject, text }
+            }
+        })
+    };
+    problem.machines.enumerated().filter(|(_, machine)| going.drained.contains(machine.name)).filter_map(risk).collect()
 }
 
 /// When the drain of a node ends whatever stands in its way.

@@ -16,6 +16,7 @@ use crate::snapshot::doubts::Doubt;
 use cutlist_api::keys;
 
 use super::consolidate::obstacle::NotSaved;
+use super::together::Together;
 use crate::lifecycle::pod_disruption_budgets::EvictionObstacle;
 
 use budget::SpentBudget;
@@ -72,6 +73,7 @@ pub enum HoldingPod {
         until: Option<Timestamp>,
     },
     Eviction(EvictionObstacle),
+    Together(Together),
     /// Nodes were bought for pods like it, and kube-scheduler refused them.
     Refused(RefusedNeed),
     /// Its data would be lost, or it would find no other node.
@@ -123,7 +125,7 @@ impl HoldingPod {
     fn code(&self) -> ReasonCode {
         match self {
             Self::DoNotDisrupt { .. } => ReasonCode::DoNotDisrupt,
-            Self::Eviction(_) => ReasonCode::PodDisruptionBudget,
+            Self::Eviction(_) | Self::Together(_) => ReasonCode::PodDisruptionBudget,
             Self::Refused(_) => ReasonCode::RefusedByScheduler,
             Self::LocalVolume { .. } => ReasonCode::LocalVolume,
             Self::TooManyTerms { .. } => ReasonCode::TooManyTerms,
@@ -184,6 +186,7 @@ impl fmt::Display for HoldingPod {
                 until.map_or(Ok(()), |end| write!(out, ", which holds until {end}"))
             }
             Self::Eviction(obstacle) => write!(out, "{obstacle}"),
+            Self::Together(together) => write!(out, "{together}"),
             Self::Refused(refused) => write!(out, "pods like it wait: {refused}"),
             Self::LocalVolume { pod, volume, fits_on_no_other } => {
                 let so = if *fits_on_no_other { "the pod fits on no other" } else { "what is on it would be lost" };
