@@ -197,7 +197,8 @@ impl<'a> Values<'a> {
             }
             None if label.values.len() <= LISTED_MAX => {
                 let there_are: Vec<&str> = label.values.iter().copied().filter(|value| !value.is_empty()).collect();
-                (message, Some(format!("there are {}", there_are.join(", "))), Vec::new())
+                let hint = (!there_are.is_empty()).then(|| format!("there are {}", there_are.join(", ")));
+                (message, hint, Vec::new())
             }
             None => (message, is_newer(key, value).then(newer), Vec::new()),
         }

@@ -321,6 +321,12 @@ fn describe_requirement(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, 
         _ if !unpriced::alone_left(sides.pool, &only(key, sides.asked)).is_empty() => {
             format!("the pod wants {key} {asked}, which no instance type with a price has")
         }
+        _ if is_of_reservations_used_up(&sides, key) => {
+            let class = class_of(&sides);
+            format!(
+                "the pod wants {key} {asked}, and no capacity reservation of EC2NodeClass {class} has it with an instance left"
+            )
+        }
         Some(offered) => {
             // What others sell, and this pool does not, is no slip.
             let slip = sides.pool.offerings.defines(key).then(|| near(&sides, key));
@@ -339,6 +345,20 @@ fn describe_requirement(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, 
             }
             None => format!("the pod wants {key} {asked}, which the catalog does not have{}", near(&sides, key)),
         },
+    }
+}
+
+/// Whether the pod asks for reserved capacity alone, and the pool for some too: what is left of it is not up to either.
+fn is_of_reservations_used_up(sides: &Sides<'_>, key: &str) -> bool {
+    let others = [keys::ON_DEMAND, keys::SPOT];
+    match key {
+        keys::CAPACITY_TYPE => {
+            sides.asked.allows(keys::RESERVED)
+                && !others.into_iter().any(|other| sides.asked.allows(other))
+                && sides.offered.is_none_or(|offered| offered.allows(keys::RESERVED))
+        }
+        keys::CAPACITY_RESERVATION_ID => sides.asked.values().is_some(),
+        _ => false,
     }
 }
 
