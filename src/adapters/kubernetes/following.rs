@@ -10,6 +10,7 @@ use kube::{Api, Client, Error};
 use tokio::time::{Duration, Instant, sleep, timeout};
 
 use crate::core::snapshot::kinds::Stored;
+use crate::core::snapshot::resource_version::version_number;
 use crate::ports::PortErrorKind;
 
 use super::failure::{kind_of_status, sentence};
@@ -123,6 +124,9 @@ async fn watch<T: Stored>(api: &Api<Watched<T>>, mut version: String, reflector:
         Ok(Ok(events)) => events,
     };
     pin_mut!(events);
+    let began = version_number(&version);
+    // Before the watch began there is nothing to tell of, unless the store was put back.
+    let is_before = |metadata: Option<&str>| metadata.is_some_and(|told| (1..began).contains(&version_number(told)));
     loop {
         let event = match timeout(SILENT, events.next()).await {
             Err(_) => return Gap::Unknown,
@@ -131,6 +135,14 @@ async fn watch<T: Stored>(api: &Api<Watched<T>>, mut version: String, reflector:
             Ok(Some(Ok(event))) => event,
         };
         match event {
+            WatchEvent::Added(object) | WatchEvent::Modified(object) | WatchEvent::Deleted(object)
+                if is_before(object.metadata.resource_version.as_deref()) =>
+            {
+                return Gap::Unknown;
+            }
+            WatchEvent::Bookmark(bookmark) if is_before(Some(&bookmark.metadata.resource_version)) => {
+                return Gap::Unknown;
+            }
             WatchEvent::Added(object) | WatchEvent::Modified(object) => {
                 version = object.metadata.resource_version.clone().unwrap_or(version);
                 reflector.changed(object);
@@ -164,4 +176,47 @@ fn trouble(operation: String, error: &Error) -> Trouble {
         other => (PortErrorKind::Temporary, sentence(crate::ports::chain(other))),
     };
     Trouble { operation, kind, text }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use kube::client::Body;
+
+    use super::super::reflector::{Changes, Reflector};
+    use super::*;
+    use crate::core::snapshot::Pod;
+
+    /// Lists say that they are of version 100, and each watch tells of one change before it ends.
+    fn server(lists: &Arc<AtomicUsize>, told: &'static str) -> Client {
+        let lists = Arc::clone(lists);
+        let service = tower::service_fn(move |request: http::Request<Body>| {
+            let answer = if request.uri().query().is_some_and(|query| query.contains("watch=true")) {
+                let metadata = format!(r#"{{"name":"a","namespace":"shop","uid":"1","resourceVersion":"{told}"}}"#);
+                format!(r#"{{"type":"MODIFIED","object":{{"metadata":{metadata},"spec":{{"containers":[]}}}}}}"#) + "\n"
+            } else {
+                lists.fetch_add(1, Ordering::SeqCst);
+                r#"{"metadata":{"resourceVersion":"100"},"items":[]}"#.to_owned()
+            };
+            let response = http::Response::builder().header("content-type", "application/json");
+            let response = response.body(Body::from(answer.into_bytes())).unwrap();
+            async move { Ok::<_, Infallible>(response) }
+        });
+        Client::new(service, "default")
+    }
+
+    /// Somebody restored a backup of the store: the watch goes on in it, and says nothing of what else was put back.
+    #[tokio::test(start_paused = true)]
+    async fn a_watch_that_tells_of_versions_before_its_own_is_replaced_by_a_list() {
+        for (told, is_put_back) in [("101", false), ("7", true)] {
+            let lists = Arc::new(AtomicUsize::new(0));
+            let reflector: Reflector<Pod> = Reflector::new(Arc::new(Changes::default()));
+            let follows = follow(server(&lists, told), &reflector);
+            assert!(timeout(Duration::from_secs(10), follows).await.is_err(), "it goes on for ever");
+            assert_eq!(lists.load(Ordering::SeqCst) > 1, is_put_back, "{told}");
+        }
+    }
 }

@@ -93,10 +93,21 @@ struct State<T> {
     /// Objects that do not have the shape of their kind.
     unreadable: BTreeMap<Key, Unreadable>,
     shared: SharedByOwner<T>,
-    /// Keys that the list under way has brought.
-    listed: Option<BTreeSet<Key>>,
+    listing: Option<Listing>,
     standing: Standing,
     whole: Heard,
+}
+
+/// What came since the list under way was asked for. All that was answered before is in the list, as the API server gives the newest there
+/// is where no version is asked for.
+#[derive(Debug, Default)]
+struct Listing {
+    /// What is there, by the list or by an answer beside it.
+    there: BTreeSet<Key>,
+    /// Of what an answer came beside the list, which may be older.
+    beside: BTreeSet<Key>,
+    /// Whether the list has an object as it was before it was seen last.
+    is_older: bool,
 }
 
 /// When all of the kind was known last: the last list that was complete, else event or bookmark that came.
@@ -123,6 +134,12 @@ struct Version {
 }
 
 impl Version {
+    fn of<T>(watched: &Watched<T>) -> Self {
+        let metadata = &watched.metadata;
+        let text = |text: &Option<String>| text.clone().unwrap_or_default();
+        Self { uid: text(&metadata.uid), resource_version: text(&metadata.resource_version) }
+    }
+
     fn number(&self) -> u64 {
         version_number(&self.resource_version)
     }
@@ -137,7 +154,7 @@ impl<T: Stored> Reflector<T> {
             news: BTreeMap::new(),
             unreadable: BTreeMap::new(),
             shared: SharedByOwner::new(),
-            listed: None,
+            listing: None,
             standing: Standing::Waiting(None),
             whole: Heard::now(),
         };
@@ -160,9 +177,10 @@ impl<T: Stored> Reflector<T> {
         let mut state = self.lock();
         // The list under way may be older than this.
         if state.put(watched)
-            && let Some(listed) = &mut state.listed
+            && let Some(listing) = &mut state.listing
         {
-            listed.insert(key);
+            listing.there.insert(key.clone());
+            listing.beside.insert(key);
         }
         drop(state);
         self.changes.announce();
@@ -174,6 +192,9 @@ impl<T: Stored> Reflector<T> {
         let key = (namespace.to_owned(), name.to_owned());
         if let Some(version) = state.known.remove(&key) {
             state.gone.insert(version.uid);
+        }
+        if let Some(listing) = &mut state.listing {
+            listing.beside.insert(key.clone());
         }
         state.unreadable.remove(&key);
         state.news.insert(key, None);
@@ -201,16 +222,11 @@ impl<T: Stored> Reflector<T> {
 
 impl<T: Stored> Followed<T> for Reflector<T> {
     fn list_begins(&self) {
-        self.lock().listed = Some(BTreeSet::new());
+        self.lock().listing = Some(Listing::default());
     }
 
     fn listed(&self, object: Watched<T>) {
-        let mut state = self.lock();
-        let key = key_of(&object);
-        state.put(object);
-        if let Some(listed) = &mut state.listed {
-            listed.insert(key);
-        }
+        self.lock().put_listed(object);
     }
 
     fn list_ends(&self) {
@@ -241,19 +257,23 @@ impl<T: Stored> Followed<T> for Reflector<T> {
     fn stumbled(&self, trouble: Trouble) {
         tracing::debug!(operation = trouble.operation, text = trouble.text, "watch");
         let mut state = self.lock();
-        let was_synced = matches!(state.standing, Standing::Synced(_)) && trouble.kind != PortErrorKind::Denied;
+        // What was known of all objects once is known, whatever comes after: it is in doubt, and keeps nobody waiting.
+        let was_whole = matches!(state.standing, Standing::Synced(_) | Standing::Absent);
         // The definition of a kind that had objects may be made anew a moment later, and its objects with it.
-        let had_objects = was_synced && !(state.known.is_empty() && state.unreadable.is_empty());
+        let had_objects = was_whole && !(state.known.is_empty() && state.unreadable.is_empty());
         let standing = if trouble.kind == PortErrorKind::NotFound && !had_objects {
             Standing::Absent
-        } else if was_synced {
+        } else if was_whole {
             Standing::Synced(Some(trouble))
         } else {
             Standing::Waiting(Some(trouble))
         };
         let is_news = state.standing != standing;
+        if standing == Standing::Absent {
+            state.whole = Heard::now();
+        }
         state.standing = standing;
-        state.listed = None;
+        state.listing = None;
         drop(state);
         if is_news {
             self.changes.announce();
@@ -271,16 +291,43 @@ impl<T: Stored> State<T> {
     /// `false` when what is known of the object is newer.
     fn put(&mut self, watched: Watched<T>) -> bool {
         let key = key_of(&watched);
-        let version = Version {
-            uid: watched.metadata.uid.unwrap_or_default(),
-            resource_version: watched.metadata.resource_version.unwrap_or_default(),
-        };
-        let is_old =
-            self.known.get(&key).is_some_and(|known| known.uid == version.uid && known.number() > version.number());
+        let version = Version::of(&watched);
         let has_ended = || !version.uid.is_empty() && self.ended.contains(&version.uid);
-        if is_old || self.gone.contains(&version.uid) || has_ended() {
+        if self.is_older(&key, &version) || self.gone.contains(&version.uid) || has_ended() {
             return false;
         }
+        self.keep(key, version, watched);
+        true
+    }
+
+    /// What a list says is so, also where the store was put back to versions before those that are known. Only what came beside the list may
+    /// be newer.
+    fn put_listed(&mut self, watched: Watched<T>) {
+        let key = key_of(&watched);
+        if self.listing.as_ref().is_some_and(|listing| listing.beside.contains(&key)) {
+            self.put(watched);
+        } else {
+            let version = Version::of(&watched);
+            let is_older = self.is_older(&key, &version);
+            if !self.known.contains_key(&key) {
+                self.gone.remove(&version.uid);
+                self.ended.retain(|uid| *uid != version.uid);
+            }
+            self.keep(key.clone(), version, watched);
+            if let Some(listing) = &mut self.listing {
+                listing.is_older |= is_older;
+            }
+        }
+        if let Some(listing) = &mut self.listing {
+            listing.there.insert(key);
+        }
+    }
+
+    fn is_older(&self, key: &Key, version: &Version) -> bool {
+        self.known.get(key).is_some_and(|known| known.uid == version.uid && known.number() > version.number())
+    }
+
+    fn keep(&mut self, key: Key, version: Version, watched: Watched<T>) {
         self.known.insert(key.clone(), version);
         match watched.object {
             Ok(object) => {
@@ -293,7 +340,6 @@ impl<T: Stored> State<T> {
                 self.unreadable.insert(key, *unreadable);
             }
         }
-        true
     }
 
     fn remove(&mut self, watched: &Watched<T>) {
@@ -313,8 +359,12 @@ impl<T: Stored> State<T> {
     }
 
     fn finish_list(&mut self) {
-        let listed = self.listed.take().unwrap_or_default();
-        let missing: Vec<Key> = self.known.keys().filter(|key| !listed.contains(*key)).cloned().collect();
+        let listing = self.listing.take().unwrap_or_default();
+        if listing.is_older {
+            let text = "objects are as they were before they were seen last: the API server's store was put back";
+            tracing::warn!(resource = T::RESOURCE, "{text}");
+        }
+        let missing: Vec<Key> = self.known.keys().filter(|key| !listing.there.contains(*key)).cloned().collect();
         for key in missing {
             self.known.remove(&key);
             self.unreadable.remove(&key);
@@ -448,6 +498,34 @@ mod tests {
         assert_eq!(seen(&reflector, &mut snapshot), [on("a", Some("m")), on("b", None)]);
     }
 
+    /// Somebody restored a backup of the store.
+    #[test]
+    fn a_list_that_is_older_than_what_is_known_is_how_it_is() {
+        let (reflector, mut snapshot) = (reflector(), Snapshot::default());
+        reflector.changed(pod("a", "1", 50, Some("n")));
+        reflector.deleted(&pod("b", "2", 51, None));
+        reflector.list_begins();
+        reflector.listed(pod("a", "1", 10, None));
+        reflector.listed(pod("b", "2", 11, None));
+        reflector.list_ends();
+        assert_eq!(seen(&reflector, &mut snapshot), [on("a", None), on("b", None)]);
+        reflector.saw(pod("a", "1", 12, Some("m")));
+        reflector.changed(pod("b", "2", 13, Some("m")));
+        assert_eq!(seen(&reflector, &mut snapshot), [on("a", Some("m")), on("b", Some("m"))], "nor is what follows");
+    }
+
+    #[test]
+    fn a_list_does_not_undo_what_was_written_while_it_was_under_way() {
+        let (reflector, mut snapshot) = (reflector(), Snapshot::default());
+        reflector.list_begins();
+        reflector.saw(pod("a", "1", 20, Some("n")));
+        reflector.saw_go("shop", "b");
+        reflector.listed(pod("a", "1", 10, None));
+        reflector.listed(pod("b", "2", 11, None));
+        reflector.list_ends();
+        assert_eq!(seen(&reflector, &mut snapshot), [on("a", Some("n"))]);
+    }
+
     #[test]
     fn what_was_seen_to_go_does_not_come_back_with_an_older_event() {
         let (reflector, mut snapshot) = (reflector(), Snapshot::default());
@@ -488,6 +566,24 @@ mod tests {
         reflector.list_ends();
         assert!(reflector.doubt().is_none());
         assert_eq!(seen(&reflector, &mut snapshot), [on("b", None)]);
+    }
+
+    /// A right that was taken away is no reason to wait for, nor to believe that all is well.
+    #[test]
+    fn a_kind_that_was_whole_once_is_in_doubt_whatever_comes_after() {
+        use PortErrorKind::{Denied, Internal, NotFound, Temporary};
+        let absent: Reflector<Pod> = Reflector::new(Arc::new(Changes::default()));
+        absent.stumbled(trouble(NotFound));
+        for reflector in [reflector(), absent] {
+            for kind in [Denied, Temporary, Internal, Denied] {
+                reflector.stumbled(trouble(kind));
+                assert!(matches!(reflector.standing(), Standing::Synced(Some(_))), "{kind:?}");
+                assert!(reflector.doubt().is_some(), "{kind:?}");
+            }
+        }
+        let new: Reflector<Pod> = Reflector::new(Arc::new(Changes::default()));
+        new.stumbled(trouble(Denied));
+        assert!(matches!(new.standing(), Standing::Waiting(Some(_))), "nothing is known of it");
     }
 
     #[tokio::test(start_paused = true)]
