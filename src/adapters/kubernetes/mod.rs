@@ -60,6 +60,6 @@ pub use events::EventRecorder;
 pub use leadership::Leadership;
 pub use notified::NotedInCluster;
 pub use once::{node_labels, node_plans, read_once};
-pub use others::{OtherEnforcer, Own, cluster_identity, other_enforcer, other_leader};
+pub use others::{OtherEnforcer, Own, Renewals, cluster_identity, other_enforcer, other_leader};
 pub use server_time::ServerTime;
 pub use without_election::{Taken, take as take_lease};

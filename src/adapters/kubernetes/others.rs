@@ -1,5 +1,6 @@
 //! Who else creates and removes nodes in this cluster, and which cluster it is.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use jiff::{SignedDuration, Timestamp};
@@ -9,7 +10,7 @@ use k8s_openapi::api::core::v1::Namespace;
 use kube::api::ListParams;
 use kube::{Api, Client};
 
-use crate::ports::{PortError, PortErrorKind};
+use crate::ports::{Clock, PortError, PortErrorKind};
 
 use super::failure::port_error;
 use super::leadership::LEASE;
@@ -47,22 +48,47 @@ pub struct Own {
     pub since: Option<Timestamp>,
 }
 
-/// One that holds its lease, in whatever namespace.
-pub async fn other_leader(client: &Client, own: &Own, now: Timestamp) -> Result<Option<OtherEnforcer>, PortError> {
-    if let Some(held) = held(client, KARPENTER_LEASE, now).await?.into_iter().next() {
+/// Who held which lease at the last look, and when it had been renewed, by namespace and name. One that was renewed since is held, whatever
+/// its times say: they are by the clock of another machine.
+#[derive(Debug, Default)]
+pub struct Renewals(BTreeMap<(String, String), (String, Timestamp)>);
+
+impl Renewals {
+    /// Whether it is another one than at the last look.
+    fn see(&mut self, namespace: &str, name: &str, holder: &str, renewed: Timestamp) -> bool {
+        let (key, seen) = ((namespace.to_owned(), name.to_owned()), (holder.to_owned(), renewed));
+        let before = self.0.insert(key, seen.clone());
+        before.is_some_and(|before| before != seen)
+    }
+}
+
+/// One that holds its lease, in whatever namespace. `clock`: the API server's, which is nearer to the clocks of others than this machine's.
+pub async fn other_leader(
+    client: &Client,
+    own: &Own,
+    clock: &impl Clock,
+    renewals: &mut Renewals,
+) -> Result<Option<OtherEnforcer>, PortError> {
+    let of_karpenter = leases(client, KARPENTER_LEASE).await?;
+    if let Some(held) = held(of_karpenter, KARPENTER_LEASE, clock.now(), renewals).into_iter().next() {
         return Ok(Some(OtherEnforcer::Karpenter(held.sentence)));
     }
     let is_other = |held: &Held| {
         let began_later = own.since.is_some_and(|since| held.acquired_at.is_some_and(|acquired| acquired > since));
         own.namespace.as_ref() != Some(&held.namespace) && !began_later
     };
-    let other = held(client, LEASE, now).await?.into_iter().find(is_other);
+    let of_cutlist = leases(client, LEASE).await?;
+    let other = held(of_cutlist, LEASE, clock.now(), renewals).into_iter().find(is_other);
     Ok(other.map(|held| OtherEnforcer::Cutlist(held.sentence)))
 }
 
 /// The same, or one whose Deployment wants replicas, and so will hold it.
-pub async fn other_enforcer(client: &Client, own: &Own, now: Timestamp) -> Result<Option<OtherEnforcer>, PortError> {
-    match other_leader(client, own, now).await? {
+pub async fn other_enforcer(
+    client: &Client,
+    own: &Own,
+    clock: &impl Clock,
+) -> Result<Option<OtherEnforcer>, PortError> {
+    match other_leader(client, own, clock, &mut Renewals::default()).await? {
         Some(other) => Ok(Some(other)),
         None => wanted(client, own.namespace.as_deref().unwrap_or_default()).await,
     }
@@ -76,22 +102,27 @@ struct Held {
 }
 
 /// Those of this name.
-async fn held(client: &Client, name: &str, now: Timestamp) -> Result<Vec<Held>, PortError> {
+async fn leases(client: &Client, name: &str) -> Result<Vec<Lease>, PortError> {
     let leases: Api<Lease> = Api::all(client.clone());
     let parameters = ListParams::default().fields(&format!("metadata.name={name}"));
     let found = leases.list(&parameters).await.map_err(|error| port_error("list leases", error))?;
-    let held =
-        found.items.into_iter().filter(|lease| lease.metadata.name.as_deref() == Some(name)).filter_map(|lease| {
-            let spec = lease.spec?;
-            let seconds = i64::from(spec.lease_duration_seconds.unwrap_or(LEASE_SECONDS));
-            let holder = spec.holder_identity.filter(|holder| !holder.is_empty())?;
-            let until = spec.renew_time?.0.saturating_add(SignedDuration::from_secs(seconds)).ok()?;
-            let namespace = lease.metadata.namespace.unwrap_or_default();
-            let sentence = format!("lease {namespace}/{name}, held by {holder}");
-            let acquired_at = spec.acquire_time.map(|time| time.0);
-            (until > now).then_some(Held { namespace, acquired_at, sentence })
-        });
-    Ok(held.collect())
+    Ok(found.items.into_iter().filter(|lease| lease.metadata.name.as_deref() == Some(name)).collect())
+}
+
+fn held(leases: Vec<Lease>, name: &str, now: Timestamp, renewals: &mut Renewals) -> Vec<Held> {
+    let held = leases.into_iter().filter_map(|lease| {
+        let spec = lease.spec?;
+        let seconds = i64::from(spec.lease_duration_seconds.unwrap_or(LEASE_SECONDS));
+        let holder = spec.holder_identity.filter(|holder| !holder.is_empty())?;
+        let renewed = spec.renew_time?.0;
+        let until = renewed.saturating_add(SignedDuration::from_secs(seconds)).ok()?;
+        let namespace = lease.metadata.namespace.unwrap_or_default();
+        let was_renewed = renewals.see(&namespace, name, &holder, renewed);
+        let sentence = format!("lease {namespace}/{name}, held by {holder}");
+        let acquired_at = spec.acquire_time.map(|time| time.0);
+        (until > now || was_renewed).then_some(Held { namespace, acquired_at, sentence })
+    });
+    held.collect()
 }
 
 /// A Deployment that wants replicas of one who would hold a lease: it may be between two of its processes just now.
@@ -143,6 +174,23 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    /// The other machine's clock is an hour behind: its lease looks as if it were over.
+    #[test]
+    fn a_lease_that_is_renewed_is_held_whatever_its_times_say() {
+        let mut renewals = Renewals::default();
+        let mut is_held = |holder: &str, renewed: &str, now: &str| {
+            let spec = json!({ "holderIdentity": holder, "renewTime": renewed, "leaseDurationSeconds": 15 });
+            let lease = json!({ "metadata": { "name": LEASE, "namespace": "elsewhere" }, "spec": spec });
+            let leases = vec![serde_json::from_value(lease).unwrap()];
+            !held(leases, LEASE, now.parse().unwrap(), &mut renewals).is_empty()
+        };
+        assert!(is_held("a", "2026-11-20T09:00:00.000000Z", "2026-11-20T09:00:10Z"), "by its times");
+        assert!(!is_held("a", "2026-11-20T09:00:00.000000Z", "2026-11-20T10:00:00Z"), "nobody renews it");
+        assert!(is_held("a", "2026-11-20T09:00:20.000000Z", "2026-11-20T10:00:20Z"), "somebody does");
+        assert!(!is_held("a", "2026-11-20T09:00:20.000000Z", "2026-11-20T10:00:40Z"), "and does no more");
+        assert!(!is_held("", "2026-11-20T09:00:40.000000Z", "2026-11-20T10:00:41Z"), "it was given back");
+    }
 
     #[test]
     fn who_will_act_is_known_by_the_deployment() {

@@ -16,8 +16,8 @@ use crate::adapters::git::{Earlier, Followed};
 use crate::adapters::kubernetes::nodes::ClusterNodes;
 use crate::adapters::kubernetes::{
     Calls, ClusterDefinitions, Connection, EventRecorder, KubernetesCluster, Leadership, NotedInCluster, OtherEnforcer,
-    Own, Taken, applied_last, cluster_identity, install_definitions, missing_definition, node_labels, other_enforcer,
-    other_leader, permissions, take_lease,
+    Own, Renewals, Taken, applied_last, cluster_identity, install_definitions, missing_definition, node_labels,
+    other_enforcer, other_leader, permissions, take_lease,
 };
 use crate::adapters::operations::{Heartbeat, Metrics, Readiness, serve};
 use crate::api::approval_rules::ApprovalRules;
@@ -34,7 +34,7 @@ use crate::core::catalog::Catalog;
 use crate::core::catalog::regions::{self, Region, SaidBy};
 use crate::core::planner::decide;
 use crate::definitions::Definitions;
-use crate::ports::{Cloud, Forge, Notice, Repository};
+use crate::ports::{Clock, Cloud, Forge, Notice, Repository};
 use crate::render::terminal::clean_lines;
 
 use super::clouds;
@@ -262,7 +262,7 @@ impl Drive<'_> {
                 running.wait().await;
             }
         };
-        let own = own(controller, connection, Some(now()));
+        let own = own(controller, connection, Some(connection.time.now()));
         let acts = controller.mode == ModeArgument::Enforce;
         let ended = tokio::select! {
             other = others_begin(connection, &own), if acts => Err(other),
@@ -353,7 +353,7 @@ async fn refuse_without_definitions(connection: &Connection, mode: ModeArgument)
 
 /// Two controllers that create and remove nodes would undo each other's work.
 async fn refuse_beside_others(connection: &Connection, own: &Own) -> Result<(), Failure> {
-    let other = other_enforcer(&connection.client, own, now()).await;
+    let other = other_enforcer(&connection.client, own, &connection.time).await;
     match other.map_err(|error| unreadable(error, &connection.address))? {
         None => Ok(()),
         Some(other) => Err(beside(&other)),
@@ -376,10 +376,11 @@ fn own(controller: &ControllerArguments, connection: &Connection, since: Option<
 
 /// Comes to an end when somebody else acts who was there before, or who does not give way.
 async fn others_begin(connection: &Connection, own: &Own) -> Failure {
+    let mut renewals = Renewals::default();
     loop {
         tokio::time::sleep(OTHERS_LOOK).await;
         // While it can not be asked, the lease of this process runs out, too.
-        if let Ok(Some(other)) = other_leader(&connection.client, own, now()).await {
+        if let Ok(Some(other)) = other_leader(&connection.client, own, &connection.time, &mut renewals).await {
             return beside(&other);
         }
     }
