@@ -62,6 +62,7 @@ pub async fn connected(arguments: &ClusterArguments) -> Result<Connection, Failu
             }
             ConnectError::NoCluster { .. } => "name a kubeconfig with --kubeconfig, or set KUBECONFIG",
             ConnectError::Context { .. } => "`kubectl config get-contexts` lists the contexts there are",
+            ConnectError::Token => "write the token in one line, as `kubectl create token` prints it",
             ConnectError::Client { .. } => "check certificates and credentials in the kubeconfig",
         };
         Failure::failed(error).with_hint(hint)

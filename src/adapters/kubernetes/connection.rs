@@ -1,16 +1,18 @@
 //! Which cluster, and as whom.
 
+use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use http::header::DATE;
 use http::{Request, Response};
 use kube::client::{Body, ClientBuilder};
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use tower::util::{MapRequestLayer, MapResponseLayer};
 
 use super::calls::Calls;
+use super::kubeconfig::{has_sendable_token, remember_secrets, without_lines};
 use super::server_time::ServerTime;
 use crate::adapters::http::has_proxy;
 
@@ -45,11 +47,13 @@ pub struct Connection {
 pub enum ConnectError {
     /// Of a file that was named, or else of the environment.
     #[error("{}", path.as_ref().map_or_else(|| "the usual kubeconfig".to_owned(), |path| format!("kubeconfig {}", path.display())))]
-    Kubeconfig { path: Option<PathBuf>, source: Box<kube::config::KubeconfigError> },
+    Kubeconfig { path: Option<PathBuf>, source: Box<dyn Error + Send + Sync> },
     #[error("no kubeconfig, and not in a cluster")]
     NoCluster { source: Box<kube::config::InferConfigError> },
     #[error("the kubeconfig's context{} can not be used", context.as_deref().map(|name| format!(" {name}")).unwrap_or_default())]
-    Context { context: Option<String>, source: Box<kube::config::KubeconfigError> },
+    Context { context: Option<String>, source: Box<KubeconfigError> },
+    #[error("the token of the kubeconfig's user holds a line break, or something else that no header can hold")]
+    Token,
     #[error("client for {address}")]
     Client { address: String, source: Box<kube::Error> },
 }
@@ -59,9 +63,17 @@ pub enum ConnectError {
 pub async fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<Connection, ConnectError> {
     let (mut config, has_own_proxy) = match (kubeconfig, context) {
         (None, None) => {
+            let read = match Kubeconfig::read() {
+                // It is the one that would be used, and says where it is wrong.
+                Err(source @ KubeconfigError::Parse(_)) => {
+                    return Err(ConnectError::Kubeconfig { path: None, source: without_lines(source) });
+                }
+                read => read.ok(),
+            };
+            read.iter().for_each(remember_secrets);
             let config = Config::infer().await;
             let config = config.map_err(|source| ConnectError::NoCluster { source: Box::new(source) })?;
-            (config, Kubeconfig::read().is_ok_and(|read| names_proxy(&read, None)))
+            (config, read.is_some_and(|read| names_proxy(&read, None)))
         }
         (path, context) => {
             let read = match path {
@@ -69,7 +81,8 @@ pub async fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result
                 None => Kubeconfig::read(),
             };
             let path = path.map(Path::to_owned);
-            let read = read.map_err(|source| ConnectError::Kubeconfig { path, source: Box::new(source) })?;
+            let read = read.map_err(|source| ConnectError::Kubeconfig { path, source: without_lines(source) })?;
+            remember_secrets(&read);
             let has_own_proxy = names_proxy(&read, context);
             let options = KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
             let config = Config::from_custom_kubeconfig(read, &options).await;
@@ -80,6 +93,9 @@ pub async fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result
             (config, has_own_proxy)
         }
     };
+    if !has_sendable_token(&config.auth_info) {
+        return Err(ConnectError::Token);
+    }
     config.connect_timeout = Some(CONNECT_TIMEOUT);
     // The library takes the environment's proxy without asking NO_PROXY about the API server.
     config.proxy_url = config.proxy_url.filter(|_| has_own_proxy || has_proxy(&config.cluster_url));

@@ -1,6 +1,7 @@
 //! Errors of the client as errors of a port: what was tried, whether it may help to try again, and what to do.
 
 use kube::Error;
+use kube::client::AuthError;
 use kube::core::Status;
 
 use crate::adapters::http::without_secrets;
@@ -18,9 +19,28 @@ pub(super) fn port_error(operation: impl Into<String>, error: Error) -> PortErro
         Error::Api(status) => sentence(status.message).into(),
         // It would quote what it can not read, which may be a secret.
         Error::SerdeError(error) => format!("an answer can not be read: {}", problem(&error)).into(),
-        error => Box::new(error) as Box<dyn std::error::Error + Send + Sync>,
+        error => match of_plugin(&error) {
+            Some(said) => said.into(),
+            None => Box::new(error) as Box<dyn std::error::Error + Send + Sync>,
+        },
     };
     PortError { operation: operation.into(), kind, source: Some(source) }
+}
+
+/// Of a credential plugin that failed only how it ended: its words, its arguments and what it printed may hold secrets.
+fn of_plugin(error: &Error) -> Option<String> {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(found) = cause {
+        if let Some(AuthError::AuthExecRun { out, .. }) = found.downcast_ref() {
+            let ended = out.status;
+            return Some(format!(
+                "the kubeconfig's credential plugin failed ({ended}); what it says may hold secrets, so it is not shown: `kubectl \
+                 auth whoami` runs it, too"
+            ));
+        }
+        cause = found.source();
+    }
+    None
 }
 
 /// What the API server says, cut where it goes on for pages.

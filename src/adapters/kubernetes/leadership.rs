@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
-use kube_lease_manager::{LeaseCreateMode, LeaseManagerBuilder};
+use kube_lease_manager::{LeaseCreateMode, LeaseManagerBuilder, LeaseManagerError};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -15,6 +15,7 @@ use crate::api::keys::FIELD_MANAGER;
 use crate::ports::{PortError, PortErrorKind};
 
 use super::connection::Connection;
+use super::failure::port_error;
 
 /// The name of our lease.
 pub(super) const LEASE: &str = "cutlist-leader-election";
@@ -61,10 +62,12 @@ impl Leadership {
 
     /// Stands for election, and goes on to do so. `identity` must be another one in each process.
     pub async fn stand(connection: &Connection, namespace: &str, identity: &str) -> Result<Self, PortError> {
-        let failure = |error: kube_lease_manager::LeaseManagerError| PortError {
-            operation: format!("stand for election with lease {namespace}/{LEASE}"),
-            kind: PortErrorKind::Denied,
-            source: Some(Box::new(error)),
+        let operation = format!("stand for election with lease {namespace}/{LEASE}");
+        let failure = |error: LeaseManagerError| match error {
+            LeaseManagerError::KubeError(error) => {
+                PortError { kind: PortErrorKind::Denied, ..port_error(operation, error) }
+            }
+            error => PortError { operation, kind: PortErrorKind::Denied, source: Some(Box::new(error)) },
         };
         let manager = LeaseManagerBuilder::new(connection.electing.clone(), LEASE)
             .with_namespace(namespace)

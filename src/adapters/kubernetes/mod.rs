@@ -33,6 +33,7 @@ mod event_limits;
 mod events;
 mod failure;
 mod following;
+mod kubeconfig;
 mod leadership;
 mod merge_patch;
 pub mod nodes;
