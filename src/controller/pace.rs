@@ -24,6 +24,8 @@ pub const CATALOG_AGE: SignedDuration = SignedDuration::from_secs(60);
 const BURST: i32 = 200;
 /// In the long run there is one look in this time.
 const INTERVAL: SignedDuration = SignedDuration::from_millis(50);
+/// A clock that goes back by less makes nothing wait for long, and one that goes by answers that are late does so now and then.
+const SET_BACK_MIN: SignedDuration = SignedDuration::from_secs(10);
 
 /// Counts looks. At most `BURST + t / INTERVAL` of them begin within a time `t`.
 #[derive(Debug, Default)]
@@ -32,6 +34,8 @@ pub struct Pace {
     taken_until: Option<Timestamp>,
     /// Since when the limit holds looks up.
     limited_since: Option<Timestamp>,
+    /// When the last look began.
+    looked_at: Option<Timestamp>,
 }
 
 impl Pace {
@@ -42,16 +46,29 @@ impl Pace {
         let known = self.taken_until.filter(|until| until.duration_since(now) <= burst.saturating_add(INTERVAL));
         let from = known.map_or(now, |until| until.max(now));
         self.taken_until = from.checked_add(INTERVAL).ok();
+        self.looked_at = Some(now);
         let is_limited = self.pause(now).is_positive();
         self.limited_since =
             self.limited_since.filter(|since| is_limited && *since <= now).or(is_limited.then_some(now));
     }
 
-    /// How long the next look has to wait.
+    /// Whether the clock was set back since the last look began: what was noted by it may be a moment to come, maybe for weeks.
+    pub fn was_set_back(&self, now: Timestamp) -> bool {
+        self.looked_at.is_some_and(|looked_at| looked_at.duration_since(now) > SET_BACK_MIN)
+    }
+
+    /// How long the next look has to wait. No longer than looks can be ahead by one clock, since it may have been set back meanwhile.
     pub fn pause(&self, now: Timestamp) -> SignedDuration {
         let burst = INTERVAL.saturating_mul(BURST);
         let ahead = self.taken_until.map_or(SignedDuration::ZERO, |until| until.duration_since(now));
-        ahead.saturating_sub(burst).max(SignedDuration::ZERO)
+        ahead.saturating_sub(burst).max(SignedDuration::ZERO).min(INTERVAL.saturating_mul(2))
+    }
+
+    /// How long to wait for a moment that the last look chose. No longer than it was away then, since the clock may have been set back
+    /// meanwhile.
+    pub fn wait_for(&self, moment: Timestamp, now: Timestamp) -> SignedDuration {
+        let now = self.looked_at.map_or(now, |looked_at| looked_at.max(now));
+        moment.duration_since(now).max(PAUSE_MIN)
     }
 
     /// Since when each look had to wait for the one before.
@@ -99,5 +116,16 @@ mod tests {
         pace.look(at(3_600_000));
         pace.look(at(0));
         assert_eq!((pace.pause(at(0)), pace.limited_since()), (SignedDuration::ZERO, None));
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_after_a_look_makes_nothing_wait_longer() {
+        let mut pace = Pace::default();
+        pace.look(at(3_600_000));
+        assert!(pace.pause(at(0)) <= SignedDuration::from_millis(100), "{:?}", pace.pause(at(0)));
+        assert_eq!(pace.wait_for(at(3_610_000), at(0)), SignedDuration::from_secs(10));
+        assert_eq!(pace.wait_for(at(3_610_000), at(3_604_000)), SignedDuration::from_secs(6));
+        assert_eq!(pace.wait_for(at(3_590_000), at(3_600_000)), PAUSE_MIN);
+        assert!(pace.was_set_back(at(0)) && !pace.was_set_back(at(3_595_000)) && !pace.was_set_back(at(9_000_000)));
     }
 }

@@ -16,6 +16,8 @@ const TOKEN: u64 = 1_000_000;
 const SLOWEST_DIVISOR: u64 = 16;
 /// After so long without a refusal the rate doubles, up to the full one.
 const RECOVERY: SignedDuration = SignedDuration::from_secs(30);
+/// A clock that goes back by less makes nobody wait for long, and one that goes by answers that are late does so now and then.
+pub const SET_BACK_MIN: SignedDuration = SignedDuration::from_secs(10);
 
 /// How much fits into a bucket, and how fast it fills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +90,11 @@ impl Bucket {
             self.divisor /= 2;
             self.changed_at = self.changed_at.saturating_add(RECOVERY).unwrap_or(now);
         }
-        // A clock that goes back fills nothing.
+        // A clock that goes back fills nothing. One that was set back fills from where it is now, or nothing would be asked for as long.
+        if self.filled_at.duration_since(now) > SET_BACK_MIN {
+            self.filled_at = now;
+            self.changed_at = self.changed_at.min(now);
+        }
         let elapsed = u64::try_from(now.duration_since(self.filled_at).as_millis()).unwrap_or(0);
         let gained = elapsed.saturating_mul(self.rate());
         self.level = self.level.saturating_add(gained).min(self.limit.tokens * TOKEN);
@@ -222,5 +228,13 @@ mod tests {
         assert!(throttle.take(Action::CreateFleet, 1, at(0)).is_err());
         assert!(throttle.take(Action::CreateFleet, 1, at(10_100)).is_err());
         assert!(throttle.take(Action::CreateFleet, 1, at(10_625)).is_ok());
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_holds_nothing_up() {
+        let mut throttle = Throttle::default();
+        (0..4).for_each(|_| throttle.take(Action::CreateFleet, 1, at(3_600_000)).unwrap());
+        assert!(throttle.take(Action::CreateFleet, 1, at(0)).is_err());
+        assert!(throttle.take(Action::CreateFleet, 1, at(625)).is_ok());
     }
 }

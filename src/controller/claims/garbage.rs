@@ -90,6 +90,11 @@ impl Garbage {
         Ok(wrote)
     }
 
+    /// Waits anew, as a new leader does: what was noted by a clock that was set back since would be waited for, maybe for weeks.
+    pub fn begin_anew(&mut self) {
+        *self = Self { live: std::mem::take(&mut self.live), ..Self::default() };
+    }
+
     /// Sees what runs, for the plans of who only observes.
     pub async fn see<E: Cloud>(&mut self, cloud: &E, installation: &str, now: Timestamp) -> Result<(), PortError> {
         let instances = of_installation(cloud, installation).await?;

@@ -25,7 +25,9 @@ impl Doubted {
             }
             return;
         }
-        let is_due = self.said_at.is_none_or(|said_at| now.duration_since(said_at) >= TROUBLE_SAID_AGAIN);
+        // A clock that was set back makes nothing silent for long.
+        let is_due =
+            self.said_at.is_none_or(|said_at| now < said_at || now.duration_since(said_at) >= TROUBLE_SAID_AGAIN);
         if is_due || self.is_other(doubts) {
             self.said = doubts.clone();
             self.said_at = Some(now);

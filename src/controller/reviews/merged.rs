@@ -75,7 +75,7 @@ pub async fn look<P: ReviewPorts>(merged: &mut Merged, repository: &ReviewedRepo
         merged.followed.pop_first();
     }
     let has_new = merged.followed.values().any(|it| now.duration_since(it.since) < FIRST);
-    let is_due = merged.looked_at.is_none_or(|at| has_new || now.duration_since(at) >= APART);
+    let is_due = merged.looked_at.is_none_or(|at| has_new || now < at || now.duration_since(at) >= APART);
     if merged.followed.is_empty() || !is_due {
         return is_complete;
     }

@@ -4,6 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::super::api::ApiError;
 use super::super::failures::FailureClass;
+use super::super::throttle::SET_BACK_MIN;
 
 /// After the first failure it is asked again so much later; each further one doubles that.
 const RETRY_FIRST: SignedDuration = SignedDuration::from_secs(15);
@@ -71,12 +72,15 @@ impl<T> LastAnswer<T> {
         self.answer.as_ref().map(|answer| &answer.value)
     }
 
-    /// Whether it should be asked: nothing is known, or the answer is older than its lifetime, and no failure says to wait.
+    /// Whether it should be asked: nothing is known, or the answer is older than its lifetime, and no failure says to wait. What came at a
+    /// moment that is to come says nothing: the clock was set back since.
     pub fn is_due(&self, lifetime: SignedDuration, now: Timestamp) -> bool {
         if let Some(trouble) = &self.trouble {
-            return now >= trouble.retry_at();
+            return now >= trouble.retry_at() || is_to_come(trouble.at, now);
         }
-        self.answer.as_ref().is_none_or(|answer| now.duration_since(answer.at) >= lifetime)
+        self.answer
+            .as_ref()
+            .is_none_or(|answer| now.duration_since(answer.at) >= lifetime || is_to_come(answer.at, now))
     }
 
     /// Takes what came of asking.
@@ -112,6 +116,10 @@ impl<T> LastAnswer<T> {
     pub fn lacks_permission(&self) -> bool {
         self.is_denied() && self.trouble.as_ref().is_some_and(|trouble| !trouble.error.is_of_credentials())
     }
+}
+
+fn is_to_come(moment: Timestamp, now: Timestamp) -> bool {
+    moment.duration_since(now) > SET_BACK_MIN
 }
 
 /// A moment as people read it.
@@ -152,6 +160,15 @@ mod tests {
         assert!(!known.is_due(lifetime, at(104)) && known.is_due(lifetime, at(105)), "the wait doubles");
         known.record(Ok(8), at(200));
         assert_eq!((known.value(), &known.trouble), (Some(&8), &None));
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_makes_nobody_wait() {
+        let lifetime = SignedDuration::from_mins(1);
+        let mut known = LastAnswer::answered(7, at(3600));
+        assert!(known.is_due(lifetime, at(0)) && !known.is_due(lifetime, at(3590)));
+        known.record(Err(throttled()), at(3600));
+        assert!(known.is_due(lifetime, at(0)) && !known.is_due(lifetime, at(3590)));
     }
 
     #[test]
