@@ -41,9 +41,10 @@ impl PortError {
         matches!(self.kind, PortErrorKind::Denied | PortErrorKind::Refused | PortErrorKind::Permanent)
     }
 
-    /// Whether it says nothing of what else is asked for: the rest goes on without this object.
+    /// Whether it may say nothing of what else is asked for: the rest goes on without this object. A call that gets no answer may be about
+    /// an object that nobody can write, such as one whose webhook is silent; where it is the server, the next calls say so, too.
     pub fn is_of_one_object(&self) -> bool {
-        self.is_refused() || self.kind == PortErrorKind::Internal
+        self.is_refused() || matches!(self.kind, PortErrorKind::Internal | PortErrorKind::Temporary)
     }
 }
 

@@ -91,7 +91,7 @@ use observed::kept_by_others;
 use observed::look::Eyes;
 use observed::others::Others;
 use observed::view::{Prices, View};
-use pace::{CATALOG_AGE, PAUSE_MIN, POLL, Pace, RETRY, RETRY_REFUSED_MAX, TROUBLE_SAID_AGAIN, TROUBLES_MAX};
+use pace::{CATALOG_AGE, POLL, Pace, RETRY, RETRY_REFUSED_MAX, TROUBLE_SAID_AGAIN, TROUBLES_MAX};
 use plans::approvals::{Approved, Waiting};
 use plans::batch::BatchWindow;
 use plans::fidelity::Expectations;
@@ -231,8 +231,14 @@ impl CloudAnswers {
         (!free.is_empty()).then_some(free)
     }
 
-    fn zones_with_subnet(&self) -> BTreeMap<String, Vec<String>> {
-        self.classes.iter().map(|(name, (_, facts))| (name.clone(), facts.zones.clone())).collect()
+    /// Of classes by their names. Who only observes plans with every zone where nobody could find out; who acts waits.
+    fn zones_with_subnet(&self, mode: Mode) -> BTreeMap<String, Vec<String>> {
+        let is_unknown = |facts: &ClassFacts| {
+            let of_subnets = facts.conditions.iter().find(|it| it.type_ == "SubnetsReady");
+            facts.zones.is_empty() && of_subnets.is_some_and(|it| it.status.is_none())
+        };
+        let counting = self.classes.iter().filter(|(_, (_, facts))| mode != Mode::Observe || !is_unknown(facts));
+        counting.map(|(name, (_, facts))| (name.clone(), facts.zones.clone())).collect()
     }
 }
 
@@ -294,6 +300,9 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         self.settled = false;
         self.some_failed = false;
         let now = self.ports.clock.now();
+        if self.pace.was_set_back(now) {
+            self.begin_anew();
+        }
         self.pace.look(now);
         self.set_aside.look(now);
         self.wake_at = None;
@@ -307,6 +316,18 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let left = self.set_aside.again_at(now);
         self.wake(left);
         self.settled &= !self.some_failed && left.is_none();
+    }
+
+    /// Forgets what was noted by a clock that was set back since, and would be waited for: it can be lost, as when a process ends.
+    fn begin_anew(&mut self) {
+        self.claims = Claims::default();
+        self.batch = BatchWindow::default();
+        self.garbage.begin_anew();
+        self.early_ends = early_ends::Watch::default();
+        self.set_aside = SetAside::default();
+        self.troubles.clear();
+        self.catalog = None;
+        (self.plan_due_at, self.searched_at, self.garbage_due_at) = (None, None, None);
     }
 
     /// The same trouble is said once in a while, not at every attempt.
@@ -353,7 +374,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             }
         }
         let now = self.ports.clock.now();
-        let pause = self.wake_at.map(|moment| moment.duration_since(now).max(PAUSE_MIN));
+        let pause = self.wake_at.map(|moment| self.pace.wait_for(moment, now));
         let pause = pause.map(|pause| Duration::try_from(pause).unwrap_or_default());
         let sleep = async {
             match pause {
@@ -478,6 +499,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             added_capacity: &added_capacity,
             launch_rules: self.launch_rules(snapshot),
             installation: &self.options.installation,
+            live: &self.garbage.live,
             now,
         };
         let progress = self.claims.advance(view, &around, &mut self.journal).await?;
@@ -500,7 +522,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let mut wrote = noted || progress.wrote || interrupted;
         troubles.extend(heard.troubles);
         let (when, aside) = ((now, &mut self.journal), &mut self.set_aside);
-        wrote |= moves::go_on(&self.ports.cluster, view, when, aside, &mut troubles).await?;
+        wrote |= moves::go_on(&self.ports.cluster, view, when, aside, &mut troubles).await;
         self.try_again(&troubles, now);
         wrote |= self.see_early_ends(view, now).await?;
         wrote |= self.collect_garbage(view, now).await?;

@@ -115,7 +115,8 @@ impl SetAside {
 }
 
 impl Purpose<'_> {
-    /// Makes the call, where something may be tried for its object. `None`: it may not, or was refused. `Err`: it is the server that fails.
+    /// Makes the call, where something may be tried for its object. `None`: it may not, was refused, or got no answer. `Err`: it is gone, was
+    /// changed meanwhile, or is not to be had.
     pub async fn attempt<T>(
         &mut self,
         object: &str,
@@ -164,18 +165,18 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_object_is_set_aside_and_a_server_that_fails_is_not() {
+    async fn one_object_is_set_aside_and_what_is_of_none_is_not() {
         let mut aside = SetAside::after(4);
         let mut purpose = aside.purpose();
         assert!(matches!(purpose.attempt("a", at(0), async { Ok(7) }).await, Ok(Some(7))));
-        for kind in [PortErrorKind::Refused, PortErrorKind::Denied, PortErrorKind::Internal, PortErrorKind::Permanent] {
+        for kind in [PortErrorKind::Refused, PortErrorKind::Denied, PortErrorKind::Internal, PortErrorKind::Temporary] {
             let refused = purpose.attempt(&format!("{kind:?}"), at(0), async { refusal(kind) }).await;
             assert!(matches!(refused, Ok(None)), "{kind:?}");
         }
         assert_eq!(purpose.told(()).unwrap_err().operation, "Refused");
         aside.look(at(0));
         let mut purpose = aside.purpose();
-        assert!(purpose.attempt("a", at(0), async { refusal(PortErrorKind::Temporary) }).await.is_err());
+        assert!(purpose.attempt("a", at(0), async { refusal(PortErrorKind::InsufficientCapacity) }).await.is_err());
         assert!(matches!(purpose.attempt("Refused", at(0), async { Ok(7) }).await, Ok(None)), "it is left alone");
         let left = purpose.left();
         assert!(left.refused.is_empty() && left.untried, "what was refused for another purpose is not told: {left:?}");

@@ -190,6 +190,23 @@ async fn a_clock_that_jumps() {
     }
 }
 
+/// The clock was a day ahead when the last look began, and is set right while the loop waits and looks.
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_is_set_right_between_two_looks_holds_nothing_up() {
+    let (mut stage, _, _) = with_a_node().await;
+    stage.clock.set(SignedDuration::from_hours(24));
+    stage.run_for(60).await;
+    stage.controller.pass().await;
+    stage.clock.set(SignedDuration::ZERO);
+    let waited = tokio::time::timeout(Duration::from_secs(60), stage.controller.wait()).await;
+    assert!(waited.is_ok(), "no longer than until the next poll");
+    assert!(stage.world.with(|world| world.scale("default/other", 30)));
+    stage.run_for(120).await;
+    assert_eq!(stage.world.with(|world| world.pod_counts()), (35, 0));
+    stage.run_for(900).await;
+    stage.assert_consistent("after a clock was set right");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_zone_that_is_lost() {
     let mut stage = Stage::of_four_nodes(POOL).await;
@@ -239,10 +256,10 @@ async fn a_repository_that_is_away_for_days() {
     stage.assert_consistent("after five days");
 }
 
-/// Whatever the object is, and whatever is to be done with it: the rest goes on, and it goes when it may.
+/// Whatever the object is, and whatever is to be done with it: the rest goes on, and it goes when it may. The same where no answer comes.
 #[tokio::test(start_paused = true)]
 async fn a_policy_that_refuses_what_is_written_to_one_object() {
-    let kinds = [PortErrorKind::Refused, PortErrorKind::Denied];
+    let kinds = [PortErrorKind::Refused, PortErrorKind::Denied, PortErrorKind::Temporary];
     for (what, kind) in ["nodeclaim", "node", "pod"].into_iter().flat_map(|what| kinds.map(|kind| (what, kind))) {
         let (mut stage, node, claim) = with_a_node().await;
         let pod = stage.snapshot().pods.iter().find(|pod| pod.spec.node_name.as_deref() == Some(&node)).cloned();
@@ -270,16 +287,20 @@ async fn a_policy_that_refuses_what_is_written_to_one_object() {
 /// all the time.
 #[tokio::test(start_paused = true)]
 async fn what_is_refused_is_not_asked_for_at_every_look() {
-    for what in ["nodeclaim", "node"] {
+    let of_node = [PortErrorKind::Refused, PortErrorKind::Temporary].map(|kind| ("node", kind));
+    // The status of a claim may not be found though the claim is there.
+    let of_claim =
+        [PortErrorKind::Refused, PortErrorKind::Temporary, PortErrorKind::NotFound].map(|kind| ("nodeclaim", kind));
+    for (what, kind) in of_node.into_iter().chain(of_claim) {
         let (mut stage, node, claim) = with_a_node().await;
-        stage.fuse.forbid(if what == "node" { &node } else { &claim });
+        stage.fuse.forbid_as(if what == "node" { &node } else { &claim }, kind);
         Cluster::delete_node_claim(&stage.world.cluster(), &claim, "").await.unwrap();
         stage.fuse.always_changed(true);
         let before = stage.fuse.refused();
         stage.run_for(60).await;
         stage.fuse.always_changed(false);
         let asked = stage.fuse.refused() - before;
-        assert!((2..=40).contains(&asked), "{what}: {asked} times in a minute");
+        assert!((2..=40).contains(&asked), "{what}: {kind:?}, {asked} times in a minute");
         stage.fuse.allow_all();
         stage.run_for(300).await;
         assert!(stage.snapshot().node_claims.iter().all(|it| it.metadata.name.as_ref() != Some(&claim)), "{what}");

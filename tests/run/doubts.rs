@@ -274,3 +274,26 @@ async fn nothing_of_a_pool_ends_while_two_nodes_or_claims_are_of_one_instance() 
         assert_eq!(running(&stage), 0, "{kind}: when only one is left");
     }
 }
+
+/// Half of a backup was restored: a claim has the instance of another one, which has none. Then somebody deletes it.
+#[tokio::test(start_paused = true)]
+async fn no_instance_ends_on_the_word_of_a_claim_that_it_was_not_given_to() {
+    let mut stage = Stage::of_four_nodes(POOL).await;
+    // Long enough for the cloud to be asked about what runs.
+    stage.run_for(150).await;
+    let cluster = stage.world.cluster();
+    let claims = stage.snapshot().node_claims;
+    let (mut one, mut other) = (claims[0].clone(), claims[1].clone());
+    let id = other.status.as_mut().unwrap().provider_id.take();
+    one.status.as_mut().unwrap().provider_id.clone_from(&id);
+    Cluster::update_node_claim(&cluster, &other).await.unwrap();
+    Cluster::update_node_claim(&cluster, &one).await.unwrap();
+    let evicted = stage.world.pods_evicted();
+    Cluster::delete_node_claim(&cluster, one.metadata.name.as_deref().unwrap(), "").await.unwrap();
+    stage.run_for(5).await;
+    let runs = stage.world.with(|world| world.instances()).iter().any(|it| Some(&it.provider_id) == id.as_ref());
+    assert!(runs, "it is the other one's");
+    assert_eq!(stage.world.pods_evicted(), evicted);
+    let said = |event: &Event| matches!(event, Event::CallFailed { error } if error.contains("was given to nodeclaim"));
+    assert_eq!(stage.count(said), 1);
+}

@@ -22,8 +22,8 @@ use super::{Claims, Progress, Surroundings};
 /// What failed in one look and is said; of more, the first.
 const TROUBLES_MAX: usize = 16;
 
-/// So often the server may fail in one look, before nothing else is asked of it.
-const INTERNAL_MAX: usize = 8;
+/// So often the server may fail or give no answer in one look, before nothing else is asked of it.
+const FAILED_MAX: usize = 8;
 
 /// So much may be refused of claims in one look, before nothing else is tried for claims in it. Some dozens are tried at a time, and where it
 /// is a webhook of which no answer comes, each time takes half a minute.
@@ -58,9 +58,9 @@ pub struct Effects<'s, K, E> {
     /// The cloud did not answer when an instance was to end: each attempt may take as long as a call may.
     ends_nothing: Cell<bool>,
     nodes_now: NodesNow,
-    /// Calls at which the server failed.
-    internal: Cell<usize>,
-    /// Calls for claims that somebody refused.
+    /// Calls at which the server failed, or to which it gave no answer.
+    failures: Cell<usize>,
+    /// Calls for claims that somebody refused, or that came to nothing for another reason.
     refused: Cell<usize>,
 }
 
@@ -83,7 +83,7 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
             awaited,
             ends_nothing,
             nodes_now: NodesNow::default(),
-            internal: Cell::default(),
+            failures: Cell::default(),
             refused: Cell::default(),
         }
     }
@@ -116,8 +116,8 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
     }
 
     /// A call of the API server for one object failed. Somebody may have changed it meanwhile; where somebody forbids it, that is said and
-    /// tried again, and keeps nobody from what the others need: a policy may refuse what is written to one of them for ever. `Err`: it is the
-    /// server that fails.
+    /// tried again, and keeps nobody from what the others need: a policy may refuse what is written to one of them for ever, or a webhook of it
+    /// give no answer. `Err`: it is the server that fails.
     pub fn failed(&self, error: PortError) -> Result<(), PortError> {
         match error.kind {
             PortErrorKind::Conflict => self.overtaken(),
@@ -125,8 +125,8 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
                 self.trouble(error);
             }
             // Of one object or another it may be that; of many it is the server.
-            PortErrorKind::Internal if self.internal.get() < INTERNAL_MAX => {
-                self.internal.set(self.internal.get() + 1);
+            PortErrorKind::Internal | PortErrorKind::Temporary if self.failures.get() < FAILED_MAX => {
+                self.failures.set(self.failures.get() + 1);
                 self.trouble(error);
             }
             PortErrorKind::Internal | PortErrorKind::Temporary | PortErrorKind::InsufficientCapacity => {
@@ -136,9 +136,10 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
         Ok(())
     }
 
-    /// The same, of something that was to be done for this claim: where it is refused, the claim is left alone for a while.
+    /// The same, of something that was to be done for this claim: it is left alone for a while, unless somebody changed it meanwhile. A part
+    /// of it may not be found though the claim is there, such as its status.
     pub fn failed_for(&self, claim: &NodeClaim, error: PortError) -> Result<(), PortError> {
-        if error.is_refused() {
+        if error.kind != PortErrorKind::Conflict {
             self.refused.set(self.refused.get() + 1);
             self.memory().set_aside.refused(name_of(claim), self.around.now);
         }
@@ -166,15 +167,16 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
         }
     }
 
-    /// After a write: what was seen is no longer how it is, unless it was refused.
+    /// After a write: what was seen is no longer how it is. Where it came to nothing, what else there is to do goes by what was seen: whether
+    /// one without an answer was carried out, nobody knows, and the watch says it.
     pub fn tried_to_write(&self, outcome: &Result<(), PortError>) {
-        if !outcome.as_ref().is_err_and(PortError::is_refused) {
+        if outcome.is_ok() {
             self.wrote();
         }
     }
 
     /// Says where a pod should land. Where that is not allowed, kube-scheduler chooses by itself: said once, and no reason to
-    /// leave a node closed.
+    /// leave a node closed. A pod of which it can not be said is left alone for a while.
     pub async fn nominate(&self, pod: &Pod, node: &str) -> Result<(), PortError> {
         match self.around.cluster.nominate(&pod.metadata.namespace, &pod.metadata.name, node).await {
             Err(error) if error.kind == PortErrorKind::Denied => {
@@ -184,7 +186,12 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
                 }
                 Ok(())
             }
-            Err(error) => self.failed(error),
+            Err(error) => {
+                if error.kind != PortErrorKind::Conflict {
+                    self.memory().set_aside.refused(&place_of(&pod.key()), self.around.now);
+                }
+                self.failed(error)
+            }
             Ok(()) => Ok(()),
         }
     }
@@ -291,6 +298,11 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
         self.wrote();
         self.look_again(self.around.now.checked_add(RETRY).ok());
     }
+}
+
+/// What is left alone where the place of a pod, `namespace/name`, can not be told.
+pub fn place_of(pod: &str) -> String {
+    format!("place of pod {pod}")
 }
 
 /// What was to be changed is gone: that is as good.

@@ -38,24 +38,23 @@ impl Heard {
         claims: &mut Claims,
         now: Timestamp,
         journal: &mut Journal,
-    ) -> Result<bool, PortError> {
+    ) -> bool {
         let object = format!("interruption of NodeClaim {}", name_of(claim));
         if self.refused >= REFUSED_MAX || claims.set_aside.is_aside(&object, now) {
-            return Ok(false);
+            return false;
         }
         match note(cluster, interruption, claim, claims, now, journal).await {
             Ok(wrote) => self.wrote |= wrote,
-            Err(error) if error.kind == PortErrorKind::Temporary => return Err(error),
             Err(error) => {
                 if error.is_of_one_object() {
                     self.refused += 1;
                     claims.set_aside.refused(&object, now);
                 }
                 self.troubles.push(error);
-                return Ok(false);
+                return false;
             }
         }
-        Ok(true)
+        true
     }
 }
 
@@ -74,7 +73,7 @@ pub async fn hear<K: Cluster, E: Cloud>(
         if let Some(interruption) = Interruption::parse(&message.body) {
             let of_instance = |claim: &&NodeClaim| provider_id(claim).is_some_and(|id| interruption.concerns(id));
             for claim in view.snapshot.node_claims.iter().filter(of_instance) {
-                is_noted &= heard.note((cluster, claim), &interruption, claims, now, journal).await?;
+                is_noted &= heard.note((cluster, claim), &interruption, claims, now, journal).await;
             }
         }
         if is_noted && let Err(error) = cloud.forget_message(&message.receipt).await {
@@ -87,7 +86,7 @@ pub async fn hear<K: Cluster, E: Cloud>(
     }
     for claim in &view.snapshot.node_claims {
         if let Some(ending) = Interruption::by_end_of_block(claim, &view.snapshot.node_classes, now) {
-            heard.note((cluster, claim), &ending, claims, now, journal).await?;
+            heard.note((cluster, claim), &ending, claims, now, journal).await;
         }
     }
     Ok(heard)

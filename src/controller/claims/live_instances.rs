@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::api::node_claim::NodeClaim;
+use crate::controller::observed::view::{View, name_of, provider_id};
 use crate::core::inputs::LiveInstance;
 use crate::ports::Instance;
 
@@ -16,10 +18,14 @@ const AGE_MAX: SignedDuration = SignedDuration::from_mins(10);
 #[derive(Debug, Default)]
 pub struct LiveInstances {
     said: Option<(Timestamp, Arc<BTreeMap<String, LiveInstance>>)>,
+    /// By provider ID, the NodeClaim that an instance was given to by its tags, where they say.
+    given_to: BTreeMap<String, String>,
 }
 
 impl LiveInstances {
     pub fn hear(&mut self, instances: &[Instance], asked_at: Timestamp) {
+        let named = instances.iter().filter(|instance| !instance.node_claim.is_empty());
+        self.given_to = named.map(|it| (it.provider_id.clone(), it.node_claim.clone())).collect();
         let instances = instances.iter().map(|instance| (instance.provider_id.clone(), live(instance)));
         self.said = Some((asked_at, Arc::new(instances.collect())));
     }
@@ -28,6 +34,13 @@ impl LiveInstances {
     pub fn known(&self, now: Timestamp) -> Arc<BTreeMap<String, LiveInstance>> {
         let said = self.said.as_ref().filter(|(asked_at, _)| now.duration_since(*asked_at) <= AGE_MAX);
         said.map(|(_, instances)| instances.clone()).unwrap_or_default()
+    }
+
+    /// Another NodeClaim that is there, to which the cloud says that this one's instance was given: what a status says may be half of a
+    /// backup. However long ago that was asked: an instance is given away once.
+    pub fn owner<'s>(&'s self, claim: &NodeClaim, view: &View<'_>) -> Option<&'s str> {
+        let owner = self.given_to.get(provider_id(claim)?)?.as_str();
+        (owner != name_of(claim) && view.claim(owner).is_some()).then_some(owner)
     }
 }
 

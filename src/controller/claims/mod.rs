@@ -35,9 +35,10 @@ use crate::core::lifecycle::eviction_order::EvictionOrder;
 use crate::core::lifecycle::{self, Effect, Observation};
 use crate::core::offer::{AddedCapacity, REFUSED_SECONDS};
 use crate::core::snapshot::{Objects, Pod};
-use crate::ports::{Cloud, Cluster, LaunchRules, PortError};
+use crate::ports::{Cloud, Cluster, LaunchRules, PortError, PortErrorKind};
 
-use effects::{Effects, Failed};
+use effects::{Effects, Failed, place_of};
+use live_instances::LiveInstances;
 use opening::{Nominations, Opening};
 
 /// Claims whose calls are under way at the same time.
@@ -95,6 +96,8 @@ pub struct Surroundings<'a, K, E> {
     /// `keeps_order`: where prices of a launch are others than the catalog's.
     pub launch_rules: LaunchRules,
     pub installation: &'a str,
+    /// What the cloud said last of the instances that run.
+    pub live: &'a LiveInstances,
     pub now: Timestamp,
 }
 
@@ -191,7 +194,10 @@ async fn say_places<'v, K: Cluster, E: Cloud>(
         let Some(node) = view.node_of(claim).filter(|node| opening.waits_to_tell(claim, node).is_none()) else {
             continue;
         };
-        let pods = effects.memory().nominations.due(&opening, claim, node_name(node));
+        let mut memory = effects.memory();
+        let Claims { nominations, set_aside, .. } = &mut **memory;
+        let is_aside = |pod: &Pod| set_aside.is_aside(&place_of(&pod.key()), effects.around.now);
+        let pods = nominations.due(&opening, claim, node_name(node), is_aside);
         due.extend(pods.into_iter().map(|pod| (pod, node_name(node))));
     }
     together(&due, |(pod, node)| effects.nominate(pod, node)).await?;
@@ -248,7 +254,22 @@ fn due<'v, K: Cluster, E: Cloud>(
     if view.doubt(claim).is_some() {
         asked.retain(|effect| is_safe_in_doubt(effect, is_ending));
     }
+    if let Some(owner) = around.live.owner(claim, view).filter(|_| is_ending && !asked.is_empty()) {
+        effects.trouble(of_another(claim, owner));
+        asked.clear();
+    }
     Due { claim, node, effects: asked }
+}
+
+/// Why neither the node nor the instance of a claim that was deleted ends on its word.
+fn of_another(claim: &NodeClaim, owner: &str) -> PortError {
+    let (name, id) = (name_of(claim), provider_id(claim).unwrap_or_default());
+    let operation = format!("end nodeclaim {name}");
+    let because = format!(
+        "its status has instance {id}, which the cloud says was given to nodeclaim {owner}: correct status.providerID of both, or, where \
+         {owner} is the one that should go, delete it, too"
+    );
+    PortError { operation, kind: PortErrorKind::Conflict, source: Some(because.into()) }
 }
 
 /// What may be done for a claim while it is not known how its surroundings are. A drain goes on, as each eviction is allowed by the API

@@ -323,11 +323,17 @@ impl Nominations {
     }
 
     /// The pods that the node of a claim has to be told to, now, each counted: those it was created for that are on no node
-    /// and do not know it. None once it has been up for a while.
-    pub fn due<'a>(&mut self, opening: &Opening<'a>, claim: &NodeClaim, node: &str) -> Vec<&'a Pod> {
+    /// and do not know it. None once it has been up for a while, nor one that `is_aside`.
+    pub fn due<'a>(
+        &mut self,
+        opening: &Opening<'a>,
+        claim: &NodeClaim,
+        node: &str,
+        is_aside: impl Fn(&Pod) -> bool,
+    ) -> Vec<&'a Pod> {
         let waiting = opening.waiting.get(name_of(claim)).into_iter().flatten().copied();
         let mut due: Vec<&Pod> =
-            waiting.filter(|pod| pod.status.nominated_node_name.as_deref() != Some(node)).collect();
+            waiting.filter(|pod| pod.status.nominated_node_name.as_deref() != Some(node) && !is_aside(pod)).collect();
         due.retain(|pod| {
             let told = self.told.entry(pod.metadata.uid.clone()).or_default();
             let is_due = told.times < NOMINATIONS_MAX;

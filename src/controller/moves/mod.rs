@@ -27,14 +27,14 @@ use crate::ports::{Cluster, PortError, PortErrorKind};
 const WAVE_WAITS: SignedDuration = SignedDuration::from_mins(5);
 
 /// Looks at every claim that a plan removes. `true` when something was written. `troubles`: what somebody forbids, or changed meanwhile, of
-/// one claim or another; the rest goes on.
+/// one claim or another, and what got no answer; the rest goes on.
 pub async fn go_on<K: Cluster>(
     cluster: &K,
     view: &View<'_>,
     (now, journal): (Timestamp, &mut Journal),
     aside: &mut SetAside,
     troubles: &mut Vec<PortError>,
-) -> Result<bool, PortError> {
+) -> bool {
     let mut wrote = false;
     let first_waves = first_waves(view);
     for claim in view.snapshot.node_claims.iter().filter(|claim| of_claims::goes(claim)) {
@@ -44,16 +44,15 @@ pub async fn go_on<K: Cluster>(
         }
         match go_on_with(claim, cluster, view, &first_waves, now, journal).await {
             Ok(has_written) => wrote |= has_written,
-            Err(error) if error.kind == PortErrorKind::Temporary => return Err(error),
             Err(error) => {
-                if error.is_of_one_object() {
+                if error.kind != PortErrorKind::Conflict {
                     aside.refused(&object, now);
                 }
                 troubles.push(error);
             }
         }
     }
-    Ok(wrote)
+    wrote
 }
 
 async fn go_on_with<K: Cluster>(

@@ -12,7 +12,7 @@ use crate::api::node_claim::NodeClaim;
 use crate::api::node_plan::NodePlanPhase;
 use crate::api::settings::Settings;
 use crate::controller::annotations::of_definitions::{self, Origin, Seen};
-use crate::controller::claims::effects::unless_gone;
+use crate::controller::claims::effects::{place_of, unless_gone};
 use crate::controller::claims::opening::{self, Nomination};
 use crate::controller::claims::refused_nodes;
 use crate::controller::events::Event;
@@ -234,8 +234,13 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             let marked = due.iter().map(|claim| self.ports.cluster.update_node_claim(claim));
             for (claim, result) in due.iter().zip(join_all(marked).await) {
                 match result {
-                    // Somebody changed or removed it meanwhile: the next look sees how it is now.
-                    Err(error) if matches!(error.kind, PortErrorKind::Conflict | PortErrorKind::NotFound) => {}
+                    // Somebody changed it meanwhile: the next look sees how it is now.
+                    Err(error) if error.kind == PortErrorKind::Conflict => {}
+                    // It is gone, or its status is not found though it is there: then it is not asked for at each look.
+                    Err(error) if error.kind == PortErrorKind::NotFound => {
+                        self.set_aside.refused(&object(claim), now);
+                        continue;
+                    }
                     Err(error) if error.is_of_one_object() => {
                         self.set_aside.refused(&object(claim), now);
                         refused.push(error);
@@ -250,13 +255,16 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         Ok(wrote)
     }
 
-    /// Tells kube-scheduler where pods should land, several at a time.
+    /// Tells kube-scheduler where pods should land, several at a time. A pod of which it can not be said is left alone for a while.
     async fn say_places(&mut self, places: &[Nomination], now: Timestamp) -> Result<(), PortError> {
+        let object = |place: &Nomination| place_of(&format!("{}/{}", place.namespace, place.pod));
         let mut refused = 0;
         for together in places.chunks(PLACES_TOGETHER) {
+            let mut due: Vec<&Nomination> = together.iter().collect();
+            due.retain(|place| !self.set_aside.is_aside(&object(place), now));
             let cluster = &self.ports.cluster;
-            let told = together.iter().map(|place| cluster.nominate(&place.namespace, &place.pod, &place.node));
-            for result in join_all(told).await {
+            let told = due.iter().map(|place| cluster.nominate(&place.namespace, &place.pod, &place.node));
+            for (place, result) in due.iter().zip(join_all(told).await) {
                 match result {
                     // Then it chooses by itself.
                     Err(error) if error.kind == PortErrorKind::Denied => {
@@ -265,6 +273,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                     }
                     Err(error) if error.is_of_one_object() => {
                         refused += 1;
+                        self.set_aside.refused(&object(place), now);
                         self.say_trouble(chain(&error), now);
                     }
                     result => result?,
@@ -318,7 +327,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             snapshot,
             catalog: &known.catalog,
             policy: Policy {
-                zones_with_subnet: known.zones_with_subnet(),
+                zones_with_subnet: known.zones_with_subnet(self.options.mode),
                 free_addresses: known.free_addresses(),
                 vcpu_quotas: known.vcpu_quotas.clone(),
                 denied: known.denied.clone(),
