@@ -57,6 +57,20 @@ impl OpenDefinition {
         })
     }
 
+    /// Variables that have a value in the object as it is applied, and none in what is to be written: their names would take its place.
+    pub fn lost(&self, to_write: &Value, applied: &Value) -> BTreeSet<&str> {
+        let has = |text: &str, name: &str| text.contains(&format!("${{{name}"));
+        let texts = self.pointers.iter().filter(|pointer| !self.keys.contains(*pointer)).filter_map(|pointer| {
+            let text = |value: &Value| value.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+            Some((text(to_write)?, text(applied)?))
+        });
+        let lost = texts.flat_map(|(written, there)| {
+            let is_lost = move |name: &&String| has(&written, name) && !has(&there, name);
+            self.variables.iter().filter(is_lost)
+        });
+        lost.map(String::as_str).collect()
+    }
+
     /// For those who wait for the revision to take force.
     pub fn why_unusable(&self) -> String {
         let names: Vec<&str> = self.variables.iter().map(String::as_str).collect();

@@ -27,6 +27,27 @@ async fn a_revision_with_errors_leaves_the_last_good_one_in_force() {
     assert_eq!(pool.metadata.annotations.as_ref().unwrap()["cutlist.dev/revision"], "good");
 }
 
+/// Settings that are lost take the values of variables with them.
+#[tokio::test(start_paused = true)]
+async fn a_revision_that_loses_the_values_of_variables_is_not_used() {
+    let mut stage = Stage::new(SETTINGS);
+    let pool = POOL.replace("role: karpenterNodeRole-test", "role: ${ROLE_NAME}");
+    assert_ne!(pool, POOL);
+    let settings = format!("{SETTINGS}  variables: {{ ROLE_NAME: karpenterNodeRole-test }}\n");
+    stage.script.commit("valued", &[("pool.yaml", &pool), ("cutlist.yaml", &settings)]);
+    assert!(stage.settle().await);
+    let role = |stage: &Stage| stage.snapshot().node_classes[0].spec.role.clone();
+    assert_eq!(role(&stage).as_deref(), Some("karpenterNodeRole-test"));
+    stage.script.commit("lost", &[("pool.yaml", &pool)]);
+    stage.scale(5);
+    assert!(stage.settle().await);
+    assert_eq!(role(&stage).as_deref(), Some("karpenterNodeRole-test"));
+    assert_eq!(stage.world.with(|world| world.pod_counts()), (5, 0), "the revision before still provisions");
+    let posts = stage.forge.posts();
+    let is_said = |post: &Post| matches!(post, Post::Failure { revision, markdown } if revision.id == "lost" && markdown.contains("ROLE_NAME"));
+    assert!(posts.iter().any(is_said), "{posts:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_commit_without_any_pool_is_held() {
     let mut stage = Stage::new(SETTINGS);

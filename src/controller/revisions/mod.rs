@@ -5,6 +5,7 @@ pub mod inputs;
 pub mod inventory;
 pub mod statuses;
 mod unsigned;
+mod values;
 
 use std::collections::BTreeSet;
 
@@ -242,6 +243,10 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                 return self.hold(revision, node_pools, now).await;
             }
         }
+        let lost = values::lost(&definitions, &snapshot);
+        if !lost.is_empty() {
+            return self.hold_without_values(revision, &lost, now).await;
+        }
         self.revisions.followed_by(&mut definitions, &snapshot);
         notes.extend(definitions.notes.iter().cloned());
         notes.extend(without_confirmations(&mut definitions));
@@ -271,6 +276,24 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
              revert the commits that came since with a new one, or start with --allow-older-revision.\n"
         );
         self.ports.forge.post_failure(&revision, "not used: it is older than the one that was used last", &text).await
+    }
+
+    /// Settings that are lost take the values of variables with them, and no class works with their names.
+    async fn hold_without_values(
+        &mut self,
+        revision: Revision,
+        lost: &[values::Lost],
+        now: Timestamp,
+    ) -> Result<(), PortError> {
+        let in_force = self.revisions.revision();
+        self.journal.say(now, &Event::RevisionRefused { revision: revision.clone(), in_force });
+        let objects: Vec<String> = lost.iter().map(ToString::to_string).collect();
+        let text = format!(
+            "Variables have values in the cluster and none in this revision: {}. It is not used, and nothing is applied. Give them in \
+             cutlist.yaml, or with --variable.\n",
+            objects.join("; ")
+        );
+        self.ports.forge.post_failure(&revision, "not used: variables have no value any more", &text).await
     }
 
     /// A commit without a single pool is more often an accident than a wish.
