@@ -144,7 +144,8 @@ fn diff(groups: &[Group<'_>], folding: Folding) -> String {
         }
         for sentence in sentences(group) {
             for part in wrap(&clean(&sentence), COLUMNS) {
-                text.push_str(&format!("#   {part}\n"));
+                // Last: what keeps a name from being a mention is what cleaning takes away.
+                text.push_str(&format!("#   {}\n", in_fence(&part)));
             }
         }
     }
@@ -175,8 +176,7 @@ fn sentences(group: &Group<'_>) -> Vec<String> {
         let others = reasons.len() - 1;
         let more =
             if others > 0 { format!(" (and {} like it)", thousands(&others.to_string())) } else { String::new() };
-        let sentence = with_place(&format!("{}{more}", reason.text), group.definition_of(reason));
-        sentences.push(in_fence(&sentence));
+        sentences.push(with_place(&format!("{}{more}", reason.text), group.definition_of(reason)));
     }
     sentences
 }

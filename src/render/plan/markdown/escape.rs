@@ -2,7 +2,7 @@
 
 use crate::render::terminal::clean;
 
-/// Text outside of code. Forges look for `@name` and `#123` after entities are resolved, so a space without width is put behind
+/// Text outside of code. Forges look for `@name`, `#123` and `GH-123` after entities are resolved, so a space without width is put behind
 /// the sign; a backslash does for what is Markdown's own.
 pub(in crate::render) fn prose(text: &str) -> String {
     let mut escaped = String::new();
@@ -19,11 +19,22 @@ pub(in crate::render) fn prose(text: &str) -> String {
                 escaped.push('\\');
                 escaped.push(character);
             }
+            '0'..='9' if ends_with_gh(&escaped) => {
+                escaped.push('\u{200b}');
+                escaped.push(character);
+            }
             other => escaped.push(other),
         }
     }
     // A bare address becomes a link, and so a way to lead reviewers somewhere.
     escaped.replace("://", ":\u{200b}//").replace("www.", "www\u{200b}.")
+}
+
+/// Whether a number behind the text would be that of an issue: behind `GH-`, in capitals or not, which begins a word.
+fn ends_with_gh(text: &str) -> bool {
+    let mut back = text.chars().rev().map(|character| character.to_ascii_lowercase());
+    let sign = [back.next(), back.next(), back.next()];
+    sign == [Some('-'), Some('h'), Some('g')] && back.next().is_none_or(|before| !before.is_alphanumeric())
 }
 
 /// Text as code within a line. HTML, because a name may hold back quotes; forges mention and link nothing in it.
@@ -53,7 +64,7 @@ pub fn fenced(language: &str, text: &str) -> String {
 }
 
 /// Text for a line inside of a fence. Nothing of it is read as Markdown there; what looks like a mention or the number of an issue is cut by
-/// a space without width all the same, since not every forge leaves fences alone.
+/// a space without width all the same, since not every forge leaves fences alone. It comes last: cleaning takes such a space away.
 pub(in crate::render) fn in_fence(text: &str) -> String {
     text.replace('@', "@\u{200b}").replace('#', "#\u{200b}")
 }
@@ -79,6 +90,7 @@ mod tests {
     fn nobody_is_mentioned_and_no_html_gets_through() {
         assert_eq!(prose("ask @ops, see #12"), "ask @\u{200b}ops, see #\u{200b}12");
         assert_eq!(prose("<img src=x>&*a*"), "&lt;img src=x&gt;&amp;\\*a\\*");
+        assert_eq!(prose("GH-26 (gh-7), high-5, GH-x"), "GH-\u{200b}26 (gh-\u{200b}7), high-5, GH-x");
         assert_eq!(prose("http://a.b"), "http:\u{200b}//a.b");
         assert_eq!(code("</code>`@a#1"), "<code>&lt;/code&gt;&#96;&#64;a&#35;1</code>");
     }
