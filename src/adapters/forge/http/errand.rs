@@ -41,13 +41,9 @@ impl Client {
         self.limits.whole.saturating_sub(waited)
     }
 
-    /// How long an answer may take: not as long as usual where others were waited for in vain.
+    /// How long an answer may take: not as long as usual where less is given in all, or others were waited for in vain.
     pub(super) fn answer_within(&self) -> Duration {
-        let allowance = self.allowance();
-        if allowance == self.limits.whole {
-            return self.limits.answer;
-        }
-        self.limits.answer.min(allowance.max(self.limits.hurried_answer))
+        self.limits.answer.min(self.allowance().max(self.limits.hurried_answer))
     }
 
     /// Tells that one request waited so long for nothing.
@@ -67,5 +63,45 @@ impl Client {
         if let Some(errand) = self.errand().as_mut() {
             errand.is_missed = true;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use jiff::Timestamp;
+
+    use super::super::{Address, Limits};
+    use super::*;
+    use crate::ports::Clock;
+
+    struct Still;
+
+    impl Clock for Still {
+        fn now(&self) -> Timestamp {
+            Timestamp::UNIX_EPOCH
+        }
+    }
+
+    fn client(seconds: u64) -> Client {
+        let limits = Limits::default().waiting_at_most(Duration::from_secs(seconds));
+        let address = Address::parse("http://127.0.0.1:1", false).unwrap();
+        Client::new(address, limits, Arc::new(Still), Vec::new()).unwrap()
+    }
+
+    #[test]
+    fn an_answer_takes_no_longer_than_all_may_take() {
+        assert_eq!([300, 30, 12, 5, 0].map(|seconds| client(seconds).answer_within().as_secs()), [30, 30, 12, 5, 5]);
+    }
+
+    #[test]
+    fn what_was_waited_for_in_vain_is_not_waited_for_again() {
+        let client = client(300);
+        let _errand = client.begin_errand();
+        client.waited_in_vain(Duration::from_secs(288));
+        assert_eq!(client.answer_within().as_secs(), 12);
+        client.waited_in_vain(Duration::from_secs(288));
+        assert_eq!(client.answer_within().as_secs(), 5);
     }
 }
