@@ -112,8 +112,8 @@ pub fn fewer_nodes(summary: &Summary) -> Option<String> {
     Some(format!("with {nodes} instead of {instead}: {}", signed_per_hour(*per_hour)))
 }
 
-/// `after it: instances $51.6200/h, volumes $0.1490/h, per node $1.3600/h`: what the nodes cost after a plan, apart; `None` where only
-/// instances count.
+/// `instances $51.6200/h, volumes $0.1490/h, per node $1.3600/h`: what the nodes cost after a plan, apart; `None` where only instances
+/// count.
 pub fn costs(summary: &Summary) -> Option<String> {
     let costs = summary.costs_per_hour.as_ref()?;
     let parts = [
@@ -128,7 +128,7 @@ pub fn costs(summary: &Summary) -> Option<String> {
         .chain(parts)
         .map(|(name, cost)| format!("{name} {cost}"))
         .collect();
-    Some(format!("after it: {}", parts.join(", ")))
+    Some(parts.join(", "))
 }
 
 /// The same for a price and a bound.

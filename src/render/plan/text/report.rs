@@ -223,7 +223,8 @@ pub(super) fn summary(plan: &Plan, page: &mut Page) {
             page.line(&line);
         }
     }
-    for text in costs(summary).into_iter().chain(fewer_nodes(summary)) {
+    let costs = costs(summary).map(|costs| format!("after it: {costs}"));
+    for text in costs.into_iter().chain(fewer_nodes(summary)) {
         wrap(&text, COLUMNS).iter().for_each(|line| page.line(line));
     }
     if let Some(drain) = &summary.longest_drain {
