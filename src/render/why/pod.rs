@@ -91,7 +91,11 @@ impl Page {
             self.row(if index == 0 { "that exist" } else { "" }, line);
         }
         match change {
-            Some(change) => self.toned("would help", &format!("{change} (tried)"), Tone::Created),
+            // A change is tried for one pod: each of several may need as much again.
+            Some(change) => {
+                let tried = if alike > 1 { format!("tried for one of the {alike}") } else { "tried".to_owned() };
+                self.toned("would help", &format!("{change} ({tried})"), Tone::Created);
+            }
             None if reasons.iter().any(|reason| !reason.node_pool.is_empty()) => {
                 self.row("would help", "no few changes that were tried");
             }
