@@ -9,7 +9,7 @@ use cutlist::adapters::embedded::{EmbeddedWorld, WorldSettings};
 use cutlist::controller::events::Event;
 use cutlist::controller::{Journal, Mode};
 use cutlist::core::catalog::Catalog;
-use cutlist::core::plan::{CloudFactCode, Plan};
+use cutlist::core::plan::{CloudFactCode, Plan, Step, StepKind};
 use cutlist::core::snapshot::Snapshot;
 use serde_json::{Value, json};
 
@@ -113,8 +113,8 @@ fn without_credentials_plans_are_made_of_what_the_program_knows() {
                 "status": { "phase": "Pending", "conditions": [{ "type": "PodScheduled", "status": "False", "reason": "Unschedulable" }] } });
             let pods = vec![serde_json::from_value(pod).unwrap()].into();
             let (plan, _) = Box::pin(plan(&account, Snapshot { pods, ..cluster() })).await;
-            let created: Vec<&[String]> = plan.steps.iter().map(|step| step.pods.as_slice()).collect();
-            assert_eq!(created == [["default/web"]], is_planned, "{code}: {:#?}", plan.pending);
+            let is_for_it = |step: &Step| step.kind == StepKind::Create && step.pods == ["default/web"];
+            assert_eq!(plan.steps.iter().any(is_for_it), is_planned, "{code}: {:#?} {:#?}", plan.pending, plan.steps);
             assert!(plan.cloud_facts.iter().any(|fact| fact.code == CloudFactCode::PermissionDenied), "{code}");
         });
     }
