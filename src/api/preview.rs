@@ -66,6 +66,10 @@ pub struct PreviewTarget {
     /// One sentence of plain text, such as `2 created, 1 removed, -$0.0846/h`, or why there is no plan. For statuses, which are short:
     /// what matters stands first, and there is no Markdown in it.
     pub headline: String,
+    /// Why nothing is known of what the change does, in plain text: the snapshot is empty, or of another cluster. Nobody passes a status by
+    /// it. `None`: something is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_known: Option<String>,
     /// `None`: planned from the living cluster, or not planned at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<PreviewSnapshot>,

@@ -29,6 +29,8 @@ pub use super::files::{FileKind, is_stdin, read_file, read_text};
 /// Everything that was read for one revision.
 pub struct ReadInputs {
     pub head: ReadRevision,
+    /// What is in force before the head; `None`: nothing is known of it.
+    pub base: Option<ReadRevision>,
     pub snapshot: Snapshot,
     pub catalog: Catalog,
     pub region_said_by: SaidBy,
@@ -78,7 +80,7 @@ pub fn with_cluster(
     notes.extend(assumptions);
     output::show_words_of(&catalog);
     let now = arguments.planning.now.unwrap_or_else(Timestamp::now);
-    Ok(ReadInputs { head, snapshot, catalog, region_said_by, now, facts, notes })
+    Ok(ReadInputs { head, base: None, snapshot, catalog, region_said_by, now, facts, notes })
 }
 
 fn note_of_other_class(class: String) -> Note {
@@ -297,7 +299,7 @@ fn region(definitions: &Definitions, snapshot: &Snapshot) -> (Region, Option<Not
 
 /// Hands over the inputs of a plan for the revision that was read.
 pub fn with_inputs<T>(arguments: &InputArguments, read: &ReadInputs, then: impl FnOnce(&Inputs<'_>) -> T) -> T {
-    with_inputs_of(arguments, read, &read.head, None, then)
+    with_inputs_of(arguments, read, &read.head, read.base.as_ref(), then)
 }
 
 /// The same for any revision of the definitions, on the same cluster. `base`: what it is compared with.

@@ -137,7 +137,8 @@ pub(super) fn answered(arguments: &PreviewArguments, question: &Question) -> Res
     let now = arguments.planning.now.unwrap_or_else(Timestamp::now);
     let mut proposals = Proposals::default();
     let answer = |cluster: &Cluster| {
-        let Ok(merged) = &proposals.of(arguments, cluster)?.merged else {
+        let proposed = proposals.of(arguments, cluster)?;
+        let Ok(merged) = &proposed.merged else {
             return Err(Failure::failed(anyhow!("the head can not be merged")));
         };
         let name = cluster.name_for(&merged.definitions);
@@ -145,7 +146,8 @@ pub(super) fn answered(arguments: &PreviewArguments, question: &Question) -> Res
             return Err(Failure::failed(anyhow!("the definitions can not be used")));
         }
         let (inputs, saved) = (inputs_of(arguments, cluster, now), cluster.read(arguments, now)?);
-        let read = inputs::with_cluster(&inputs, merged.clone(), saved.snapshot, saved.notes)?;
+        let mut read = inputs::with_cluster(&inputs, merged.clone(), saved.snapshot, saved.notes)?;
+        read.base = Some(proposed.base.clone());
         Ok((name, output::hidden().text(&why::answered(question, &inputs, &read)?)))
     };
     snapshots::clusters(arguments)?.iter().map(answer).collect()
@@ -243,7 +245,7 @@ fn of_cluster(
         Ok(saved) => saved,
         Err(failure) => return without(failed(sentence(&failure), &name, environment)),
     };
-    match plan(arguments, &simulation, &proposal, merged, saved, (&name, environment)) {
+    match plan(arguments, &simulation, &proposal, (&read.base, merged), saved, (&name, environment)) {
         Ok(previewed) => previewed,
         Err(failure) => without(failed(sentence(&failure), &name, environment)),
     }
@@ -253,13 +255,14 @@ fn plan(
     arguments: &PreviewArguments,
     simulation: &SimulateArguments,
     proposal: &Proposal<'_>,
-    merged: &ReadRevision,
+    (base, merged): (&ReadRevision, &ReadRevision),
     saved: Saved,
     (cluster, environment): (&str, &str),
 ) -> Result<Previewed, Failure> {
     let Saved { snapshot, document, notes } = saved;
     let next_24_hours = |read| if arguments.without_simulation { Vec::new() } else { next_day(simulation, read) };
     let mut read = inputs::with_cluster(&simulation.inputs, merged.clone(), snapshot, notes)?;
+    read.base = Some(base.clone());
     read.now = simulation.inputs.planning.now.unwrap_or(read.now);
     let subject = Subject {
         cluster: cluster.to_owned(),

@@ -15,7 +15,7 @@ use k8s_openapi::api::core::v1::Node;
 
 use super::arguments::{InputArguments, PackingArgument, Resize, SimulateArguments, SimulateOutput, Until};
 use super::exit::{Failure, Outcome};
-use super::inputs::{self, ReadInputs};
+use super::inputs::{self, ReadInputs, ReadRevision};
 use super::output;
 use super::process::{abort_on_signal, runtime, standard_output};
 use super::run::log;
@@ -25,6 +25,7 @@ use super::settings;
 use crate::adapters::embedded::{EmbeddedForge, EmbeddedWorld, OneRevision, ScaleError, WorldSettings};
 use crate::api::keys;
 use crate::api::settings::{Approval, ApprovalMode, Packing};
+use crate::controller::preview::after_base;
 use crate::controller::{Controller, Journal, Shutdown};
 use crate::core::plan::simulation::{FORMAT_VERSION, Simulation, SimulationSummary};
 use crate::core::plan::{Note, NoteCode, ReasonCode};
@@ -234,7 +235,9 @@ pub fn next_day(arguments: &SimulateArguments, read: &ReadInputs) -> Result<Simu
     runtime(true)?.block_on(async {
         let settings = WorldSettings::new(arguments.inputs.planning.seed, read.now);
         let world = EmbeddedWorld::new(settings, read.catalog.clone());
-        world.with(|world| world.take_over(read.snapshot.clone()));
+        let after = |base: &ReadRevision| after_base(&read.head.definitions, &base.definitions, &read.snapshot);
+        let begins_with = read.base.as_ref().map_or_else(|| read.snapshot.clone(), after);
+        world.with(|world| world.take_over(begins_with));
         let tally = Rc::new(RefCell::new(Tally::new(read.now)));
         let shutdown = Shutdown::default();
         let bounds = Bounds::of_preview(&read.snapshot);
@@ -319,6 +322,7 @@ fn simulation(
     let snapshot = world.with(|world| world.snapshot());
     let at_end = ReadInputs {
         head: read.head.clone(),
+        base: read.base.clone(),
         snapshot,
         catalog: read.catalog.clone(),
         region_said_by: read.region_said_by,

@@ -444,6 +444,23 @@ fn a_question_is_answered_as_it_would_be_after_the_merge() {
     insta::assert_snapshot!(shown);
 }
 
+/// The base tells that the pool was ours, which nothing in the cluster does.
+#[test]
+fn an_answer_takes_a_pool_for_removed_as_the_preview_does() {
+    let desk = stage(GITHUB, "pool-renamed");
+    // Its claim, which stands first, is as good as new whenever this runs.
+    let snapshot = desk.folder.path().join("clusters/with-pools.yaml");
+    let text = std::fs::read_to_string(&snapshot).unwrap();
+    std::fs::write(&snapshot, text.replacen("expireAfter: 720h", "expireAfter: Never", 1)).unwrap();
+    let clusters = ["--cluster", "green=clusters/with-pools.yaml"];
+    desk.look(&clusters);
+    desk.says("writer", "/cutlist why node ip-10-0-1-10.ec2.internal");
+    desk.look(&clusters);
+    let answer = desk.bodies().into_iter().find(|it| it.contains("cutlist:answer")).unwrap();
+    let words = answer.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("the node stays, and NodePool general takes it over"), "{answer}");
+}
+
 /// What people read of a commit.
 fn digits(commit: &str) -> &str {
     commit.get(..7).unwrap()

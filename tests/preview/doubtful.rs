@@ -176,10 +176,13 @@ fn a_pool_that_is_left_out_is_named_first() {
 #[test]
 fn a_pool_whose_class_goes_is_named_first() {
     let pools = vec![("a.yaml", good("a")), ("b.yaml", good("b"))];
-    let (code, target) = previewed(&with_class(&pools), &pools);
-    assert_eq!((code, &target["verdict"]), (0, &json!("changes")), "{target:#}");
     let expected = "NodePool a is not used: its EC2NodeClass default is neither in the definitions nor in the cluster, and 1 more; ";
-    assert!(headline(&target).starts_with(expected), "{target:#}");
+    // That the cluster still has the class which the base made does not keep it.
+    for others in [vec![], vec![found(class())]] {
+        let (code, target) = previewed_beside(&with_class(&pools), &pools, others);
+        assert_eq!((code, &target["verdict"]), (0, &json!("changes")), "{target:#}");
+        assert!(headline(&target).starts_with(expected), "{target:#}");
+    }
     // It was so before, and is no news.
     let further = [pools.clone(), vec![("c.yaml", good("c").replace("\"default\"", "\"other\""))]].concat();
     let (_, target) = previewed(&pools, &further);
@@ -255,4 +258,32 @@ fn what_others_patch_is_not_said_to_be_as_before() {
     );
     let (_, same) = previewed(&with("one"), &with("one"));
     assert_eq!(same["verdict"], "untouched", "{same:#}");
+}
+
+/// That no node changes says nothing where the snapshot has no node of this cluster.
+#[test]
+fn a_snapshot_that_tells_nothing_of_the_cluster_is_no_reason_to_say_that_nothing_changes() {
+    let foreign =
+        || Nodes { pool: "z", instance_type: "m5.large", memory: "6903Mi", count: 2, pod_millicores: 300, pods: 1 };
+    let another =
+        "no node of the snapshot belongs to a NodePool of these definitions: is it the snapshot of another cluster?";
+    let nothing = "there are neither nodes nor pods in the snapshot: is it empty?";
+    let pools = |families: &[&str]| [class(), pool("a", families, "WhenEmpty")];
+    for (nodes, others, expected) in [
+        (vec![foreign()], vec![], Some(another)),
+        (vec![], vec![found(class())], Some(nothing)),
+        // One that has our pools is of this cluster, whoever the nodes belong to.
+        (vec![foreign()], vec![pool("a", &["m5"], "WhenEmpty")], None),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let cluster = snapshot(&nodes, others);
+        let target = crate::sums::previewed(folder.path(), &pools(&["m5"]), &pools(&["m6i"]), &cluster, &[]);
+        match expected {
+            Some(why) => {
+                assert_eq!((&target["notKnown"], headline(&target)), (&json!(why), &*format!("not known: {why}")));
+                assert!(target["next24Hours"].is_null(), "{target:#}");
+            }
+            None => assert!(target["notKnown"].is_null() && !headline(&target).contains("not known"), "{target:#}"),
+        }
+    }
 }

@@ -19,6 +19,7 @@ mod limits;
 #[path = "../program/mod.rs"]
 mod program;
 mod registry;
+mod removals;
 mod sums;
 mod variables;
 

@@ -1,11 +1,11 @@
 //! From a revision that was read, and the cluster that it is for, to the inputs of a plan.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
 use super::Reading;
+use super::of_base::{owned_pools, without_gone_classes};
 use crate::api::cloud_facts::CloudFacts;
 use crate::api::settings::Packing;
 use crate::controller::revisions::inputs::{self, Beside};
@@ -44,7 +44,7 @@ pub fn with_inputs<T>(
     then: impl FnOnce(&Inputs<'_>) -> T,
 ) -> T {
     let definitions = &reading.definitions.beside(on.snapshot);
-    let mut snapshot = Cow::Borrowed(on.snapshot);
+    let mut snapshot = without_gone_classes(Cow::Borrowed(on.snapshot), definitions, base);
     let out_of_sight = definitions.out_of_sight(on.snapshot, base);
     if !out_of_sight.is_empty() {
         snapshot.to_mut().doubts.unreadable.extend(out_of_sight);
@@ -53,17 +53,7 @@ pub fn with_inputs<T>(
     if !doubled.is_empty() {
         snapshot.to_mut().doubts.doubled = doubled;
     }
-    let of_base: BTreeMap<&str, &str> = base.into_iter().flat_map(Definitions::pools_in_files).collect();
-    let (mut hidden, mut owned_pools) = (Vec::new(), BTreeSet::new());
-    for (name, file) in of_base {
-        match definitions.note_of_hidden_pool(name, file, base) {
-            Some(note) => hidden.push(note),
-            None if definitions.may_name_pool(name) => {}
-            None => {
-                owned_pools.insert(name.to_owned());
-            }
-        }
-    }
+    let (owned_pools, hidden) = owned_pools(definitions, base);
     let settings = Policy::of(&definitions.settings);
     let policy = Policy {
         packing: on.packing.unwrap_or(settings.packing),
@@ -77,6 +67,7 @@ pub fn with_inputs<T>(
             Some(FactsOfFile { taken_at, not_known: facts.not_known.clone() })
         }),
         owned_pools,
+        confirm_pool_removal_above: confirmed_above(&settings, base),
         ..settings
     };
     let notes = [on.notes, reading.notes, &definitions.notes, &hidden].into_iter().flatten().cloned().collect();
@@ -91,4 +82,12 @@ pub fn with_inputs<T>(
         notes,
     };
     inputs::with_inputs(definitions, beside, then)
+}
+
+/// By the rules that are in force while a change is carried out, which it may not loosen itself, and by its own.
+fn confirmed_above(settings: &Policy, base: Option<&Definitions>) -> Vec<String> {
+    let in_force = base.map(|base| base.settings.approval.confirm_pool_removal_above.clone());
+    let mut all: Vec<String> = in_force.into_iter().chain(settings.confirm_pool_removal_above.clone()).collect();
+    all.dedup();
+    all
 }

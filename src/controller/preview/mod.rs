@@ -5,6 +5,7 @@
 
 mod causes;
 mod inputs;
+mod of_base;
 mod unplanned;
 
 use std::collections::BTreeSet;
@@ -26,6 +27,7 @@ use crate::render::preview as render;
 use unplanned::Planned;
 
 pub use inputs::{Surroundings, with_inputs};
+pub use of_base::after_base;
 
 /// One revision that was read.
 #[derive(Clone, Copy, Debug)]
@@ -107,6 +109,9 @@ pub fn without_plan(proposal: &Proposal<'_>, cluster: &str, environment: &str) -
 /// What is said of the next 24 hours where something would happen in them without the change.
 const WITH_ANYWAY: &str = "What would happen without this change is in that as well.";
 
+/// What is said of the next 24 hours where a plan waits: nobody is there who approves it.
+const AS_IF_APPROVED: &str = "What waits for an approval counts as approved in that.";
+
 /// What is said where nothing of ours changed.
 const NOTHING_CHANGED: &str = "nothing changed that decides about nodes";
 
@@ -170,26 +175,26 @@ pub fn planned(proposal: &Proposal<'_>, subject: Subject, on: &Surroundings<'_>)
         Some(base) if !figures::has_effect(&plan, base) && !beside.makes_a_difference() => PreviewVerdict::NoEffect,
         _ => PreviewVerdict::Changes,
     };
-    let mut headline = render::headline(&plan, base.as_ref());
-    let settled = proposal.merged.definitions.beside(on.snapshot).open;
-    if let Some(sentence) = beside.sentence(&settled, &on.hidden) {
-        headline = format!("{sentence}; {headline}");
+    if !next_24_hours.is_empty() && beside.waits_for_approval().is_some() {
+        next_24_hours.push(AS_IF_APPROVED.to_owned());
     }
-    if base.is_none() {
-        let why = invalid(&found_in(base_definitions));
-        headline.push_str(&format!("; the base can not be used ({why}): this mends it, and nothing is compared"));
-    }
-    let unseen = unseen(proposal);
-    if let Some(first) = unseen.first() {
-        headline.push_str(&format!("; {}", not_known(first)));
-    }
+    let why_unknown = beside.not_known(base_definitions);
+    let headline = match &why_unknown {
+        // Beside that nothing else is worth saying.
+        Some(why) => {
+            next_24_hours.clear();
+            format!("not known: {why}")
+        }
+        None => headline(proposal, &beside, on),
+    };
     let mut causes = causes::of(&changed, proposal, &plan, base.as_ref());
-    causes.extend(unseen.iter().map(|it| of_unseen(it, proposal)));
+    causes.extend(unseen(proposal).iter().map(|it| of_unseen(it, proposal)));
     let mut target = PreviewTarget {
         cluster: subject.cluster,
         environment: subject.environment,
         verdict,
         headline,
+        not_known: why_unknown,
         snapshot: subject.snapshot,
         plan: Some(identity),
         figures: Some(figures::figures(&plan)),
@@ -202,6 +207,20 @@ pub fn planned(proposal: &Proposal<'_>, subject: Subject, on: &Surroundings<'_>)
     };
     target.markdown = render::pieces(&target, &plan, base.as_ref());
     Previewed { target, plan: Some(plan) }
+}
+
+/// What the change does to nodes, behind what matters more and no step shows, and before what is not known.
+fn headline(proposal: &Proposal<'_>, beside: &Planned<'_>, on: &Surroundings<'_>) -> String {
+    let settled = proposal.merged.definitions.beside(on.snapshot).open;
+    let removal = beside.waits_for_approval().or_else(|| beside.pools_removed());
+    let before = [removal, beside.sentence(&settled, &on.hidden)].into_iter().flatten();
+    let mut parts: Vec<String> = before.chain([render::headline(beside.plan, beside.base)]).collect();
+    if beside.base.is_none() {
+        let why = invalid(&found_in(proposal.base.definitions));
+        parts.push(format!("the base can not be used ({why}): this mends it, and nothing is compared"));
+    }
+    parts.extend(unseen(proposal).first().map(not_known));
+    parts.join("; ")
 }
 
 fn short(mut target: PreviewTarget) -> PreviewTarget {

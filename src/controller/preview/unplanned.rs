@@ -1,12 +1,13 @@
 //! What a change does that is in no step of the plan: definitions that no plan is made with, and nodes of which nobody here can know whether
-//! they drift. That no node changes says nothing of them.
+//! they drift; pools that go while their nodes stay, or go anyway; and clusters that are not in the snapshot. That no
+//! node changes says nothing of them.
 
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::core::plan::{NodeCounts, Note, NoteCode, Plan};
 use crate::core::preview::{Effect, held_back};
 use crate::core::snapshot::Snapshot;
 use crate::definitions::changes::{Change, ChangeKind};
-use crate::definitions::{Masks, OpenDefinition};
+use crate::definitions::{Definitions, Masks, OpenDefinition};
 
 /// Codes of notes that say of the object that they are about that no plan is made with it.
 const LEFT_OUT: [NoteCode; 6] = [
@@ -51,7 +52,52 @@ impl Planned<'_> {
 
     /// Whether nodes may go, or can not come any more, by what no step shows.
     pub fn makes_a_difference(&self) -> bool {
-        !self.new_notes(&[NoteCode::NodeClassMissing]).is_empty() || !self.may_drift().is_empty()
+        !self.new_notes(&[NoteCode::NodeClassMissing]).is_empty()
+            || !self.may_drift().is_empty()
+            || self.waits_for_approval().is_some()
+            || self.pools_removed().is_some()
+    }
+
+    /// Why nothing of what the plans say is known. `base`: the definitions that are in force.
+    pub fn not_known(&self, base: &Definitions) -> Option<String> {
+        let Snapshot { nodes, node_claims, node_pools, pods, .. } = self.snapshot;
+        if nodes.is_empty() && node_claims.is_empty() && pods.is_empty() {
+            return Some("there are neither nodes nor pods in the snapshot: is it empty?".to_owned());
+        }
+        let of = |plan: &'_ Plan| plan.notes.iter().find(|note| note.code == NoteCode::AnotherCluster).cloned();
+        let note = of(self.plan).filter(|_| self.base.is_none_or(|base| of(base).is_some()))?;
+        let is_there = |name: &str| node_pools.iter().any(|pool| pool.metadata.name.as_deref() == Some(name));
+        let mut of_base = base.pools_in_files().peekable();
+        // Whoever brings the first pools to a cluster brings them beside those of others.
+        let is_another = of_base.peek().is_some() && !of_base.any(|(name, _)| is_there(name));
+        is_another.then_some(note.text)
+    }
+
+    /// `the removal of NodePool a waits for an approval`, where it would not without the change.
+    pub fn waits_for_approval(&self) -> Option<String> {
+        let of_base = self.base.iter().flat_map(|base| &base.notes);
+        let before: Vec<&str> = of_base.filter_map(pool_to_confirm).collect();
+        let waiting = self.plan.notes.iter().filter_map(pool_to_confirm).filter(|pool| !before.contains(pool));
+        let waiting: Vec<&str> = waiting.collect();
+        match waiting.as_slice() {
+            [] => None,
+            [pool] => Some(format!("the removal of NodePool {pool} waits for an approval")),
+            several => Some(format!("the removal of {} NodePools waits for an approval", several.len())),
+        }
+    }
+
+    /// `NodePool a is removed`, where the steps do not tell.
+    pub fn pools_removed(&self) -> Option<String> {
+        if Effect::of_change(self.plan).nodes != NodeCounts::default() {
+            return None;
+        }
+        let removed = self.changes.iter().filter(|it| it.kind == "NodePool" && it.what == ChangeKind::Removed);
+        let removed: Vec<&Change> = removed.filter(|change| !is_out_of_sight(change, self.plan)).collect();
+        match removed.as_slice() {
+            [] => None,
+            [pool] => Some(format!("NodePool {} is removed", pool.name)),
+            several => Some(format!("{} NodePools are removed", several.len())),
+        }
     }
 
     /// Notes that the base has not; none where nothing is compared.
@@ -99,6 +145,11 @@ impl Planned<'_> {
         }
         sentences
     }
+}
+
+fn pool_to_confirm(note: &Note) -> Option<&str> {
+    let about = note.about.as_ref().filter(|_| note.code == NoteCode::ConfirmationNeeded)?;
+    Some(&about.name)
 }
 
 /// Whether it is in no file, and is not taken for removed.

@@ -75,6 +75,12 @@ fn of_target(preview: &Preview, target: &PreviewTarget, shown: &Shown, table: &T
         PreviewVerdict::Untouched | PreviewVerdict::NoEffect | PreviewVerdict::Changes if shown.is_untrusted => {
             State::Pending
         }
+        // Nor does anybody pass by what nobody knows.
+        PreviewVerdict::Untouched | PreviewVerdict::NoEffect | PreviewVerdict::Changes
+            if target.not_known.is_some() =>
+        {
+            State::Pending
+        }
         PreviewVerdict::Untouched | PreviewVerdict::NoEffect | PreviewVerdict::Changes => State::Success,
         PreviewVerdict::Invalid => State::Failure,
         PreviewVerdict::Failed => State::Error,

@@ -9,9 +9,9 @@ const HOUR: u64 = 3_600;
 /// A snapshot that is older says nothing about now: whoever goes by it is told, and held to nothing.
 const STALE_SECONDS: u64 = 24 * HOUR;
 
-/// Whether it was planned from a snapshot of more than a day.
+/// Whether it was planned from a snapshot of more than a day, or from one that tells nothing of the cluster.
 pub fn is_stale(target: &PreviewTarget) -> bool {
-    age(target).is_some_and(|seconds| seconds > STALE_SECONDS)
+    target.not_known.is_some() || age(target).is_some_and(|seconds| seconds > STALE_SECONDS)
 }
 
 fn age(target: &PreviewTarget) -> Option<u64> {
