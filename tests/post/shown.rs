@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use cutlist::api::preview::Preview;
+use cutlist::api::preview::{Preview, PreviewTarget};
 use cutlist::render::posting::{self, Manner, Room};
 use proptest::prelude::{ProptestConfig, any, prop, prop_assert, prop_assert_eq, proptest};
 use proptest::strategy::Strategy;
@@ -117,6 +117,71 @@ proptest! {
         prop_assert!(begins);
         let description = posting::description(&preview.targets[0], 140);
         prop_assert!(description.chars().count() <= 140);
+    }
+}
+
+/// Whoever makes a preview may write anything of any length into it: what is posted fits all the same.
+#[test]
+fn nothing_that_is_given_makes_a_comment_too_long() {
+    let long = |sign: &str| sign.repeat(20_000);
+    for (sign, verdict) in [("x", "failed"), ("-", "invalid"), ("&", "changes"), ("\u{1}", "failed")] {
+        let mut value = preview(1, 1);
+        value["signatures"] = json!({ "unsigned": vec![long(sign); 30], "further": 0 });
+        let target = &mut value["targets"][0];
+        for field in ["cluster", "environment", "headline"] {
+            target[field] = long(sign).into();
+        }
+        target["verdict"] = verdict.into();
+        target["plan"]["digest"] = long(sign).into();
+        target["figures"]["assumptions"] = json!(vec![long(sign); 30]);
+        target["snapshot"] = json!({ "digest": long(sign), "takenAt": long(sign), "ageSeconds": 7 });
+        let codes =
+            (0..60).map(|number| json!({ "code": format!("{number}{}", long(sign)), "count": 1, "text": long(sign) }));
+        let codes: Vec<serde_json::Value> = codes.collect();
+        for field in ["risks", "heldBack", "pending"] {
+            target[field] = json!(codes);
+        }
+        target["markdown"] =
+            json!({ "summary": long(sign), "sections": [{ "title": long(sign), "markdown": long(sign) }] });
+        let preview: Preview = serde_json::from_value(value).unwrap();
+        let room = Room { characters: 61_536, bytes: 200_000 };
+        for is_untrusted in [false, true] {
+            let manner = Manner { name: "cutlist", is_untrusted, link: None };
+            let text = posting::comment(&preview, &preview.targets[0], manner, room);
+            assert!(text.body.chars().count() <= room.characters, "{sign}: {}", text.body.chars().count());
+            assert!(text.body.starts_with(&format!("{}\n{}\n", text.marker, text.data)), "{sign}");
+            let (title, summary) = posting::check(&preview.targets[0], manner, 60_000);
+            assert!(title.chars().count() <= 200 && summary.chars().count() <= 60_000, "{sign}");
+            let target = PreviewTarget {
+                figures: None,
+                risks: Vec::new(),
+                held_back: Vec::new(),
+                pending: Vec::new(),
+                ..preview.targets[0].clone()
+            };
+            let many = Preview { targets: vec![target; 150], ..preview.clone() };
+            let page = posting::page(&many, manner, room);
+            assert!(page.chars().count() <= room.characters && page.contains("more"), "{sign}: {}", page.len());
+        }
+    }
+    let marker = |cluster: &str| posting::marker(cluster, "eu", "cutlist");
+    assert_ne!(marker(&format!("{}a", long("x"))), marker(&format!("{}b", long("x"))), "two are told apart");
+}
+
+/// A branch may require the status, and by what nobody knows nobody passes.
+#[test]
+fn what_is_not_known_does_not_pass() {
+    for forge in FORGES {
+        let (server, desk) = stage(forge);
+        let mut preview = preview(1, 1);
+        preview["targets"][0]["headline"] = "not known: is it the snapshot of another cluster?".into();
+        preview["targets"][0]["notKnown"] = "is it the snapshot of another cluster?".into();
+        assert_posted(&desk.post(&preview), forge);
+        let world = server.world();
+        let status = world.statuses.last().unwrap();
+        assert_eq!(status.state, "pending", "{}: {status:?}", forge.name);
+        assert!(status.description.starts_with("not known: "), "{}: {status:?}", forge.name);
+        assert!(world.checks.iter().all(|check| check["conclusion"] == "neutral"), "{:?}", world.checks);
     }
 }
 

@@ -1,6 +1,8 @@
 //! However much there is to say, a document can be posted, and what is in it is closed.
 
-use cutlist::api::preview::{Preview, PreviewMarkdown, PreviewSection, PreviewTarget, PreviewVerdict};
+use cutlist::api::preview::{
+    Preview, PreviewMarkdown, PreviewRevision, PreviewSection, PreviewSignatures, PreviewTarget, PreviewVerdict,
+};
 use cutlist::render::plan::markdown::CHARACTERS_MAX;
 use cutlist::render::preview::markdown;
 
@@ -19,6 +21,7 @@ fn every_document_is_closed_and_mentions_nobody() {
         let read = |file: &str| std::fs::read_to_string(case.join(file)).unwrap();
         let text = read("expected.md");
         assert!(is_closed(&text), "{text}");
+        assert!(!text.contains('\u{fffd}'), "what keeps names from being mentioned was taken for hostile: {text}");
         // A bracket behind a backslash closes no link.
         let shown = text.replace("\\]", "");
         for hostile in ["@everyone", "<img", "](http", "#1 "] {
@@ -61,6 +64,32 @@ fn a_document_is_never_too_long() {
         assert!(text.chars().count() <= CHARACTERS_MAX && is_closed(&text), "{clusters} of {characters}");
         assert!(text.contains("1 node created"), "{clusters} of {characters}");
         assert_eq!(text.contains("Shortened"), clusters * characters * 3 > CHARACTERS_MAX - 1_000 || clusters == 3_000);
+    }
+}
+
+/// What others name may be of any length: paths, messages, branches, commits.
+#[test]
+fn a_document_is_not_too_long_by_what_others_name() {
+    for (clusters, text) in [(1, "@"), (60, "x"), (100, "&"), (400, "\"")] {
+        let long = text.repeat(5_000);
+        let target = |number: usize| PreviewTarget {
+            cluster: format!("cluster-{number:04}-{long}"),
+            environment: long.clone(),
+            verdict: PreviewVerdict::Invalid,
+            headline: format!("can not be used: {long}"),
+            ..PreviewTarget::default()
+        };
+        let unsigned = vec![long.clone(); 100];
+        let preview = Preview {
+            head: PreviewRevision { id: "a".repeat(40), reference: long.clone() },
+            signatures: Some(PreviewSignatures { unsigned, further: 7 }),
+            targets: (0..clusters).map(target).collect(),
+            ..Preview::default()
+        };
+        let text = markdown(&preview);
+        assert!(text.chars().count() <= CHARACTERS_MAX && is_closed(&text), "{clusters}: {}", text.chars().count());
+        assert!(text.contains("and 87 more"), "commits: {text}");
+        assert!(clusters < 400 || text.contains(" clusters left out for want of room"), "{clusters}");
     }
 }
 

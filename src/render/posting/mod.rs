@@ -9,7 +9,7 @@ mod summary;
 
 use serde_json::{Value, json};
 
-use crate::api::preview::{Preview, PreviewSection, PreviewTarget, PreviewVerdict};
+use crate::api::preview::{Preview, PreviewCount, PreviewSection, PreviewTarget, PreviewVerdict};
 use crate::core::preview::{DIGEST_DIGITS, hash_of_texts};
 
 use super::plan::markdown::escape::{code, comment as hidden, prose};
@@ -27,8 +27,19 @@ const VERSION: u32 = 1;
 const SUMMARY_CHARACTERS_MAX: usize = 8_000;
 /// Of the hash over what is said; it tells two texts of one pull request apart, and protects nothing.
 const SAID_DIGITS: usize = 16;
-/// Codes in the data; more are counted.
+/// Codes in the data, and the letters of one; whose preview it is may have written anything into it.
 const CODES_MAX: usize = 40;
+const CODE_CHARACTERS_MAX: usize = 60;
+/// Assumptions in the data.
+const ASSUMPTIONS_MAX: usize = 10;
+/// Of one sentence in the data, or in the place of a first screen that is too long.
+const SENTENCE_CHARACTERS_MAX: usize = 200;
+/// Of a digest, which is SHA-256.
+const DIGEST_CHARACTERS_MAX: usize = 64;
+/// Of a name that people read, or that a comment is known by.
+const NAME_CHARACTERS_MAX: usize = 100;
+/// Of a moment, with time zone and fractions.
+const MOMENT_CHARACTERS_MAX: usize = 40;
 
 /// How long a comment may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,33 +78,53 @@ pub fn comment(preview: &Preview, target: &PreviewTarget, manner: Manner<'_>, ro
     let marker = marker(&target.cluster, &target.environment, manner.name);
     let data = data(preview, target, manner);
     let unsigned = super::preview::unsigned(preview).filter(|_| !manner.is_untrusted).unwrap_or_default();
-    let top = format!("{marker}\n{data}\n### {}\n\n{unsigned}{}\n", heading(target), first_screen(target, manner));
+    let head = format!("{marker}\n{data}\n### {}\n\n{unsigned}", heading(target));
     let end = footer(preview, target, manner);
-    let sections: &[PreviewSection] = if manner.is_untrusted { &[] } else { &target.markdown.sections };
-    let body = pieces::fitted(&top, sections, &end, room);
+    let body = within(target, manner, (&head, &end), room);
     CommentText { marker, data, body }
 }
 
 /// `<!-- cutlist:preview:v1 id=CLUSTER/ENVIRONMENT by=NAME -->`: the first line of the comment about a cluster.
 pub fn marker(cluster: &str, environment: &str, name: &str) -> String {
-    let (cluster, environment) = (hidden(cluster), hidden(environment));
+    let (cluster, environment) = (hidden(&known_by(cluster)), hidden(&known_by(environment)));
     format!("<!-- cutlist:preview:v{VERSION} id={cluster}/{environment} by={} -->", hidden(name))
+}
+
+/// The name, or what tells a very long one from others.
+fn known_by(name: &str) -> String {
+    if name.chars().count() <= NAME_CHARACTERS_MAX {
+        return name.to_owned();
+    }
+    format!("{}-{}", bounded(name, NAME_CHARACTERS_MAX / 2), short(&hash_of_texts([name]), SAID_DIGITS))
+}
+
+fn bounded(text: &str, characters: usize) -> String {
+    text.chars().take(characters).collect()
 }
 
 /// What would make a reader look again. Neither moments nor revisions: a push that changes nothing else edits nothing.
 fn data(preview: &Preview, target: &PreviewTarget, manner: Manner<'_>) -> String {
-    let codes = |counts: &[crate::api::preview::PreviewCount]| -> Vec<String> {
-        counts.iter().take(CODES_MAX).map(|it| format!("{}={}", it.code, it.count)).collect()
+    let codes = |counts: &[PreviewCount]| -> Vec<String> {
+        // A code has nothing but letters and digits, of which none becomes longer by being hidden.
+        let code = |it: &PreviewCount| -> String {
+            it.code.chars().filter(char::is_ascii_alphanumeric).take(CODE_CHARACTERS_MAX).collect()
+        };
+        counts.iter().take(CODES_MAX).map(|it| format!("{}={}", code(it), it.count)).collect()
     };
     let planned = matches!(target.verdict, PreviewVerdict::Changes | PreviewVerdict::NoEffect);
+    let mut figures = target.figures.clone().filter(|_| planned);
+    if let Some(figures) = &mut figures {
+        figures.assumptions.truncate(ASSUMPTIONS_MAX);
+        figures.assumptions.iter_mut().for_each(|it| *it = bounded(it, SENTENCE_CHARACTERS_MAX));
+    }
     let mut data = json!({
         "verdict": target.verdict,
-        "plan": target.plan.as_ref().map(|plan| &plan.digest),
-        "figures": target.figures.as_ref().filter(|_| planned),
+        "plan": target.plan.as_ref().map(|plan| bounded(&plan.digest, DIGEST_CHARACTERS_MAX)),
+        "figures": figures,
         "risks": codes(&target.risks),
         "heldBack": codes(&target.held_back),
         "pending": codes(&target.pending),
-        "headline": (!planned).then_some(&target.headline),
+        "headline": (!planned).then(|| bounded(&target.headline, SENTENCE_CHARACTERS_MAX)),
         "stale": is_stale(target),
         "said": said(target, manner),
     });
@@ -119,10 +150,22 @@ fn hidden_json(data: &Value) -> String {
 }
 
 fn heading(target: &PreviewTarget) -> String {
+    let name = |name: &str| code(&status::cut(name, NAME_CHARACTERS_MAX));
     match target.environment.as_str() {
-        "" => format!("Nodes of {}", code(&target.cluster)),
-        environment => format!("Nodes of {} ({})", code(&target.cluster), code(environment)),
+        "" => format!("Nodes of {}", name(&target.cluster)),
+        environment => format!("Nodes of {} ({})", name(&target.cluster), name(environment)),
     }
+}
+
+/// The first screen and the sections between a head and an end, all within the room: the screen as it was given, else
+/// from the data, else the headline alone.
+fn within(target: &PreviewTarget, manner: Manner<'_>, (head, end): (&str, &str), room: Room) -> String {
+    let sections: &[PreviewSection] = if manner.is_untrusted { &[] } else { &target.markdown.sections };
+    let whole = |screen: String| pieces::fitted(&format!("{head}{screen}\n"), sections, end, room);
+    let holds = |text: &String| room.holds(text.chars().count(), text.len());
+    let alone = || format!("**{}**\n", prose(&status::cut(&target.headline, SENTENCE_CHARACTERS_MAX)));
+    let screens = [first_screen(target, manner), summary(target)];
+    screens.into_iter().map(whole).find(holds).unwrap_or_else(|| whole(alone()))
 }
 
 fn first_screen(target: &PreviewTarget, manner: Manner<'_>) -> String {
@@ -148,7 +191,10 @@ fn footer(preview: &Preview, target: &PreviewTarget, manner: Manner<'_>) -> Stri
     };
     words.push(format!("first planned for {planned}; the status of a commit says what holds for it"));
     if let Some(snapshot) = &target.snapshot {
-        let taken = snapshot.taken_at.as_deref().map_or_else(String::new, |at| format!(" of {}", prose(at)));
+        let taken = snapshot
+            .taken_at
+            .as_deref()
+            .map_or_else(String::new, |at| format!(" of {}", prose(&bounded(at, MOMENT_CHARACTERS_MAX))));
         let digest = snapshot.digest.strip_prefix("sha256:").unwrap_or(&snapshot.digest);
         words.push(format!("snapshot {}{taken}", code(&short(digest, DIGITS))));
     }
@@ -163,8 +209,7 @@ pub fn check(target: &PreviewTarget, manner: Manner<'_>, characters: usize) -> (
     const TITLE_CHARACTERS: usize = 200;
     let title = status::cut(&super::terminal::clean(&target.headline), TITLE_CHARACTERS);
     let room = Room { characters, bytes: characters };
-    let sections: &[PreviewSection] = if manner.is_untrusted { &[] } else { &target.markdown.sections };
-    (title, pieces::fitted(&format!("{}\n", first_screen(target, manner)), sections, "", room))
+    (title, within(target, manner, ("", ""), room))
 }
 
 /// What the summary of a job shows: all targets, one after the other, under their headings.
@@ -187,19 +232,33 @@ pub fn page(preview: &Preview, manner: Manner<'_>, room: Room) -> String {
     let top = match preview.targets.len() {
         0 => "Nothing that Cutlist reads differs.\n".to_owned(),
         1 => String::new(),
-        _ => table(preview),
+        _ => table(preview, room),
     };
     pieces::fitted(&top, &sections, "", room)
 }
 
-fn table(preview: &Preview) -> String {
+/// At most half of the room, so that there is some for the clusters.
+fn table(preview: &Preview, room: Room) -> String {
     const ROWS_MAX: usize = 100;
+    let half = Room { characters: room.characters / 2, bytes: room.bytes / 2 };
+    let mut rows = ROWS_MAX;
+    let mut text = table_of(preview, rows);
+    while rows > 0 && !half.holds(text.chars().count(), text.len()) {
+        rows /= 2;
+        text = table_of(preview, rows);
+    }
+    text
+}
+
+fn table_of(preview: &Preview, rows: usize) -> String {
+    let name = |name: &str| code(&status::cut(name, NAME_CHARACTERS_MAX));
     let mut text = "| cluster | environment | |\n|---|---|---|\n".to_owned();
-    for target in preview.targets.iter().take(ROWS_MAX) {
-        let row = [code(&target.cluster), code(&target.environment), prose(&super::preview::dated(target))];
+    for target in preview.targets.iter().take(rows) {
+        let headline = status::cut(&super::preview::dated(target), SENTENCE_CHARACTERS_MAX);
+        let row = [name(&target.cluster), name(&target.environment), prose(&headline)];
         text.push_str(&format!("| {} |\n", row.join(" | ")));
     }
-    let rest = preview.targets.len().saturating_sub(ROWS_MAX);
+    let rest = preview.targets.len().saturating_sub(rows);
     if rest > 0 {
         text.push_str(&format!("\nand {rest} more\n"));
     }

@@ -189,7 +189,7 @@ fn cut(text: &str) -> String {
     cut_to(text, SENTENCE_CHARACTERS_MAX)
 }
 
-fn cut_to(text: &str, characters: usize) -> String {
+pub(super) fn cut_to(text: &str, characters: usize) -> String {
     match text.char_indices().nth(characters) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),

@@ -13,6 +13,8 @@ use crate::render::plan::units::{count, money, thousands};
 
 /// Fields that a sentence names.
 const FIELDS_NAMED_MAX: usize = 3;
+/// Commits that somebody else should have signed, of those that are named at all.
+const UNSIGNED_MAX: usize = 20;
 /// Paths that a sentence about conflicts names.
 const PATHS_NAMED_MAX: usize = 3;
 
@@ -291,9 +293,10 @@ fn waiting(simulation: &Simulation) -> Option<String> {
 
 /// What is wrong with the signatures of what is proposed: nothing, or a sentence for each.
 pub fn of_signatures(signatures: &PreviewSignatures) -> Vec<String> {
-    let mut sentences = signatures.unsigned.clone();
-    if signatures.further > 0 {
-        sentences.push(format!("and {} more", signatures.further));
+    let mut sentences: Vec<String> = signatures.unsigned.iter().take(UNSIGNED_MAX).cloned().collect();
+    let further = signatures.further.saturating_add((signatures.unsigned.len() - sentences.len()) as u64);
+    if further > 0 {
+        sentences.push(format!("and {further} more"));
     }
     sentences
 }
