@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::lifecycle::rollout_failures::Failures;
-use crate::model::static_hash::node_pool_hash;
+use crate::model::static_hash::{HASH_VERSION, node_pool_hash};
 use crate::plan::{Plan, ReasonCode, StepKind};
 use cutlist_api::keys;
 use cutlist_api::settings::Packing;
@@ -41,12 +41,14 @@ pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
     }
 }
 
-/// Nodes that were made from the pool's template as it is now.
+/// Nodes that were made from the pool's template as it is now. A hash of another version tells nothing of that.
 fn of_pool<'k>(pool: &'k str, known: &'k Known<'_>) -> impl Iterator<Item = &'k Existing<'k>> {
     let hash = known.pools.get(pool).map(|pool| node_pool_hash(pool));
     known.nodes.values().filter(move |existing| {
-        let of_claim = existing.claim.and_then(|claim| claim.metadata.annotations.as_ref()?.get(keys::NODE_POOL_HASH));
-        existing.pool.as_deref() == Some(pool) && (of_claim.is_none() || of_claim == hash.as_ref())
+        let comparable =
+            existing.claim.filter(|claim| claim.annotation(keys::NODE_POOL_HASH_VERSION) == Some(HASH_VERSION));
+        let of_claim = comparable.and_then(|claim| claim.annotation(keys::NODE_POOL_HASH));
+        existing.pool.as_deref() == Some(pool) && (of_claim.is_none() || of_claim == hash.as_deref())
     })
 }
 
