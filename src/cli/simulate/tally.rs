@@ -43,12 +43,16 @@ impl Tally {
             Event::RegisteredNodeClaim { .. } => self.summary.nodes_created += 1,
             Event::DeletedNode { .. } => self.summary.nodes_removed += 1,
             Event::MoveBegun { .. } => self.summary.moves += 1,
-            Event::PlanPosted { plan, .. } => self.plans.push(PlanPosted {
-                id: plan.id.clone(),
-                second: self.second(now),
-                steps: plan.steps.len(),
-                summary: plan.summary.clone(),
-            }),
+            Event::PlanPosted { plan, .. } => {
+                // Nothing is done before the first plan: of an empty cluster nothing was said until then.
+                self.first.get_or_insert(self.fleet);
+                self.plans.push(PlanPosted {
+                    id: plan.id.clone(),
+                    second: self.second(now),
+                    steps: plan.steps.len(),
+                    summary: plan.summary.clone(),
+                });
+            }
             _ => {}
         }
     }
