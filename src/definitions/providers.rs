@@ -19,15 +19,22 @@ pub fn is_of_auto_mode(document: &Document) -> bool {
 /// Whether the class of a pool is one of Karpenter's provider of another cloud, and no slip in the words of this one.
 pub fn is_of_another_provider(document: &Document) -> bool {
     let text = |field| document.str(&format!("{REFERENCE}/{field}"));
-    let Some((group, kind)) = text("group").zip(text("kind")) else { return false };
+    // Before version 1 the group stood in the version.
+    let group =
+        || text("group").or_else(|| text("apiVersion").and_then(|it| it.split_once('/')).map(|(group, _)| group));
+    let Some((group, kind)) = group().zip(text("kind")) else { return false };
     let is_nearly = |text: &str, ours: &str| text.eq_ignore_ascii_case(ours) || suggest::is_like(text, ours);
-    // `AKSNodeClass` is as far from it as a slip may be, and is none.
-    let is_slip_of_kind = match (kind.strip_suffix("NodeClass"), CLASS_KIND.strip_suffix("NodeClass")) {
+    let is_near_kind = match (kind.strip_suffix("NodeClass"), CLASS_KIND.strip_suffix("NodeClass")) {
+        // `AKSNodeClass` is as far from it as a slip may be, and is none.
         (Some(kind), Some(ours)) => is_nearly(kind, ours),
         _ => is_nearly(kind, CLASS_KIND),
     };
-    let is_slip = is_slip_of_kind
-        || [CLASS_GROUP, AUTO_MODE_GROUP, "karpenter.sh", "karpenter.aws"].iter().any(|ours| is_nearly(group, ours));
+    let groups = [CLASS_GROUP, AUTO_MODE_GROUP, "karpenter.sh", "karpenter.aws"];
+    // `karpenter.k8s.ibm` is near as well, and so is `ECSNodeClass`: one half alone is a slip only beside the very other one.
+    let is_slip = kind == CLASS_KIND
+        || groups.contains(&group)
+        || (is_near_kind && groups.iter().any(|ours| is_nearly(group, ours)))
+        || (is_nearly(kind, AUTO_MODE_KIND) && is_nearly(group, AUTO_MODE_GROUP));
     let is_group = group.contains('.') && !group.contains('/');
     NEARLY_OURS.contains(&group) || (is_group && !kind.is_empty() && !is_slip)
 }
