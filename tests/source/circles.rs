@@ -12,6 +12,7 @@ const KEPT: &[&[&str]] = &[
         "src/definitions/asked.rs",
         "src/definitions/document/events.rs",
         "src/definitions/document/mod.rs",
+        "src/definitions/document/stream.rs",
         "src/definitions/findings.rs",
         "src/definitions/fixes.rs",
         "src/definitions/providers.rs",
@@ -58,7 +59,8 @@ impl Tree {
                 None => module = module.rsplit_once("::")?.0,
             }
         };
-        let name = path[module.len()..].trim_start_matches("::").split("::").next().unwrap_or_default();
+        let below = path.strip_prefix(module).unwrap_or_default();
+        let name = below.trim_start_matches("::").split("::").next().unwrap_or_default();
         let further = found.1.uses.iter().filter(|it| found.1.is_face && it.handed_on_as.as_deref() == Some(name));
         let further = further.filter(|_| handed_on < HANDED_ON_MAX).find_map(|it| {
             let definer = self.definer(&it.resolved, handed_on + 1)?;

@@ -37,15 +37,23 @@ pub struct ScannedDocument {
     pub findings: Vec<Finding>,
 }
 
-/// Walks every document of `text`, which starts `offset` bytes into its file. A broken document ends at the next `---`.
-pub fn scan(file: usize, text: &str, offset: usize) -> Scan {
+/// Where a text begins in its file. Lines and columns are counted from 0.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Start {
+    pub byte: usize,
+    pub line: usize,
+    pub column: usize,
+}
+
+/// Walks every document of `text`. A broken document ends at the next `---`.
+pub fn scan(file: usize, text: &str, start: Start) -> Scan {
     let mut options = granit_parser::Options::default();
     options.set_emit_comments(false);
     // Beyond our own limit, so that ours speaks first; a key may be as long as a scalar.
     options.flow_nesting_limit = 4 * limits::DEPTH;
     options.block_nesting_limit = 4 * limits::DEPTH;
     let mut parser = Parser::new_from_str_with_options(text, options);
-    let mut walk = Walk { file, text, offset, scan: Scan::default(), document: None };
+    let mut walk = Walk { file, text, start, scan: Scan::default(), document: None };
     loop {
         match parser.next_event() {
             None => break,
@@ -69,7 +77,7 @@ pub fn scan(file: usize, text: &str, offset: usize) -> Scan {
 struct Walk<'t> {
     file: usize,
     text: &'t str,
-    offset: usize,
+    start: Start,
     scan: Scan,
     document: Option<Open>,
 }
@@ -157,12 +165,14 @@ impl Walk<'_> {
         let end_byte = end.byte_offset().unwrap_or(start_byte).clamp(start_byte, self.text.len());
         let slice = self.text.get(start_byte..end_byte).unwrap_or_default();
         let length = slice.find(['\n', '\r']).unwrap_or(slice.len());
-        Span {
-            line: start.line(),
-            column: start.col() + 1,
-            start_byte: start_byte + self.offset,
-            end_byte: start_byte + length + self.offset,
-        }
+        let (line, column) = self.line_and_column(&start);
+        Span { line, column, start_byte: start_byte + self.start.byte, end_byte: start_byte + length + self.start.byte }
+    }
+
+    /// In the file, from 1.
+    fn line_and_column(&self, marker: &Marker) -> (usize, usize) {
+        let before = if marker.line() == 1 { self.start.column } else { 0 };
+        (self.start.line + marker.line(), before + marker.col() + 1)
     }
 
     fn scalar(&mut self, arrival: Arrival, tagged: bool) {
@@ -226,7 +236,7 @@ impl Walk<'_> {
 
     /// Gives the node its pointer, or `None` when it was a key.
     fn place(&mut self, arrival: Arrival) -> Option<String> {
-        let (file, offset) = (self.file, self.offset);
+        let (file, offset) = (self.file, self.start.byte);
         let text = self.text;
         let open = self.document.as_mut()?;
         let (pointer, key) = match open.stack.last_mut() {
@@ -270,10 +280,10 @@ impl Walk<'_> {
 
     /// A directive above the document. Its finding goes to the document.
     fn version(&mut self, major: u32, minor: u32, at: Span) {
-        let before = self.text.get(..at.start_byte.saturating_sub(self.offset)).unwrap_or_default();
+        let before = self.text.get(..at.start_byte.saturating_sub(self.start.byte)).unwrap_or_default();
         let span = before.rfind("%YAML").map_or(at, |start| {
             let line = before.get(start..).and_then(|rest| rest.lines().next()).unwrap_or_default();
-            let (start_byte, end_byte) = (start + self.offset, start + line.trim_end().len() + self.offset);
+            let (start_byte, end_byte) = (start + self.start.byte, start + line.trim_end().len() + self.start.byte);
             let lines = before.get(..start).unwrap_or_default().matches('\n').count();
             Span { line: lines + 1, column: 1, start_byte, end_byte }
         });
@@ -306,12 +316,8 @@ impl Walk<'_> {
         let start = marker.byte_offset().unwrap_or_else(|| byte_of(self.text, marker.index()));
         let start = start.min(self.text.len());
         let end = first_token(self.text, start);
-        let span = Span {
-            line: marker.line(),
-            column: marker.col() + 1,
-            start_byte: start + self.offset,
-            end_byte: end + self.offset,
-        };
+        let (line, column) = self.line_and_column(&marker);
+        let span = Span { line, column, start_byte: start + self.start.byte, end_byte: end + self.start.byte };
         let limit = matches!(error.kind(), granit_parser::ErrorKind::RecursionLimitExceeded);
         let already = self.document.as_ref().is_some_and(|open| open.scanned.unreadable);
         if !already {

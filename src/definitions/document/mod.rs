@@ -9,6 +9,7 @@ mod ours;
 mod scalars;
 mod shared;
 pub mod spans;
+mod stream;
 mod value;
 
 use std::collections::BTreeMap;
@@ -275,7 +276,7 @@ impl Parsed {
 /// Parses the whole text of a file.
 pub fn parse(file: usize, file_text: &Arc<str>) -> Parsed {
     let text = file_text.strip_prefix('\u{feff}').unwrap_or(file_text);
-    let scan = events::scan(file, text, file_text.len() - text.len());
+    let scan = stream::scan(file, text, file_text.len() - text.len());
     let mut parsed = Parsed { findings: scan.findings, ..Parsed::default() };
     for mut scanned in scan.documents {
         let mut found = std::mem::take(&mut scanned.findings);
@@ -415,6 +416,22 @@ mod tests {
         assert_eq!(lines, [3, 6, 8]);
         let ambiguous: Vec<&str> = documents.iter().flat_map(|it| &it.ambiguous).map(|(at, _)| at.as_str()).collect();
         assert_eq!(ambiguous, ["/a", "/b/c"]);
+    }
+
+    #[test]
+    fn values_of_json_one_after_the_other_are_documents() {
+        let text = "\u{feff}{\"kind\": \"A\",\n \"b\": 1}\n\n  {\"kind\": \"B\"}{\"é\": 1, \"kind\": \"C\"}\n";
+        let read = parsed(text);
+        assert!(read.findings.is_empty() && read.aside.is_empty(), "{:?}", read.aside);
+        let kinds: Vec<&str> = read.documents.iter().filter_map(|it| it.str("/kind")).collect();
+        assert_eq!((kinds, read.count), (vec!["A", "B", "C"], 3));
+        let places = read.documents.iter().map(|it| {
+            let span = it.place("/kind", Place::Value);
+            (span.line, span.column, text.get(span.start_byte..span.end_byte).unwrap())
+        });
+        assert_eq!(places.collect::<Vec<_>>(), [(1, 10, "\"A\""), (4, 12, "\"B\""), (4, 33, "\"C\"")]);
+        let broken = parsed("{\"kind\": \"NodePool\"}\n{\"kind\": \n");
+        assert!(!broken.findings.is_empty());
     }
 
     #[test]
