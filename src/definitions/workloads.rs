@@ -88,23 +88,69 @@ impl OfPlace {
         self.budgets.iter().any(|budget| may_select(budget, workload))
     }
 
-    /// Each PodDisruptionBudget with the workloads that it selects by labels alone. Nothing of one that selects by expressions, or something
-    /// whose number of pods is not fixed.
+    /// Each PodDisruptionBudget with the workloads that it selects. Nothing of one of which that is not known, or that selects something whose
+    /// number of pods is not fixed.
     pub fn with_selected(&self) -> impl Iterator<Item = (&Document, Vec<&Workload>)> {
         let selected = |budget: &Document| -> Vec<&Workload> {
-            if budget.items("/spec/selector/matchExpressions").next().is_some() {
-                return Vec::new();
-            }
-            let selected: Vec<&Workload> = self.workloads.iter().filter(|it| may_select(budget, it)).collect();
+            let selects = self.workloads.iter().map(|it| selects(budget, it).map(|is_selected| (it, is_selected)));
+            let Some(all) = selects.collect::<Option<Vec<(&Workload, bool)>>>() else { return Vec::new() };
+            let selected: Vec<&Workload> = all.into_iter().filter_map(|(it, is)| is.then_some(it)).collect();
             if selected.iter().any(|it| self.is_scaled(it)) { Vec::new() } else { selected }
         };
         self.budgets.iter().map(move |budget| (budget, selected(budget)))
     }
 }
 
-/// What expressions say is not looked at.
 fn may_select(budget: &Document, workload: &Workload) -> bool {
+    selects(budget, workload).unwrap_or(true)
+}
+
+/// Whether a PodDisruptionBudget is for the pods of the workload. `None`: nobody can say, as an expression of it is none.
+fn selects(budget: &Document, workload: &Workload) -> Option<bool> {
+    let Some(selector) = budget.value.pointer("/spec/selector").and_then(Value::as_object) else { return Some(false) };
     let has = |(key, value): (&String, &Value)| workload.labels.get(key).map(String::as_str) == value.as_str();
-    let Some(selector) = budget.value.pointer("/spec/selector").and_then(Value::as_object) else { return false };
-    selector.get("matchLabels").and_then(Value::as_object).into_iter().flatten().all(has)
+    if !selector.get("matchLabels").and_then(Value::as_object).into_iter().flatten().all(has) {
+        return Some(false);
+    }
+    let mut expressions = budget.items("/spec/selector/matchExpressions").map(|(_, expression)| expression);
+    expressions.try_fold(true, |all, expression| Some(matches(expression, &workload.labels)? && all))
+}
+
+/// As Kubernetes holds labels against an expression of a selector.
+fn matches(expression: &Value, labels: &BTreeMap<String, String>) -> Option<bool> {
+    let value = labels.get(expression.get("key")?.as_str()?);
+    let is_named = || {
+        let values = expression.get("values").and_then(Value::as_array);
+        value.is_some_and(|value| values.is_some_and(|values| values.iter().any(|it| it == value.as_str())))
+    };
+    match expression.get("operator")?.as_str()? {
+        "In" => Some(is_named()),
+        "NotIn" => Some(!is_named()),
+        "Exists" => Some(value.is_some()),
+        "DoesNotExist" => Some(value.is_none()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn expressions_select_as_kubernetes_does() {
+        let labels: BTreeMap<String, String> = [("app".to_owned(), "web".to_owned())].into();
+        for (expression, selects) in [
+            (r#"{ "key": "app", "operator": "In", "values": ["api", "web"] }"#, Some(true)),
+            (r#"{ "key": "app", "operator": "In", "values": ["api"] }"#, Some(false)),
+            (r#"{ "key": "tier", "operator": "In", "values": ["web"] }"#, Some(false)),
+            (r#"{ "key": "app", "operator": "NotIn", "values": ["web"] }"#, Some(false)),
+            (r#"{ "key": "tier", "operator": "NotIn", "values": ["web"] }"#, Some(true)),
+            (r#"{ "key": "app", "operator": "Exists" }"#, Some(true)),
+            (r#"{ "key": "app", "operator": "DoesNotExist" }"#, Some(false)),
+            (r#"{ "key": "app", "operator": "Like", "values": ["w*"] }"#, None),
+            (r#"{ "operator": "Exists" }"#, None),
+        ] {
+            assert_eq!(matches(&serde_json::from_str(expression).unwrap(), &labels), selects, "{expression}");
+        }
+    }
 }
