@@ -23,6 +23,8 @@ pub struct Flux {
     pub values: BTreeMap<String, flux::Values>,
     /// Who says what, where several Kustomizations say different things; nothing for other folders.
     pub of_clusters: BTreeMap<String, Vec<(String, flux::Values)>>,
+    /// All variables that have a value, of folders for which the files say all that Flux is told.
+    pub names: BTreeMap<String, BTreeSet<String>>,
     /// Folders in which Flux replaces variables, be they those of the files or others.
     pub substituted: BTreeSet<String>,
 }
@@ -90,6 +92,7 @@ impl Context {
     /// Takes the variables that Flux is told of in the files, beside those that are known; with `of_each` also those of each cluster.
     pub fn take_flux(&mut self, kustomizations: &FluxKustomizations, of_each: bool) {
         self.of_flux.values = kustomizations.values();
+        self.of_flux.names = kustomizations.names_told();
         self.of_flux.substituted = kustomizations.substituted();
         if of_each {
             self.of_flux.of_clusters = kustomizations.of_clusters();
@@ -113,7 +116,13 @@ impl Context {
         Values { of: values, hidden: &self.hidden, is_of_flux }
     }
 
-    /// The same by the Kustomizations of Flux that say different things of it, with their names.
+    /// All variables that Flux has a value for there, where it is told of some and all of that is known.
+    pub fn names_of_flux(&self, path: &str) -> Option<&BTreeSet<String>> {
+        let (folder, _) = files::nearest(&self.of_flux.values, path)?;
+        self.of_flux.names.get(folder)
+    }
+
+    /// What variables stand for by the Kustomizations of Flux that say different things of it, with their names.
     pub fn values_of_clusters(&self, path: &str) -> impl Iterator<Item = (&str, Values<'_>)> {
         let clusters = files::nearest(&self.of_flux.of_clusters, path).into_iter().flat_map(|(_, all)| all);
         let of = |values| Values { of: values, hidden: &self.hidden, is_of_flux: true };

@@ -41,6 +41,8 @@ pub struct FluxKustomization {
     pub variables: Values,
     /// Where each of them is given.
     pub places: Places,
+    /// All variables that it may have a value for: also those of ConfigMaps that are patches, or for other clusters.
+    names: BTreeSet<String>,
     /// What it takes variables from and is not read: `Secret cluster-secrets`.
     pub unread: Vec<String>,
 }
@@ -48,6 +50,11 @@ pub struct FluxKustomization {
 impl FluxKustomization {
     pub fn name(&self) -> &str {
         self.document.str("/metadata/name").unwrap_or_default()
+    }
+
+    /// Whether it replaces variables.
+    fn is_told(&self) -> bool {
+        [SUBSTITUTE, SUBSTITUTE_FROM].iter().any(|pointer| self.document.value.pointer(pointer).is_some())
     }
 }
 
@@ -57,6 +64,8 @@ pub struct FluxKustomizations {
     by_folder: BTreeMap<String, Vec<FluxKustomization>>,
     /// Those that are for another cluster.
     of_others: Vec<FluxKustomization>,
+    /// Whether something in the files may tell them of more variables, such as a patch.
+    may_be_told_more: bool,
 }
 
 impl FluxKustomizations {
@@ -71,11 +80,12 @@ impl FluxKustomizations {
         let maps: Vec<ConfigMap<'_>> = maps.collect();
         found.iter_mut().for_each(|it| take_values(it, &maps));
         from_the_folder_read(&mut found, sources);
+        let may_be_told_more = may_be_told_more(&found, sources);
         let mut by_folder: BTreeMap<String, Vec<FluxKustomization>> = BTreeMap::new();
         for kustomization in found {
             by_folder.entry(kustomization.folder.clone()).or_default().push(kustomization);
         }
-        Self { by_folder, of_others: Vec::new() }
+        Self { by_folder, of_others: Vec::new(), may_be_told_more }
     }
 
     /// The same of files that are not parsed yet.
@@ -126,11 +136,16 @@ impl FluxKustomizations {
 
     /// Folders below which variables are replaced: Flux leaves them alone where it is told of none.
     pub fn substituted(&self) -> BTreeSet<String> {
-        let is_told = |it: &FluxKustomization| {
-            [SUBSTITUTE, SUBSTITUTE_FROM].iter().any(|pointer| it.document.value.pointer(pointer).is_some())
-        };
-        let folders = self.by_folder.iter().filter(|(_, all)| all.iter().any(is_told));
+        let folders = self.by_folder.iter().filter(|(_, all)| all.iter().any(FluxKustomization::is_told));
         folders.map(|(folder, _)| folder.clone()).collect()
+    }
+
+    /// All variables that have a value below each of the folders where Flux replaces some, and the files say all that it is told: it writes
+    /// nothing in the place of any other. Of several clusters each has those of the others here.
+    pub fn names_told(&self) -> BTreeMap<String, BTreeSet<String>> {
+        let is_all_said = |it: &FluxKustomization| it.is_told() && it.unread.is_empty();
+        let folders = self.by_folder.iter().filter(|(_, all)| !self.may_be_told_more && all.iter().all(is_all_said));
+        folders.map(|(folder, all)| (folder.clone(), all.iter().flat_map(|it| it.names.clone()).collect())).collect()
     }
 
     /// Where what stands for variables below each of the folders is given.
@@ -147,6 +162,15 @@ impl FluxKustomizations {
         let folders = self.by_folder.iter();
         folders.map(|(folder, all)| (folder.clone(), all.iter().filter(|_| differ(all)).map(said).collect())).collect()
     }
+}
+
+/// Patches of kustomize and of Flux add variables as well, in whatever form: each word of them counts that is in none of the Kustomizations.
+fn may_be_told_more(found: &[FluxKustomization], sources: &[&SourceFile]) -> bool {
+    const WORD: &str = "postBuild";
+    let is_told = |it: &&FluxKustomization| it.document.value.pointer("/spec/postBuild").is_some();
+    let known = found.iter().filter(is_told).count();
+    let texts = || sources.iter().filter_map(|source| str::from_utf8(&source.content).ok());
+    known > 0 && texts().map(|text| text.matches(WORD).count()).sum::<usize>() > known
 }
 
 /// Paths are from the root of the repository, and files from the folder that was asked for. Where more of the paths are there without the part
@@ -233,6 +257,7 @@ fn kustomization(source: &SourceFile, document: &Document) -> Option<FluxKustomi
         folder,
         variables: Values::new(),
         places: Places::new(),
+        names: BTreeSet::new(),
         unread: Vec::new(),
     })
 }
@@ -266,6 +291,9 @@ fn take_values(kustomization: &mut FluxKustomization, maps: &[ConfigMap<'_>]) {
         let of = |field: &str| from.get(field).and_then(Value::as_str).unwrap_or_default();
         let (kind, name) = (of("kind"), of("name"));
         let found = maps.iter().filter(|it| kind == "ConfigMap" && it.is_called(name, namespace));
+        kustomization
+            .names
+            .extend(found.clone().flat_map(|it| it.document.members("/data")).map(|(_, name, _)| name.to_owned()));
         match meant(&kustomization.file, found) {
             Some(map) => {
                 kustomization.variables.extend(map.values());
@@ -277,6 +305,7 @@ fn take_values(kustomization: &mut FluxKustomization, maps: &[ConfigMap<'_>]) {
     let written = document.members(SUBSTITUTE).filter_map(|(_, name, value)| Some((name.to_owned(), text(value)?)));
     kustomization.variables.extend(written);
     kustomization.places.extend(places(&kustomization.file, &document, SUBSTITUTE));
+    kustomization.names.extend(document.members(SUBSTITUTE).map(|(_, name, _)| name.to_owned()));
     // What Flux replaces in it in its turn is not known.
     kustomization.variables.retain(|_, value| !value.contains("${"));
 }
@@ -367,6 +396,25 @@ mod tests {
         assert_eq!(values(&files, "pools"), pairs(&[("A", "here"), ("B", "5")]));
         let found = FluxKustomizations::in_files(&files);
         assert_eq!(found.for_file("pools/a.yaml")[0].unread, ["Secret secrets", "ConfigMap absent"]);
+    }
+
+    #[test]
+    fn what_flux_has_no_value_for_is_known_where_the_files_say_all() {
+        let names = |files: &[SourceFile]| {
+            let names = FluxKustomizations::in_files(files).names_told();
+            names.get("pools").map(|names| names.iter().cloned().collect::<Vec<String>>())
+        };
+        let of = |post_build: &str| vec![file("flux/pools.yaml", &flux("pools", "./pools", post_build))];
+        let all = ["A".to_owned(), "D".to_owned()];
+        assert_eq!(names(&of("{ substitute: { A: here, D: \"${E}\" } }")), Some(all.to_vec()));
+        let from = "{ substitute: { A: here }, substituteFrom: [{ kind: ConfigMap, name: settings }] }";
+        assert_eq!(names(&of(from)), None);
+        let map = file("flux/settings.yaml", &config_map("{ D: there }"));
+        let with_map = [of(from), vec![map]].concat();
+        assert_eq!(names(&with_map), Some(all.to_vec()));
+        let patch = file("flux/kustomization.yaml", "patches: [{ patch: \"spec: {postBuild: {}}\" }]\n");
+        assert_eq!(names(&[with_map, vec![patch]].concat()), None);
+        assert_eq!(names(&of("{}")), None);
     }
 
     #[test]

@@ -117,8 +117,9 @@ fn how(
         (Standing::TooLarge, ..) => How::NotRead,
         (_, Role::Resource | Role::Patch, true) if judges => How::InPart(role),
         (_, Role::Patch, false) if judges => How::InPart(role),
+        (_, Role::Unbuilt, _) if judges => How::InPart(role),
         (.., true) => How::Counted(role),
-        (_, Role::Kustomization | Role::Part, false) if is_asked_for => How::Counted(role),
+        (_, Role::Kustomization | Role::Part | Role::Unbuilt, false) if is_asked_for => How::Counted(role),
         (_, Role::Plain, false) if is_asked_for => How::Whole,
         (_, Role::Apart, false) if judges => How::Apart,
         (_, Role::Resource | Role::Apart | Role::Patch, false)

@@ -1,19 +1,23 @@
 //! What is said of variables that have no value: once for each, where it first stands.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::diagnostic::Severity;
 use super::document::Document;
 use super::findings::Finding;
 use super::given::GivenVariables;
 use super::limits::SUBSTITUTED_BYTES;
 use super::rules::{Rule, reading, variables};
 use super::substitution::{Miss, MissKind, SWITCH};
+use super::suggest;
 use crate::core::plan::{Note, NoteCode};
 
 /// The first finding for each variable, and how often it occurs.
 #[derive(Debug, Default)]
 pub struct Misses {
     undefined: BTreeMap<String, Said>,
+    /// Those that Flux replaces by nothing, by their name and what is said of them.
+    emptied: BTreeMap<(String, String), Said>,
     shell: BTreeMap<String, Said>,
     defaults: BTreeMap<String, Said>,
 }
@@ -26,10 +30,21 @@ struct Said {
 }
 
 impl Misses {
-    /// Takes what a document lacks. A form that is not supported is said at each place, in `found`.
-    pub fn add(&mut self, document: &Document, misses: Vec<Miss>, found: &mut Vec<Finding>) {
+    /// Takes what a document lacks. A form that is not supported is said at each place, in `found`. `of_flux`: all variables that Flux has a value
+    /// for, where that is known.
+    pub fn add(
+        &mut self,
+        document: &Document,
+        misses: Vec<Miss>,
+        of_flux: Option<&BTreeSet<String>>,
+        found: &mut Vec<Finding>,
+    ) {
         for miss in misses {
             let Miss { name, form, .. } = &miss;
+            if let Some(names) = of_flux.filter(|names| miss.kind == MissKind::Undefined && !names.contains(name)) {
+                self.add_emptied(document, &miss, names);
+                continue;
+            }
             let (said, rule, message) = match miss.kind {
                 MissKind::Undefined => (
                     &mut self.undefined,
@@ -80,6 +95,24 @@ impl Misses {
         }
     }
 
+    fn add_emptied(&mut self, document: &Document, miss: &Miss, names: &BTreeSet<String>) {
+        let name = &miss.name;
+        let hint =
+            suggest::did_you_mean(name, names.iter().map(String::as_str)).or_else(|| meant_by_words(name, names));
+        let hint = hint.unwrap_or_else(|| {
+            format!(
+                "name it under `postBuild.substitute` of the Kustomization, or give it a default: `${{{name}:=VALUE}}`"
+            )
+        });
+        let message = format!("`${{{name}}}` has no value: Flux writes nothing in its place");
+        let first = || Said {
+            finding: at(&reading::UNDEFINED_VARIABLE, document, miss, message),
+            form: miss.form.clone(),
+            places: 0,
+        };
+        self.emptied.entry((name.clone(), hint)).or_insert_with(first).places += 1;
+    }
+
     pub fn findings(&self, given: &GivenVariables) -> Vec<Finding> {
         let undefined = self.undefined.iter().map(|(name, said)| {
             let hint = if given.only_in_environment.contains(name) {
@@ -88,6 +121,11 @@ impl Misses {
                 format!("give it with --variable {name}=VALUE or in cutlist.yaml; open is right where the cluster has its value")
             };
             said.finding(hint)
+        });
+        let emptied = self.emptied.iter().map(|((_, hint), said)| {
+            let mut finding = said.finding(hint.clone());
+            finding.severity = Severity::Warning;
+            finding
         });
         let shell = self.shell.iter().map(|(name, said)| {
             let form = &said.form;
@@ -104,19 +142,24 @@ impl Misses {
         let defaults = self.defaults.iter();
         let defaults =
             defaults.map(|(name, said)| said.finding(format!("give another value with --variable {name}=VALUE")));
-        undefined.chain(shell).chain(defaults).collect()
+        undefined.chain(emptied).chain(shell).chain(defaults).collect()
     }
 
     /// The same for those who read a plan: names only, one note for each kind.
     pub fn notes(&self) -> Vec<Note> {
-        let note = |said: &BTreeMap<String, Said>, text: &str| {
-            let names: Vec<&str> = said.keys().map(String::as_str).collect();
+        fn names(said: &BTreeMap<String, Said>) -> BTreeSet<&str> {
+            said.keys().map(String::as_str).collect()
+        }
+        let note = |names: BTreeSet<&str>, text: &str| {
+            let names: Vec<&str> = names.into_iter().collect();
             (!names.is_empty()).then(|| Note::new(NoteCode::Variables, format!("{text}: {}", names.join(", "))))
         };
+        let mut undefined = names(&self.undefined);
+        undefined.extend(self.emptied.keys().map(|(name, _)| name.as_str()));
         [
-            note(&self.undefined, "variables without a value, left as written"),
-            note(&self.shell, "text of user data that is left to the instance's shell"),
-            note(&self.defaults, "variables without a value, for which their defaults stand"),
+            note(undefined, "variables without a value, left as written"),
+            note(names(&self.shell), "text of user data that is left to the instance's shell"),
+            note(names(&self.defaults), "variables without a value, for which their defaults stand"),
         ]
         .into_iter()
         .flatten()
@@ -132,6 +175,17 @@ impl Said {
         }
         finding.hint(hint)
     }
+}
+
+/// The one name of the same words in another order: `limit_cpu` for `cpu_limit`.
+fn meant_by_words(name: &str, names: &BTreeSet<String>) -> Option<String> {
+    fn words(name: &str) -> BTreeSet<String> {
+        name.to_lowercase().split(['_', '-', '.']).map(str::to_owned).collect()
+    }
+    let wanted = words(name);
+    let mut meant = names.iter().filter(|other| words(other) == wanted);
+    let first = meant.next()?;
+    meant.next().is_none().then(|| format!("did you mean `{first}`?"))
 }
 
 fn at(rule: &'static Rule, document: &Document, miss: &Miss, message: String) -> Finding {

@@ -75,7 +75,8 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
     reading.findings.extend(counted.finding());
     reading.judged = memory.as_deref_mut().map(|memory| memory.judged(known, &reading.context.of_flux));
     for (index, ((source, parsed), how)) in sources.iter().zip(&parsed).zip(hows).enumerate() {
-        let is_named = files::is_of_root(&source.path) || !matches!(layout.role(index), Role::Plain | Role::Apart);
+        let is_taken = !matches!(layout.role(index), Role::Plain | Role::Apart | Role::Unbuilt);
+        let is_named = files::is_of_root(&source.path) || is_taken || layout.is_unreadable_delivery(index);
         reading.file(index, source, changed.get(&index).unwrap_or(parsed), (how, is_named));
     }
     for build in builds {
@@ -380,7 +381,7 @@ impl Reading<'_> {
             How::Counted(role) => {
                 let is_ours = |it: &&Document| matches!(classify(&it.value), Class::Read(_));
                 let objects = parsed.documents.iter().filter(is_ours).count();
-                self.definitions_found += if role == Role::Resource { objects } else { 0 };
+                self.definitions_found += if matches!(role, Role::Resource | Role::Unbuilt) { objects } else { 0 };
             }
             How::Skipped | How::NotRead => {}
         }
@@ -455,7 +456,7 @@ impl Reading<'_> {
             self.documents_skipped += usize::from(!matches!(class, Class::Read(_) | Class::Old(_)));
             let Class::Read(kind) = class else { continue };
             self.ignores.annotation(document);
-            self.definitions_found += usize::from(role == Role::Resource);
+            self.definitions_found += usize::from(matches!(role, Role::Resource | Role::Unbuilt));
             let mut document = kustomize::without_directives(document);
             match role {
                 Role::Resource => {
@@ -539,7 +540,8 @@ impl Reading<'_> {
                 self.definitions_found += 1;
                 let judged = self.judged(kind, document, origin, source);
                 let mut own = Vec::new();
-                self.misses.add(&judged.document, judged.misses.clone(), &mut own);
+                let of_flux = self.context.names_of_flux(place_of(origin, source));
+                self.misses.add(&judged.document, judged.misses.clone(), of_flux, &mut own);
                 // Files of many clusters may be judged at once; those of one are planned with.
                 let is_planned_with = self.purpose == Some(Purpose::Use);
                 own.extend(is_planned_with.then(|| self.amounts.one_more(kind, &judged.document)).flatten());

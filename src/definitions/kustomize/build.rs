@@ -140,6 +140,11 @@ impl Builder<'_> {
                 }
                 return items;
             }
+            Target::Kustomization(other) if self.layout.document(other).is_none() => {
+                // What is wrong with it is said of its own file.
+                self.has_unread = true;
+                return items;
+            }
             Target::Kustomization(other) if self.path.contains(&other) => match self.path.last() == Some(&other) {
                 true => "the kustomization takes resources from itself".to_owned(),
                 false => "the kustomization takes resources from itself, by way of others".to_owned(),

@@ -7,6 +7,8 @@ use crate::api::source::{SourceFile, Standing};
 use crate::definitions::document::{Document, Parsed};
 use crate::definitions::files;
 
+use super::unreadable;
+
 /// What a reference leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
@@ -30,6 +32,8 @@ pub enum Role {
     Patch,
     /// Replacements or a configuration.
     Part,
+    /// A kustomization that can not be read takes it, or may.
+    Unbuilt,
     /// It lies beside a kustomization, or below one, that does not name it.
     Apart,
 }
@@ -41,6 +45,10 @@ pub struct Layout<'a> {
     kustomizations: BTreeMap<usize, &'a Document>,
     /// Files of their name with nothing in them.
     empty: BTreeSet<usize>,
+    /// Those that can not be read and concern definitions, with what they name.
+    unreadable: BTreeMap<usize, Vec<Target>>,
+    /// Files of Flux and Argo CD that can not be read and concern definitions.
+    of_delivery: BTreeSet<usize>,
     roles: BTreeMap<usize, Role>,
     /// Those that no other one takes resources from.
     pub tops: Vec<usize>,
@@ -69,9 +77,41 @@ impl<'a> Layout<'a> {
         let kustomizations = kustomizations.collect();
         let named_so = sources.iter().enumerate().filter(|(_, source)| kustomization::is_file(&source.path));
         let empty = named_so.filter(|(_, source)| says_nothing(source)).map(|(index, _)| index).collect();
-        let mut layout = Self { sources, by_path, kustomizations, empty, roles: BTreeMap::new(), tops: Vec::new() };
+        let mut layout = Self {
+            sources,
+            by_path,
+            kustomizations,
+            empty,
+            unreadable: BTreeMap::new(),
+            of_delivery: BTreeSet::new(),
+            roles: BTreeMap::new(),
+            tops: Vec::new(),
+        };
+        if parsed.iter().any(Parsed::lacks_some) {
+            let with_definitions = sources.iter().zip(parsed).filter(|(_, parsed)| unreadable::has_definition(parsed));
+            let definitions: Vec<&str> = with_definitions.map(|(source, _)| source.path.as_str()).collect();
+            layout.of_delivery = unreadable::of_delivery(sources, parsed, &definitions);
+            layout.unreadable = layout.unreadable_of_ours(parsed, &definitions);
+        }
         layout.assign_roles(paths);
         layout
+    }
+
+    /// A repository has kustomizations of other programs as well: one is ours where definitions lie beside or below it, or in what it names.
+    fn unreadable_of_ours(&self, parsed: &[Parsed], definitions: &[&str]) -> BTreeMap<usize, Vec<Target>> {
+        let are_below = |file: usize| definitions.iter().any(|path| files::covers(folder(self.path(file)), path));
+        let named = |file: usize, words: Vec<&str>| {
+            let around = folder(self.path(file));
+            words.into_iter().map(|word| self.target(around, word)).collect::<Vec<Target>>()
+        };
+        let is_of_ours = |target: &Target| match target {
+            Target::File(file) => definitions.contains(&self.path(*file)),
+            Target::Kustomization(other) => are_below(*other),
+            Target::Folder | Target::Remote | Target::Missing => false,
+        };
+        let unreadable = unreadable::of(self.sources, parsed).into_iter();
+        let with_targets = unreadable.map(|(file, words)| (file, named(file, words)));
+        with_targets.filter(|(file, targets)| are_below(*file) || targets.iter().any(is_of_ours)).collect()
     }
 
     pub fn document(&self, kustomization: usize) -> Option<&'a Document> {
@@ -83,7 +123,12 @@ impl<'a> Layout<'a> {
         self.empty.contains(&file)
     }
 
-    /// Those of them that are asked for.
+    /// Whether it tells Flux or Argo CD of definitions, and can not be read.
+    pub fn is_unreadable_delivery(&self, file: usize) -> bool {
+        self.of_delivery.contains(&file)
+    }
+
+    /// Those of the empty ones that are asked for.
     pub fn empty_ones<'s>(&'s self, paths: &'s [String]) -> impl Iterator<Item = usize> + use<'s, 'a> {
         self.empty.iter().copied().filter(|file| self.is_asked_for(*file, paths))
     }
@@ -165,6 +210,7 @@ impl<'a> Layout<'a> {
                 }
             }
         }
+        self.take_for_unreadable(&mut roles, &mut taken);
         let governed: BTreeMap<&str, ()> = self.kustomizations.keys().map(|it| (folder(self.path(*it)), ())).collect();
         for (index, source) in self.sources.iter().enumerate() {
             let is_governed = || files::nearest(&governed, &source.path).is_some();
@@ -183,6 +229,7 @@ impl<'a> Layout<'a> {
         // What no top leads to goes round in a circle, or is taken by nothing that is asked for: the first of each shows it.
         let mut reached = BTreeSet::new();
         self.tops.iter().for_each(|top| self.reach(*top, &mut reached));
+        self.leave_unbuilt(&mut roles, &mut reached);
         for kustomization in asked_for {
             if !reached.contains(&kustomization) {
                 self.tops.push(kustomization);
@@ -191,6 +238,49 @@ impl<'a> Layout<'a> {
         }
         self.tops.sort_unstable();
         self.roles = roles;
+    }
+
+    /// Gives its role to each file that a kustomization takes which can not be read: those that it names, and those beside it.
+    fn take_for_unreadable(&self, roles: &mut BTreeMap<usize, Role>, taken: &mut BTreeSet<usize>) {
+        roles.extend(self.unreadable.keys().map(|file| (*file, Role::Kustomization)));
+        let folders: BTreeSet<&str> = self.unreadable.keys().map(|file| folder(self.path(*file))).collect();
+        let beside = |(_, source): &(usize, &&SourceFile)| {
+            folders.contains(folder(&source.path)) && !files::is_of_root(&source.path)
+        };
+        for (file, _) in self.sources.iter().enumerate().filter(beside) {
+            roles.entry(file).or_insert(Role::Unbuilt);
+        }
+        for target in self.unreadable.values().flatten() {
+            match target {
+                Target::File(file) if !files::is_of_root(self.path(*file)) => {
+                    roles.entry(*file).or_insert(Role::Unbuilt);
+                }
+                Target::Kustomization(other) => {
+                    taken.insert(*other);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// What only kustomizations take that can not be read is built by nobody, whatever other ones stand between.
+    fn leave_unbuilt(&self, roles: &mut BTreeMap<usize, Role>, reached: &mut BTreeSet<usize>) {
+        let mut below = BTreeSet::new();
+        for target in self.unreadable.values().flatten() {
+            if let Target::Kustomization(other) = target {
+                self.reach(*other, &mut below);
+            }
+        }
+        let files_of = |kustomizations: &BTreeSet<usize>| -> BTreeSet<usize> {
+            let targets = kustomizations.iter().flat_map(|it| self.references(*it)).map(|(_, target)| target);
+            targets.filter_map(|target| if let Target::File(file) = target { Some(file) } else { None }).collect()
+        };
+        let built = files_of(reached);
+        let unbuilt = files_of(&below.difference(reached).copied().collect());
+        for file in unbuilt.difference(&built).filter(|file| !self.kustomizations.contains_key(file)) {
+            roles.insert(*file, Role::Unbuilt);
+        }
+        reached.extend(below);
     }
 
     /// Adds the kustomization, and all that it takes from.

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | which files are kustomizations, and what the others are to them | `layout.rs` |
 //! | one kustomization: its resources, and what is done with them | `build.rs` |
+//! | those that can not be read | `unreadable.rs` |
 //! | what may stand in it | `form.rs` |
 //! | what is taken from where nothing is read | `elsewhere.rs` |
 //! | which objects a patch is for | `select.rs` |
@@ -29,6 +30,7 @@ mod replace;
 mod select;
 mod together;
 mod transform;
+mod unreadable;
 mod weight;
 
 pub use build::{Build, build, empty};
