@@ -2,8 +2,10 @@
 
 use super::Rule;
 use crate::api::keys;
+use crate::api::node_pool::Operator;
 use crate::core::catalog::labels::AWS_PREFIX;
 use crate::core::model::requirements::{AWS_LABELS, is_well_known, normalized};
+use crate::definitions::asked::Written;
 use crate::definitions::diagnostic::Severity::Warning;
 use crate::definitions::document::Document;
 use crate::definitions::findings::{Finding, Place};
@@ -146,6 +148,45 @@ fn meant_by(key: &str) -> Option<String> {
     of_name(name).or_else(|| of_name(&nearest?))
 }
 
+/// Labels of nodes that Karpenter alone sets, beside those that instance types have.
+const OF_KARPENTER: [&str; 5] =
+    [keys::NODE_POOL, keys::EC2_NODE_CLASS, keys::REGISTERED, keys::INITIALIZED, keys::DO_NOT_SYNC_TAINTS];
+/// Its name before [`keys::NODE_POOL`] took its place.
+const OLD_NODE_POOL: &str = "karpenter.sh/provisioner-name";
+
+/// What pods beside the definitions ask for. Their nodes may be others than Karpenter's, and have labels in any domain: only in the very domain of a
+/// label that is well-known another key is a slip.
+pub(super) fn of_pod(document: &Document, written: &Written) -> Option<Finding> {
+    let key = written.entry.key.as_str();
+    if matches!(written.entry.operator, Operator::NotIn | Operator::DoesNotExist) {
+        return None;
+    }
+    let (place, pointer) = match written.is_label {
+        true => (Place::Key, written.pointer.clone()),
+        false => (Place::Value, format!("{}/key", written.pointer)),
+    };
+    let hint = key_meant_of_node(key)?;
+    let message = format!("no node has the label `{key}`");
+    Some(Finding::at(&NEARLY, document, &pointer, place, message).hint(hint))
+}
+
+fn key_meant_of_node(key: &str) -> Option<String> {
+    let (domain, _) = key.split_once('/')?;
+    if key == OLD_NODE_POOL {
+        return Some(format!("did you mean `{}`?", keys::NODE_POOL));
+    }
+    if !["karpenter.sh", AWS_PREFIX.trim_end_matches('/')].contains(&domain) {
+        let meant = meant_by(key).filter(|meant| meant.split_once('/').is_some_and(|(of, _)| of == domain))?;
+        return Some(format!("did you mean `{meant}`?"));
+    }
+    if is_well_known(normalized(key)) || OF_KARPENTER.contains(&key) {
+        return None;
+    }
+    let own = OF_KARPENTER.into_iter().chain([keys::CAPACITY_TYPE]);
+    let own = own.filter(|known| known.split_once('/').is_some_and(|(of, _)| of == domain));
+    suggest::did_you_mean(key, own).or_else(|| key_meant(key))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -166,6 +207,35 @@ mod tests {
             ("kubernetes.io/hostname", None),
         ] {
             assert_eq!(key_meant(key).as_deref(), hint, "{key}");
+        }
+    }
+
+    #[test]
+    fn knows_slips_in_what_pods_ask_for() {
+        for (key, meant) in [
+            ("karpenter.sh/capacitytype", keys::CAPACITY_TYPE),
+            ("karpenter.sh/node-pool", keys::NODE_POOL),
+            ("karpenter.sh/provisioner-name", keys::NODE_POOL),
+            ("karpenter.k8s.aws/instance-catagory", keys::INSTANCE_CATEGORY),
+            ("node.kubernetes.io/instancetype", keys::INSTANCE_TYPE),
+            ("kubernetes.io/architecture", keys::ARCHITECTURE),
+        ] {
+            assert_eq!(key_meant_of_node(key), Some(format!("did you mean `{meant}`?")), "{key}");
+        }
+        for key in [
+            keys::NODE_POOL,
+            keys::CAPACITY_TYPE,
+            keys::INSTANCE_CATEGORY,
+            keys::HOSTNAME,
+            "beta.kubernetes.io/arch",
+            "kubernetes.io/role",
+            "cloud.google.com/gke-nodepool",
+            "instance-category",
+            "karpenter.io/capacity-type",
+            "karpenter.sh/team",
+            "team",
+        ] {
+            assert_eq!(key_meant_of_node(key), None, "{key}");
         }
     }
 

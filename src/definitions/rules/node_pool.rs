@@ -7,9 +7,10 @@ use serde_json::Value;
 use super::{Rule, near_labels, no_hint};
 use crate::api::duration::NillableDuration;
 use crate::api::keys;
-use crate::api::node_pool::NodeSelectorRequirement;
+use crate::api::node_pool::{NodeSelectorRequirement, Operator};
 use crate::api::validation::node_pool as cel;
 use crate::core::model::{Quantity, Requirement, requirements};
+use crate::definitions::asked::Written;
 use crate::definitions::diagnostic::Severity::{Error, Note, Warning};
 use crate::definitions::document::Document;
 use crate::definitions::findings::{Finding, Place};
@@ -312,6 +313,27 @@ fn unknown_value(document: &Document) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// What kubelets set on nodes of any provider, which are those of Go. Source: go.dev/doc/install/source, GOOS and GOARCH.
+const OF_ANY_NODE: [(&str, &[&str]); 2] = [
+    (keys::ARCHITECTURE, &["386", "amd64", "arm", "arm64", "loong64", "mips64le", "ppc64le", "riscv64", "s390x"]),
+    (keys::OPERATING_SYSTEM, &["linux", "windows"]),
+];
+
+/// What pods beside the definitions ask for, on nodes that may be others than Karpenter's.
+pub(super) fn unknown_of_pod(document: &Document, written: &Written) -> Vec<Finding> {
+    let key = requirements::normalized(&written.entry.key);
+    let closed = CLOSED.iter().find(|values| values.key == key);
+    let known = OF_ANY_NODE.iter().find(|(of, _)| *of == key).filter(|_| written.entry.operator == Operator::In);
+    let Some((closed, (_, known))) = closed.zip(known) else { return Vec::new() };
+    let unknown = written.entry.values.iter().enumerate().filter(|(_, value)| !known.contains(&value.as_str()));
+    let finding = |(index, value): (usize, &String)| {
+        let message = format!("no node has the {} `{value}`", key.rsplit('/').next().unwrap_or(key));
+        let place = written.place(Some(index));
+        closed.with_hint(Finding::at(&UNKNOWN_VALUE, document, &place, Place::Value, message), value)
+    };
+    unknown.map(finding).collect()
 }
 
 fn limit_quantity(document: &Document) -> Vec<Finding> {

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::types_left::{CATALOG, MATCHING, OF_CLASS, TypesLeft};
-use super::{Rule, limits, min_values, spot};
+use super::{Rule, limits, min_values, near_labels, node_pool, spot, zones};
 use crate::api::keys;
 use crate::api::node_pool::Operator;
 use crate::core::catalog::labels::AWS_PREFIX;
@@ -103,7 +103,7 @@ fn faults(document: &Document, kind: Kind, written: &Written, matching: &Matchin
     faults.into_iter().filter(|fault| !is_reserved(fault)).filter_map(finding).collect()
 }
 
-/// Of a workload beside the definitions: what its pods ask for on labels that only nodes of EC2 have.
+/// Of a workload beside the definitions: what its pods ask for on labels that only nodes of EC2 have, and what no node has of any provider.
 pub fn of_workload(document: &Document) -> Vec<Finding> {
     let spec = ["/spec/template/spec", "/spec/jobTemplate/spec/template/spec", "/template/spec", "/spec"];
     let is_pods =
@@ -114,10 +114,16 @@ pub fn of_workload(document: &Document) -> Vec<Finding> {
         key.starts_with(AWS_PREFIX) || matches!(key, keys::INSTANCE_TYPE | keys::CAPACITY_TYPE)
     };
     let lists = lists_of_pod(document, spec);
-    let written = lists.iter().flat_map(|list| &list.written).filter(is_of_ec2);
+    let written = || lists.iter().flat_map(|list| &list.written);
+    let of_ec2 = written().filter(is_of_ec2);
     let mut findings: Vec<Finding> =
-        written.flat_map(|written| faults(document, Kind::PodTemplate, written, matching)).collect();
+        of_ec2.flat_map(|written| faults(document, Kind::PodTemplate, written, matching)).collect();
     findings.retain(|finding| finding.rule.code != UNIT.code);
+    for written in written() {
+        findings.extend(near_labels::of_pod(document, written));
+        findings.extend(node_pool::unknown_of_pod(document, written));
+        findings.extend(zones::of_pod(document, written));
+    }
     findings
 }
 

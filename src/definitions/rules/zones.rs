@@ -1,8 +1,11 @@
 //! CL0329 and CL0331: places of another region, and places that are none: a region where a zone is meant, a zone's id where its name is.
 
+use std::collections::BTreeMap;
+
 use super::Rule;
 use crate::api::keys;
 use crate::api::node_pool::Operator;
+use crate::core::catalog::facts;
 use crate::core::catalog::regions::{self, Locality as Meant, Region, SaidBy};
 use crate::core::model::requirements::normalized;
 use crate::definitions::asked::{PLACES, Written};
@@ -11,7 +14,7 @@ use crate::definitions::document::Document;
 use crate::definitions::findings::{Finding, Place};
 use crate::definitions::fixes::Instead;
 use crate::definitions::kinds::Kind;
-use crate::definitions::revision::Revision;
+use crate::definitions::revision::{Object, Revision};
 use crate::definitions::suggest;
 
 pub static ZONE: Rule = Rule::revision(
@@ -41,22 +44,48 @@ pub(super) fn region(revision: &Revision<'_>) -> Region {
 
 fn zone_of_another_region(revision: &Revision<'_>) -> Vec<Finding> {
     let region = region(revision);
+    let several = if region.said_by == SaidBy::Nobody { several_regions(revision) } else { None };
     let mut findings = Vec::new();
-    for object in revision.asking() {
-        for list in &object.asked.lists {
-            let places = list
-                .written
-                .iter()
-                .filter(|it| it.entry.operator == Operator::In && PLACES.contains(&normalized(&it.entry.key)));
-            for written in places {
-                findings.extend(elsewhere(&object.document, written, &region));
-            }
-        }
+    for (object, written) in places(revision) {
+        findings.extend(elsewhere(&object.document, written, &region, several.is_some()));
     }
+    findings.extend(several);
     findings
 }
 
-fn elsewhere(document: &Document, written: &Written, region: &Region) -> Vec<Finding> {
+/// Every place that is required.
+fn places<'r>(revision: &'r Revision<'_>) -> impl Iterator<Item = (&'r Object, &'r Written)> {
+    let is_place = |it: &Written| it.entry.operator == Operator::In && PLACES.contains(&normalized(&it.entry.key));
+    let lists = revision.asking().flat_map(|object| object.asked.lists.iter().map(move |list| (object, list)));
+    lists.flat_map(move |(object, list)| {
+        list.written.iter().filter(move |it| is_place(it)).map(move |written| (object, written))
+    })
+}
+
+/// Said once, where NodePools name places of several regions that the catalog has: nobody knows which is meant, and none was assumed by them.
+fn several_regions(revision: &Revision<'_>) -> Option<Finding> {
+    // By the region, where it is named first.
+    let mut first: BTreeMap<&str, (&Object, String)> = BTreeMap::new();
+    for (object, written) in places(revision).filter(|(object, _)| object.kind == Kind::NodePool) {
+        for (index, value) in written.entry.values.iter().enumerate() {
+            let name = regions::of_zone(value).or_else(|| regions::is_known(value).then_some(value.as_str()));
+            if let Some(name) = name.filter(|name| regions::is_known(name)) {
+                first.entry(name).or_insert_with(|| (object, written.place(Some(index))));
+            }
+        }
+    }
+    let mut all = first.iter();
+    let (_, (one, one_place)) = all.next()?;
+    let (_, (other, other_place)) = all.next()?;
+    let names: Vec<&str> = first.keys().copied().collect();
+    let message = format!("the NodePools name zones of {} regions: {}", names.len(), names.join(", "));
+    let finding = Finding::at(&ZONE, &other.document, other_place, Place::Value, message);
+    let hint = "set spec.region in cutlist.yaml to the region of the cluster; the definitions of each cluster go by themselves";
+    Some(finding.related(&one.document, one_place, "a zone of another region").hint(hint))
+}
+
+/// `is_said`: that there are several regions is said of all places together.
+fn elsewhere(document: &Document, written: &Written, region: &Region, is_said: bool) -> Vec<Finding> {
     let of_region = normalized(&written.entry.key) == keys::REGION;
     let mut findings = Vec::new();
     let meant = meant_by(normalized(&written.entry.key));
@@ -76,6 +105,7 @@ fn elsewhere(document: &Document, written: &Written, region: &Region) -> Vec<Fin
                 continue;
             }
             (true, _) => continue,
+            (false, _) if is_said && regions::is_known(name) => continue,
             (false, SaidBy::Settings) => format!("{value} is not in {}, the region of cutlist.yaml", region.name),
             (false, SaidBy::NodePools) => {
                 format!("{value} is not in {}, where the zones of the NodePools are", region.name)
@@ -115,6 +145,42 @@ fn no_place(revision: &Revision<'_>) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// What pods beside the definitions ask for. Their nodes may be of another cloud, or of none, where zones have other names: only what is nearly a zone
+/// of AWS, or a place of another kind, is a slip.
+pub(super) fn of_pod(document: &Document, written: &Written) -> Vec<Finding> {
+    let wanted = meant_by(normalized(&written.entry.key)).filter(|_| written.entry.operator == Operator::In);
+    let Some(wanted) = wanted else { return Vec::new() };
+    let mut findings = Vec::new();
+    for (index, value) in written.entry.values.iter().enumerate() {
+        let region = match regions::place(value) {
+            Some(_) => Some(""),
+            None => nearest_zone(value).filter(|_| wanted == Meant::Zone).and_then(regions::of_zone),
+        };
+        let Some((message, hint)) = region.and_then(|region| fault(value, wanted, region)) else { continue };
+        let place = written.place(Some(index));
+        findings.push(Finding::at(&NO_PLACE, document, &place, Place::Value, message).maybe_hint(hint));
+    }
+    findings
+}
+
+/// The zone of AWS that is nearly this one.
+fn nearest_zone(value: &str) -> Option<&'static str> {
+    let facts: &'static facts::Facts = facts::embedded().ok()?;
+    if is_of_google(value) {
+        return None;
+    }
+    suggest::nearest(value, facts.zones.iter().map(|zone| zone.name.as_str()))
+}
+
+/// `us-east1-b`, which is no slip of `us-east-1b`.
+fn is_of_google(zone: &str) -> bool {
+    let Some((region, letter)) = zone.rsplit_once('-') else { return false };
+    let direction = region.rsplit('-').next().unwrap_or_default();
+    letter.len() == 1
+        && direction.starts_with(|first: char| first.is_ascii_lowercase())
+        && direction.ends_with(|last: char| last.is_ascii_digit())
 }
 
 /// What the values of a label are the names of, if they are those of places.
@@ -159,4 +225,24 @@ fn fault(value: &str, wanted: Meant, region: &str) -> Option<(String, Option<Str
         _ => Some(format!("use the key {}: which zone has which id depends on the account", key_of(found))),
     };
     Some((format!("`{value}` is {}, not {}: no node has it", words(found), words(wanted)), hint))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zones_of_other_clouds_are_no_slips() {
+        for (value, meant) in [
+            ("us-east1a", Some("us-east-1a")),
+            ("us-east-1-a", Some("us-east-1a")),
+            ("us-east1-b", None),
+            ("europe-west4-a", None),
+            ("westeurope-1", None),
+            ("rack-7", None),
+            ("zone-a", None),
+        ] {
+            assert_eq!(nearest_zone(value), meant, "{value}");
+        }
+    }
 }
