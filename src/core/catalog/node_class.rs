@@ -274,7 +274,7 @@ pub fn default_volumes(family: AmiFamily) -> &'static [(&'static str, i32)] {
 }
 
 /// The device that holds pods' data; `None`: known only to the image.
-fn ephemeral_device(family: AmiFamily) -> Option<&'static str> {
+pub fn ephemeral_device(family: AmiFamily) -> Option<&'static str> {
     match family {
         AmiFamily::AL2 | AmiFamily::AL2023 => Some("/dev/xvda"),
         AmiFamily::Bottlerocket => Some("/dev/xvdb"),

@@ -163,8 +163,10 @@ fn numbers(document: &Document) -> Vec<Finding> {
     for field in ["podsPerCore", "evictionMaxPodGracePeriod", "maxPods"] {
         let pointer = format!("{KUBELET}/{field}");
         if let Some(value) = document.value.pointer(&pointer).filter(|value| value.as_u64().is_none()) {
-            let hint =
-                value.is_string().then(|| "expressions need the gate NodeClassCEL, which is not supported".to_owned());
+            let hint = value.as_str().map(|text| match text.parse::<u64>() {
+                Ok(number) => format!("write it without quotes: {number}"),
+                Err(_) => "expressions need the gate NodeClassCEL, which is not supported".to_owned(),
+            });
             let message = format!("`{field}` must be a whole number of at least 0");
             findings.push(Finding::at(&NUMBERS, document, &pointer, Place::Value, message).maybe_hint(hint));
         }

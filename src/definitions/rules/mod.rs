@@ -54,6 +54,7 @@ pub mod types_left;
 pub mod unlimited;
 pub mod variables;
 pub mod versions;
+pub mod volumes;
 pub mod zones;
 
 use std::collections::HashMap;
@@ -185,6 +186,7 @@ pub fn all() -> &'static [&'static Rule] {
             exposure::RULES,
             launching::MORE_RULES,
             node_config::RULES,
+            volumes::RULES,
             kubelet::RULES,
             unlimited::RULES,
             kubelet_limits::RULES,
