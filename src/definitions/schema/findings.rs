@@ -191,9 +191,7 @@ fn moved(document: &Document, pointer: &str) -> Option<&'static str> {
             Some("write `template.spec.terminationGracePeriod`, a duration such as 24h")
         }
         ("NodePool", "timeZone") if pointer.contains("/budgets/") => Some(IN_UTC),
-        ("EC2NodeClass", "ids") if pointer.contains("SelectorTerms/") => {
-            Some("a term has one `id`: write a term for each, such as `- id: ami-0123456789abcdef0`")
-        }
+        ("EC2NodeClass", "ids") if pointer.contains("SelectorTerms/") => Some(one_id(pointer)),
         ("EC2NodeClass", "groupName") => Some("write `name`, which is the name of the group"),
         ("EC2NodeClass", "name") if pointer.contains("/subnetSelectorTerms/") => {
             Some("a subnet has its name in a tag: write `tags: { Name: NAME }`")
@@ -212,7 +210,20 @@ fn moved(document: &Document, pointer: &str) -> Option<&'static str> {
     }
 }
 
-/// Where else the schema has a field of this name.
+fn one_id(pointer: &str) -> &'static str {
+    match pointer.split('/').nth(2).unwrap_or_default() {
+        "subnetSelectorTerms" => "a term has one `id`: write a term for each, such as `- id: subnet-0123456789abcdef0`",
+        "securityGroupSelectorTerms" => {
+            "a term has one `id`: write a term for each, such as `- id: sg-0123456789abcdef0`"
+        }
+        "capacityReservationSelectorTerms" => {
+            "a term has one `id`: write a term for each, such as `- id: cr-0123456789abcdef0`"
+        }
+        _ => "a term has one `id`: write a term for each, such as `- id: ami-0123456789abcdef0`",
+    }
+}
+
+/// Where else the schema has a field of this name. Nobody writes a status.
 fn elsewhere(root: &Value, field: &str) -> Vec<String> {
     fn search(schema: &Value, field: &str, path: &str, found: &mut Vec<String>) {
         const DEEPEST: usize = 5;
@@ -224,7 +235,7 @@ fn elsewhere(root: &Value, field: &str) -> Vec<String> {
             if name == field && !path.is_empty() {
                 found.push(format!("`{path}`"));
             }
-            if path.is_empty() && name == "metadata" {
+            if path.is_empty() && ["metadata", "status"].contains(&name.as_str()) {
                 continue;
             }
             let inner_path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
@@ -426,22 +437,28 @@ fn not_one_of(document: &Document, pointer: &str, value: &Value, options: &Value
 
 /// Words and fields of Karpenter before version 1, as people still write them.
 const RENAMED_VALUES: [(&str, &str); 1] = [("WhenUnderutilized", "WhenEmptyOrUnderutilized")];
-const RENAMED_FIELDS: [(&str, &str, &str); 1] =
-    [("/spec/template/spec/nodeClassRef/apiVersion", "group", "write `group: karpenter.k8s.aws`")];
+const RENAMED_FIELDS: [(&str, &str); 1] = [("/spec/template/spec/nodeClassRef/apiVersion", "group")];
+
+/// The group of an API version, which may be that of another provider.
+fn group_of(document: &Document, pointer: &str) -> String {
+    let version = document.str(pointer).filter(|version| !version.contains("${"));
+    version.and_then(|version| version.split_once('/')).map_or(CLASS_GROUP, |(group, _)| group).to_owned()
+}
 
 /// One mistake, one finding: `weigth` is unknown, and for that `weight` is missing.
 pub fn drop_consequences(document: &Document, findings: &mut Vec<Finding>) {
     let mut renamed = Vec::new();
     for finding in findings.iter_mut().filter(|finding| std::ptr::eq(finding.rule, &rules::UNKNOWN_FIELD)) {
-        let old = RENAMED_FIELDS.iter().find(|(old, ..)| finding.pointer.as_deref() == Some(*old));
+        let old = RENAMED_FIELDS.iter().find(|(old, _)| finding.pointer.as_deref() == Some(*old));
         let is_there = |new: &str| {
             let pointer = finding.pointer.as_deref().unwrap_or_default();
             document.value.pointer(&spans::join(spans::parent(pointer), new)).is_some()
         };
-        if let Some((_, new, _)) = old.filter(|(_, new, _)| is_there(new)) {
+        if let Some((_, new)) = old.filter(|(_, new)| is_there(new)) {
             finding.hint = Some(format!("remove it: `{new}` took its place"));
-        } else if let Some((old, new, hint)) = old {
-            *finding = finding.clone().hint(*hint).instead(Some(Instead::Text((*new).to_owned())));
+        } else if let Some((old, new)) = old {
+            let hint = format!("write `{new}: {}`", group_of(document, old));
+            *finding = finding.clone().hint(hint).instead(Some(Instead::Text((*new).to_owned())));
             renamed.push(spans::join(spans::parent(old), new));
         }
     }

@@ -8,6 +8,8 @@ use crate::definitions::limits;
 
 /// How such a comment begins.
 pub const MARK: &str = "cutlist:ignore";
+/// What people write for it, which is no such comment.
+const NEARLY_MARK: &str = "cutlist: ignore";
 
 /// The parser holds comments back until it knows what they stand before. They are bounded by the size of a file.
 const BUFFERED_COMMENTS: usize = limits::FILE_BYTES;
@@ -68,6 +70,25 @@ pub fn find(file_text: &str) -> Vec<Comment> {
                 }
             }
         }
+    }
+    found
+}
+
+/// Comments that were meant to be such ones, and have a space too many: where each stands, and what it says behind the mark.
+pub fn nearly(file_text: &str) -> Vec<(Span, &str)> {
+    let mut found = Vec::new();
+    let mut line_start = 0;
+    for (number, line) in file_text.split_inclusive('\n').enumerate() {
+        let comment = line.split_once('#').and_then(|(before, comment)| {
+            let said = comment.trim_start().strip_prefix(NEARLY_MARK)?;
+            (before.is_empty() || before.ends_with([' ', '\t'])).then_some((before, said.trim()))
+        });
+        if let Some((before, said)) = comment {
+            let (column, start_byte) = (before.chars().count() + 1, line_start + before.len());
+            let span = Span { line: number + 1, column, start_byte, end_byte: line_start + line.trim_end().len() };
+            found.push((span, said));
+        }
+        line_start += line.len();
     }
     found
 }
@@ -162,6 +183,15 @@ mod tests {
                 (5, Some(8), "C next".to_owned()),
             ]
         );
+    }
+
+    #[test]
+    fn a_space_too_many_is_seen() {
+        let text =
+            "a: 1\nb: 2 # cutlist: ignore CL0601 of the cluster\n# cutlist:ignore A x\nc: 'd#cutlist: ignore A'\n";
+        let [(span, said)] = nearly(text)[..] else { panic!("{:?}", nearly(text)) };
+        assert_eq!((span.line, span.column, said), (2, 6, "CL0601 of the cluster"));
+        assert_eq!(text.get(span.start_byte..span.end_byte), Some("# cutlist: ignore CL0601 of the cluster"));
     }
 
     #[test]

@@ -68,6 +68,7 @@ pub struct SortedOut {
 impl Ignores {
     /// Adds what the comments of a file say.
     pub fn comments(&mut self, file: usize, text: &str) {
+        self.near_comments(file, text);
         for comment in comments::find(text) {
             let ignore = |(rules, reason)| Ignore {
                 by: SuppressedBy::Comment,
@@ -84,6 +85,15 @@ impl Ignores {
                     self.malformed.push(finding.maybe_hint(hint));
                 }
             }
+        }
+    }
+
+    /// Names comments that say nothing to us, and were meant to: what they would suppress is there.
+    fn near_comments(&mut self, file: usize, text: &str) {
+        for (span, said) in comments::nearly(text).into_iter().filter(|(_, said)| read(said).is_ok()) {
+            let message = "the suppression has a space too many: it has no effect";
+            let finding = Finding::at_span(&own::MALFORMED, file, span, message);
+            self.malformed.push(finding.hint(format!("write it without the space: # {MARK} {said}")));
         }
     }
 
