@@ -279,9 +279,8 @@ impl<'p> Engine<'p, '_> {
             return Ok(());
         }
         let template = &self.problem.templates[open.template];
-        let conflicts = |taken: &&DaemonPorts| {
-            taken.ports.iter().any(|taken| ports.iter().any(|port| taken.conflicts_with(port)))
-        };
+        let conflicts =
+            |taken: &&DaemonPorts| taken.ports.iter().any(|taken| ports.iter().any(|port| taken.conflicts_with(port)));
         for taken in template.daemon_ports.iter().filter(conflicts).flat_map(|taken| &taken.on) {
             open.set.remove(taken);
             open.allowed.remove(taken);
