@@ -4,6 +4,7 @@ use serde_json::json;
 
 use crate::lifecycle::rollout_failures::Failures;
 use crate::lifecycle::rollout_failures::GivenUp;
+use crate::model::static_hash::HASH_VERSION;
 use crate::testing::Merge;
 use cutlist_api::keys;
 
@@ -16,7 +17,8 @@ fn drifted(case: &mut Case) {
         case.edit_step(step, json!({ "reason": { "code": "Drifted" } }));
     }
     for claim in ["claim-big", "claim-kept", "claim-empty"] {
-        case.edit_claim(claim, json!({ "metadata": { "annotations": { keys::NODE_POOL_HASH: "1" } } }));
+        let hash = json!({ keys::NODE_POOL_HASH: "1", keys::NODE_POOL_HASH_VERSION: HASH_VERSION });
+        case.edit_claim(claim, json!({ "metadata": { "annotations": hash } }));
     }
 }
 
