@@ -17,7 +17,12 @@ const SLOWEST_DIVISOR: u64 = 16;
 /// After so long without a refusal the rate doubles, up to the full one.
 const RECOVERY: SignedDuration = SignedDuration::from_secs(30);
 /// A clock that goes back by less makes nobody wait for long, and one that goes by answers that are late does so now and then.
-pub const SET_BACK_MIN: SignedDuration = SignedDuration::from_secs(10);
+const SET_BACK_MIN: SignedDuration = SignedDuration::from_secs(10);
+
+/// Whether what was noted at a moment was noted by a clock that was set back since.
+pub fn is_to_come(moment: Timestamp, now: Timestamp) -> bool {
+    moment.duration_since(now) > SET_BACK_MIN
+}
 
 /// How much fits into a bucket, and how fast it fills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +96,7 @@ impl Bucket {
             self.changed_at = self.changed_at.saturating_add(RECOVERY).unwrap_or(now);
         }
         // A clock that goes back fills nothing. One that was set back fills from where it is now, or nothing would be asked for as long.
-        if self.filled_at.duration_since(now) > SET_BACK_MIN {
+        if is_to_come(self.filled_at, now) {
             self.filled_at = now;
             self.changed_at = self.changed_at.min(now);
         }

@@ -72,12 +72,8 @@ pub fn pending(cluster: &str, environment: &str, shown: &Shown, table: &Table) -
 fn of_target(preview: &Preview, target: &PreviewTarget, shown: &Shown, table: &Table) -> TargetPosting {
     let state = match target.verdict {
         // A branch may require the status, and who wants to pass could have written this.
-        PreviewVerdict::Untouched | PreviewVerdict::NoEffect | PreviewVerdict::Changes if shown.is_untrusted => {
-            State::Pending
-        }
-        // Nor does anybody pass by what nobody knows.
         PreviewVerdict::Untouched | PreviewVerdict::NoEffect | PreviewVerdict::Changes
-            if target.not_known.is_some() =>
+            if shown.is_untrusted || target.not_known.is_some() =>
         {
             State::Pending
         }

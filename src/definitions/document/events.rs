@@ -66,12 +66,17 @@ pub fn scan(file: usize, text: &str, start: Start) -> Scan {
             }
         }
         if walk.scan.documents.len() >= limits::FILE_DOCUMENTS {
-            let message = format!("more than {} documents in one file: the rest is not read", limits::FILE_DOCUMENTS);
-            walk.scan.findings.push(Finding::at_span(&reading::LIMIT, file, Span::default(), message));
+            walk.scan.findings.push(too_many(file));
             break;
         }
     }
     walk.scan
+}
+
+/// That a file holds more documents than are read.
+pub fn too_many(file: usize) -> Finding {
+    let message = format!("more than {} documents in one file: the rest is not read", limits::FILE_DOCUMENTS);
+    Finding::at_span(&reading::LIMIT, file, Span::default(), message)
 }
 
 struct Walk<'t> {

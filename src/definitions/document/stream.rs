@@ -5,10 +5,7 @@ use std::ops::Range;
 use serde::de::IgnoredAny;
 
 use super::events::{self, Scan, Start};
-use crate::definitions::diagnostic::Span;
-use crate::definitions::findings::Finding;
 use crate::definitions::limits;
-use crate::definitions::rules::reading;
 
 /// Walks every document of `text`, which starts `offset` bytes into its file.
 pub fn scan(file: usize, text: &str, offset: usize) -> Scan {
@@ -19,8 +16,7 @@ pub fn scan(file: usize, text: &str, offset: usize) -> Scan {
     let (mut start, mut at) = (Start { byte: offset, ..Start::default() }, 0);
     for value in values {
         if all.documents.len() >= limits::FILE_DOCUMENTS {
-            let message = format!("more than {} documents in one file: the rest is not read", limits::FILE_DOCUMENTS);
-            all.findings.push(Finding::at_span(&reading::LIMIT, file, Span::default(), message));
+            all.findings.push(events::too_many(file));
             break;
         }
         start = moved(start, text.get(at..value.start).unwrap_or_default());

@@ -77,6 +77,9 @@ pub fn find(file_text: &str) -> Vec<Comment> {
 /// Comments that were meant to be such ones, and have a space too many: where each stands, and what it says behind the mark.
 pub fn nearly(file_text: &str) -> Vec<(Span, &str)> {
     let mut found = Vec::new();
+    if !file_text.contains(NEARLY_MARK) {
+        return found;
+    }
     let mut line_start = 0;
     for (number, line) in file_text.split_inclusive('\n').enumerate() {
         let comment = line.split_once('#').and_then(|(before, comment)| {

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::super::api::ApiError;
 use super::super::failures::FailureClass;
-use super::super::throttle::SET_BACK_MIN;
+use super::super::throttle::is_to_come;
 
 /// After the first failure it is asked again so much later; each further one doubles that.
 const RETRY_FIRST: SignedDuration = SignedDuration::from_secs(15);
@@ -116,10 +116,6 @@ impl<T> LastAnswer<T> {
     pub fn lacks_permission(&self) -> bool {
         self.is_denied() && self.trouble.as_ref().is_some_and(|trouble| !trouble.error.is_of_credentials())
     }
-}
-
-fn is_to_come(moment: Timestamp, now: Timestamp) -> bool {
-    moment.duration_since(now) > SET_BACK_MIN
 }
 
 /// A moment as people read it.
