@@ -37,15 +37,17 @@ impl Tally {
                 self.first.get_or_insert(*fleet);
                 self.fleet = *fleet;
                 self.summary.nodes_at_most = self.summary.nodes_at_most.max(fleet.nodes);
-                let point = self.point(now, pods_moved);
-                self.add(point);
+                self.add(self.point(now, pods_moved));
             }
             Event::RegisteredNodeClaim { .. } => self.summary.nodes_created += 1,
             Event::DeletedNode { .. } => self.summary.nodes_removed += 1,
             Event::MoveBegun { .. } => self.summary.moves += 1,
             Event::PlanPosted { plan, .. } => {
                 // Nothing is done before the first plan: of an empty cluster nothing was said until then.
-                self.first.get_or_insert(self.fleet);
+                if self.first.is_none() {
+                    self.first = Some(self.fleet);
+                    self.add(self.point(now, pods_moved));
+                }
                 self.plans.push(PlanPosted {
                     id: plan.id.clone(),
                     second: self.second(now),
