@@ -27,12 +27,18 @@ pub fn json(plan: &Plan) -> Result<String, serde_json::Error> {
     Ok(text)
 }
 
-/// The first digits of a hash, with a mark where the files differ from that commit; anything else as it is.
+/// The first digits of a hash, with a mark where the files differ from that commit; anything else as it is, but for its length.
 pub(super) fn short(id: &str, digits: usize) -> String {
     let (hash, mark) = id.split_once("-dirty").map_or((id, ""), |(hash, _)| (hash, "-dirty"));
     let is_hash = hash.len() > digits && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if is_hash { format!("{}{mark}", hash.get(..digits).unwrap_or(hash)) } else { id.to_owned() }
+    if is_hash {
+        return format!("{}{mark}", hash.get(..digits).unwrap_or(hash));
+    }
+    id.chars().take(ID_CHARACTERS_MAX).collect()
 }
+
+/// Of an id that is no hash; whoever makes a preview may write anything into it.
+const ID_CHARACTERS_MAX: usize = 100;
 
 /// Digits of a plan's id and of a revision that are shown.
 pub(super) const PLAN_DIGITS: usize = 6;
