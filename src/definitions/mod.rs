@@ -37,6 +37,7 @@ mod misses;
 mod not_read;
 mod open;
 mod own_baseline;
+mod parsing;
 pub mod patterns;
 mod places;
 mod providers;

@@ -2,7 +2,6 @@
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use rayon::prelude::*;
 use serde_json::Value;
@@ -13,19 +12,20 @@ use super::before::Before;
 use super::context::Context;
 use super::counted::Counted;
 use super::diagnostic::{Diagnostic, Span, Suppressed, SuppressedBy};
-use super::document::{self, Document, Parsed};
+use super::document::{Document, Parsed};
 use super::findings::{self, Finding, Place};
-use super::flux::{self, FluxKustomizations};
+use super::flux::FluxKustomizations;
 use super::given::GivenVariables;
 use super::judging::{self, Judged};
 use super::kinds::{self, Class, Kind, classify};
 use super::kustomize::{self, Build, Layout, Role};
-use super::made::{self, How, Made, is_asked_for};
-use super::memory::{JudgedOfFile, KnownJudged, Memory};
+use super::made::{self, How, Made};
+use super::memory::{KnownJudged, Memory};
 use super::misses::Misses;
 use super::not_read::{self, NotRead};
 use super::open;
 use super::own_baseline::OwnBaseline;
+use super::parsing::known_or_parsed;
 use super::revision::{Object, Revision};
 use super::rules::{self, Check, kinds as kind_rules, kustomize as kustomize_rules, reading};
 use super::scopes::{self, Scope};
@@ -33,7 +33,6 @@ use super::suppression::{Chosen, Ignores, SortedOut};
 use super::versions::{self, Installed, SaidBy};
 use super::workloads::Workloads;
 use super::{Definitions, LintOptions, files, limits, schema, substitution, typed, unread};
-use crate::api::kustomization;
 use crate::api::source::{SourceFile, Standing};
 
 pub use super::made::Purpose;
@@ -178,71 +177,6 @@ fn judged(scope: Scope, sources: &[&SourceFile], findings: &mut Vec<Finding>, ke
         }
     }
     typed::typed(revision, findings, keeps_places)
-}
-
-/// Every file, with what is known of its documents from an earlier reading.
-fn known_or_parsed(
-    sources: &[&SourceFile],
-    context: &Context,
-    memory: Option<&mut Memory>,
-    counted: &Counted,
-) -> (Vec<Parsed>, Vec<JudgedOfFile>) {
-    let parse = parser(sources, context);
-    let parse = |index: usize, source: &SourceFile| match counted.is_too_much() {
-        true => Parsed::default(),
-        false => parse(index, source),
-    };
-    let (parsed, known): (Vec<Parsed>, Vec<JudgedOfFile>) = match memory {
-        None => {
-            let parsed = sources.par_iter().enumerate().map(|(index, source)| {
-                let parsed = parse(index, source);
-                counted.add(&parsed);
-                parsed
-            });
-            (parsed.collect(), Vec::new())
-        }
-        Some(memory) => {
-            memory.begin(sources, context);
-            let known_or_parsed = |(index, source): (usize, &&SourceFile)| {
-                let known = memory.recall(index, source);
-                let (parsed, judged) = known.unwrap_or_else(|| (parse(index, source), JudgedOfFile::new()));
-                counted.add(&parsed);
-                (parsed, judged)
-            };
-            sources.iter().enumerate().map(known_or_parsed).unzip()
-        }
-    };
-    if counted.is_too_much() {
-        // Which ones were parsed before it was is by chance.
-        let none = |_| (Parsed::default(), JudgedOfFile::new());
-        return sources.iter().map(none).unzip();
-    }
-    (parsed, known)
-}
-
-/// Parses every file that may be needed: of a repository with kustomizations also those that the settings leave out.
-fn parser<'c>(sources: &[&SourceFile], context: &'c Context) -> impl Fn(usize, &SourceFile) -> Parsed + use<'c> {
-    let has_kustomizations = sources.iter().any(|source| kustomization::is_file(&source.path));
-    // Of what the settings leave out nothing else is needed.
-    let is_told = !has_kustomizations && !context.paths.is_empty() && flux::is_told(sources);
-    move |index, source| {
-        let is_needed =
-            has_kustomizations || is_asked_for(source, &context.paths) || (is_told && flux::may_tell(source));
-        let is_baseline = context.baseline.as_deref() == Some(source.path.as_str());
-        if !source.has_content() || !is_needed || is_baseline || context.template_of(&source.path).is_some() {
-            return Parsed::default();
-        }
-        match text_of(index, source) {
-            Ok(text) => {
-                let mut parsed = document::parse(index, &text);
-                if source.path.ends_with(".json") {
-                    parsed.hold_to_json(index, &text);
-                }
-                parsed
-            }
-            Err(finding) => Parsed::of_no_text(*finding, &source.content),
-        }
-    }
 }
 
 /// The cluster that the files are read for, where somebody says that.
@@ -626,26 +560,6 @@ fn place_of<'p>(origin: Origin<'p>, source: &'p SourceFile) -> &'p str {
         Origin::Written(_) => &source.path,
         Origin::Built(by, _) => by,
     }
-}
-
-/// The file as text.
-fn text_of(index: usize, source: &SourceFile) -> Result<Arc<str>, Box<Finding>> {
-    let content = &source.content;
-    if content.len() > limits::FILE_BYTES {
-        let message =
-            format!("the file has {} bytes, more than the {} that are read", content.len(), limits::FILE_BYTES);
-        return Err(Box::new(Finding::at_span(&reading::TOO_LARGE, index, Span::start(), message)));
-    }
-    str::from_utf8(content).map(Into::into).map_err(|error| {
-        let before = &content[..error.valid_up_to()];
-        let line_start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1);
-        let column = String::from_utf8_lossy(&before[line_start..]).chars().count() + 1;
-        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-        let span = Span { line, column, start_byte: before.len(), end_byte: before.len() };
-        let utf16 = content.starts_with(&[0xff, 0xfe]) || content.starts_with(&[0xfe, 0xff]);
-        let message = if utf16 { "the file is UTF-16, not UTF-8" } else { "the file is not UTF-8 text" };
-        Box::new(Finding::at_span(&reading::ENCODING, index, span, message).hint("save it as UTF-8"))
-    })
 }
 
 /// Sorted by place.
