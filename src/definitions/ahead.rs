@@ -50,7 +50,7 @@ impl Ahead {
 
 /// Workloads say which nodes are needed, and other classes what Auto Mode makes.
 pub fn of_foreign(document: &Document) -> Vec<Finding> {
-    let mut found = schema::unknown_fields_of_workload(document);
+    let mut found = schema::faults_of_workload(document);
     found.extend(rules::requirements::of_workload(document));
     found.extend(rules::evictions::of_workload(document));
     found.extend(rules::auto_mode::fields_of_class(document));

@@ -22,6 +22,13 @@ pub static FOREIGN_FIELD: Rule = Rule::pass(
     "Workloads beside the definitions have only the fields that Kubernetes knows; others are dropped in silence.",
 );
 
+pub static FOREIGN_TYPE: Rule = Rule::pass(
+    "CL0217",
+    "type-in-workload",
+    Warning,
+    "Fields, labels and annotations of workloads beside the definitions have the types that the API server reads.",
+);
+
 pub static NO_VALUE: Rule = Rule::pass("CL0216", "no-value", Warning, "A field or label that is written has a value.");
 
 pub static RULES: &[&Rule] = &[
@@ -38,4 +45,4 @@ pub static RULES: &[&Rule] = &[
 ];
 
 /// By its code behind those of versions.
-pub static MORE_RULES: &[&Rule] = &[&NO_VALUE];
+pub static MORE_RULES: &[&Rule] = &[&NO_VALUE, &FOREIGN_TYPE];

@@ -105,7 +105,7 @@ fn malformed(document: &Document, pointer: &str, value: &Value, pattern: &str) -
 const IN_UTC: &str = "hours of a budget are UTC; a DisruptionBudget of Cutlist has a `timeZone`";
 
 /// The field's name in backticks, or a word for the whole document or an item.
-fn name(pointer: &str) -> String {
+pub(super) fn name(pointer: &str) -> String {
     let last = spans::last(pointer);
     if pointer.is_empty() {
         "the document".to_owned()
@@ -398,7 +398,7 @@ fn quoted_hint(written: &str, field: &Value) -> String {
     }
 }
 
-fn type_words(name: &str) -> &'static str {
+pub(super) fn type_words(name: &str) -> &'static str {
     match name {
         "array" => "a list",
         "object" => "a mapping",
@@ -410,7 +410,7 @@ fn type_words(name: &str) -> &'static str {
     }
 }
 
-fn value_words(value: &Value) -> &'static str {
+pub(super) fn value_words(value: &Value) -> &'static str {
     match value {
         Value::Null => "empty",
         Value::Bool(_) => "true or false",

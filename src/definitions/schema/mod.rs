@@ -29,7 +29,7 @@ use crate::api::node_pool::NodePool;
 use crate::api::scenario::ScenarioDocument;
 use crate::api::settings::SettingsDocument;
 
-pub use foreign::unknown_fields as unknown_fields_of_workload;
+pub use foreign::faults as faults_of_workload;
 
 /// What a kind's documents are held against.
 struct KindSchema {
@@ -43,7 +43,7 @@ struct KindSchema {
 static SCHEMAS: LazyLock<BTreeMap<Kind, Result<KindSchema, String>>> =
     LazyLock::new(|| Kind::ALL.into_iter().filter(|it| !is_of_kubernetes(*it)).map(|it| (it, compile(it))).collect());
 
-/// Whether the kind is Kubernetes' own, whose API server is the judge of everything but the names of fields.
+/// Whether the kind is Kubernetes' own, whose API server is the judge of everything but the names and types of fields.
 fn is_of_kubernetes(kind: Kind) -> bool {
     kind == Kind::PodTemplate
 }
@@ -111,7 +111,7 @@ pub fn check(kind: Kind, document: &mut Document, old: Option<&Value>, unchecked
     let empty_members = strict::prune(&mut document.value);
     let document = &*document;
     if is_of_kubernetes(kind) {
-        return unknown_fields_of_workload(document);
+        return faults_of_workload(document);
     }
     let schema = match SCHEMAS.get(&kind) {
         Some(Ok(schema)) => schema,
