@@ -175,6 +175,7 @@ pub fn all() -> &'static [&'static Rule] {
             evictions::RULES,
             single_replica::RULES,
             expiry::RULES,
+            evictions::MORE_RULES,
             budgets::RULES,
             clock_changes::RULES,
             blocked_reasons::RULES,
