@@ -53,6 +53,7 @@ pub fn of_foreign(document: &Document) -> Vec<Finding> {
     let mut found = schema::faults_of_workload(document);
     found.extend(rules::requirements::of_workload(document));
     found.extend(rules::evictions::of_workload(document));
+    found.extend(rules::do_not_disrupt::of_workload(document));
     found.extend(rules::auto_mode::fields_of_class(document));
     found
 }

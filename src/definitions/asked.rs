@@ -96,6 +96,12 @@ fn as_of_karpenter(written: &mut Written) {
     }
 }
 
+/// Where a workload says what its pods are.
+pub fn pods_of(document: &Document) -> Option<&'static str> {
+    let specs = ["/spec/template/spec", "/spec/jobTemplate/spec/template/spec", "/template/spec", "/spec"];
+    specs.into_iter().find(|spec| document.value.pointer(&format!("{spec}/containers")).is_some_and(Value::is_array))
+}
+
 pub fn lists_of_pod(document: &Document, spec: &str) -> Vec<List> {
     let selector = || labels(document, &format!("{spec}/nodeSelector"));
     let affinity = format!("{spec}/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution");

@@ -10,6 +10,7 @@ pub mod blocked_reasons;
 pub mod budgets;
 pub mod capacity_buffer;
 pub mod clock_changes;
+pub mod do_not_disrupt;
 pub mod ec2_limits;
 pub mod ec2_node_class;
 pub mod evictions;
@@ -176,6 +177,7 @@ pub fn all() -> &'static [&'static Rule] {
             single_replica::RULES,
             expiry::RULES,
             evictions::MORE_RULES,
+            do_not_disrupt::RULES,
             budgets::RULES,
             clock_changes::RULES,
             blocked_reasons::RULES,

@@ -1,8 +1,6 @@
 //! CL0325 to CL0349: what requirements say of instance types, held against the catalog in this binary. It may be older than what EC2
 //! sells, so nothing here is an error.
 
-use serde_json::Value;
-
 use super::types_left::{CATALOG, MATCHING, OF_CLASS, TypesLeft};
 use super::{Rule, limits, min_values, near_labels, node_pool, spot, zones};
 use crate::api::keys;
@@ -12,7 +10,7 @@ use crate::core::catalog::matching::Matching;
 use crate::core::catalog::values::Fault;
 use crate::core::model::Requirement;
 use crate::core::model::requirements::normalized;
-use crate::definitions::asked::{Asked, KINDS, List, PLACES, Written, lists_of_pod};
+use crate::definitions::asked::{Asked, KINDS, List, PLACES, Written, lists_of_pod, pods_of};
 use crate::definitions::diagnostic::Severity::{Note, Warning};
 use crate::definitions::document::Document;
 use crate::definitions::findings::{Finding, Place};
@@ -105,10 +103,7 @@ fn faults(document: &Document, kind: Kind, written: &Written, matching: &Matchin
 
 /// Of a workload beside the definitions: what its pods ask for on labels that only nodes of EC2 have, and what no node has of any provider.
 pub fn of_workload(document: &Document) -> Vec<Finding> {
-    let spec = ["/spec/template/spec", "/spec/jobTemplate/spec/template/spec", "/template/spec", "/spec"];
-    let is_pods =
-        |spec: &&'static str| document.value.pointer(&format!("{spec}/containers")).is_some_and(Value::is_array);
-    let Some((spec, matching)) = spec.into_iter().find(is_pods).zip(MATCHING.as_ref()) else { return Vec::new() };
+    let Some((spec, matching)) = pods_of(document).zip(MATCHING.as_ref()) else { return Vec::new() };
     let is_of_ec2 = |written: &&Written| {
         let key = normalized(&written.entry.key);
         key.starts_with(AWS_PREFIX) || matches!(key, keys::INSTANCE_TYPE | keys::CAPACITY_TYPE)
