@@ -337,6 +337,8 @@ impl Reading<'_> {
             return Vec::new();
         }
         self.findings.extend(rules::single_replica::of_workloads(&self.workloads, objects));
+        let brings_nothing = is_all_known && self.not_read.is_empty();
+        self.findings.extend(rules::references::pools_of_workloads(&self.workloads, objects, brings_nothing));
         let Some(before) = self.before.filter(|_| is_all_known) else { return Vec::new() };
         let (found, files) = rules::removed_pools::removed_pools(before, objects, paths);
         self.findings.extend(found);
@@ -390,6 +392,9 @@ impl Reading<'_> {
             self.documents_skipped += usize::from(!matches!(class, Class::Read(_) | Class::Old(_)));
             let Class::Read(kind) = class else { continue };
             self.ignores.annotation(document);
+            if kind == Kind::NodePool {
+                self.workloads.add_misread_pool(document);
+            }
             self.definitions_found += usize::from(matches!(role, Role::Resource | Role::Unbuilt));
             let mut document = kustomize::without_directives(document);
             match role {
@@ -499,13 +504,17 @@ impl Reading<'_> {
                     _ => ahead::of_foreign(document),
                 });
             }
-            Class::Old(old) => found.extend(unread::outdated(old, document)),
+            Class::Old(old) => {
+                self.workloads.add_misread_pool(document);
+                found.extend(unread::outdated(old, document));
+            }
             Class::Unread { note } => {
                 self.documents_skipped += 1;
                 found.push(Finding::at(&kind_rules::NOT_A_DEFINITION, document, "/kind", Place::Value, note));
             }
             Class::Unknown { meant } => {
                 self.documents_skipped += 1;
+                self.workloads.add_misread_pool(document);
                 found.push(unread::unknown(document, meant));
             }
             Class::Incomplete { missing } => {

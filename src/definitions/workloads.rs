@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::asked::{lists_of_pod, pods_of};
 use super::document::Document;
+use crate::api::keys;
+use crate::api::node_pool::Operator;
 
 /// Where objects are applied together: the kustomization that builds them, or nothing; and their namespace.
 type Place = (String, String);
@@ -14,7 +17,22 @@ type Place = (String, String);
 const PAIRS_MAX: usize = 1_000_000;
 
 #[derive(Debug, Default)]
-pub struct Workloads(BTreeMap<Place, OfPlace>);
+pub struct Workloads {
+    places: BTreeMap<Place, OfPlace>,
+    /// NodePools that pods ask for.
+    asked: Vec<AskedPool>,
+    /// Names of what is a NodePool to whoever wrote it, and is not read as one.
+    misread_pools: BTreeSet<String>,
+}
+
+/// A NodePool that pods ask for by its name.
+#[derive(Debug)]
+pub struct AskedPool {
+    pub document: Document,
+    /// Where the name stands.
+    pub pointer: String,
+    pub name: String,
+}
 
 /// What is applied together.
 #[derive(Debug, Default)]
@@ -46,29 +64,42 @@ impl Workloads {
     /// Keeps the object if it is one of them. `built_by`: the path of the kustomization that built it.
     pub fn add(&mut self, document: &Document, built_by: &str) {
         let Some(kind) = document.str("/kind") else { return };
+        if let Some(spec) = pods_of(document) {
+            self.asked.extend(asked_pools(document, spec));
+        }
         let namespace = document.str("/metadata/namespace").filter(|it| !it.is_empty()).unwrap_or("default");
         let place = || (built_by.to_owned(), namespace.to_owned());
         match (document.group(), kind) {
             ("apps", "Deployment" | "StatefulSet") => {
                 let Some(workload) = Workload::of(document) else { return };
-                self.0.entry(place()).or_default().workloads.push(workload);
+                self.places.entry(place()).or_default().workloads.push(workload);
             }
             ("policy", "PodDisruptionBudget") => {
-                self.0.entry(place()).or_default().budgets.push(document.clone());
+                self.places.entry(place()).or_default().budgets.push(document.clone());
             }
             ("autoscaling" | "keda.sh", "HorizontalPodAutoscaler" | "ScaledObject") => {
                 let target = |field: &str| document.str(&format!("/spec/scaleTargetRef/{field}"));
                 // KEDA's default.
                 let kind = target("kind").unwrap_or("Deployment").to_owned();
                 let Some(name) = target("name") else { return };
-                self.0.entry(place()).or_default().scaled.insert((kind, name.to_owned()));
+                self.places.entry(place()).or_default().scaled.insert((kind, name.to_owned()));
             }
             _ => {}
         }
     }
 
+    /// Keeps the name of what may be meant for a NodePool.
+    pub fn add_misread_pool(&mut self, document: &Document) {
+        self.misread_pools.extend(document.str("/metadata/name").map(str::to_owned));
+    }
+
+    /// The NodePools that pods ask for, but for those that are there and not read.
+    pub fn asked_pools(&self) -> impl Iterator<Item = &AskedPool> {
+        self.asked.iter().filter(|asked| !self.misread_pools.contains(&asked.name))
+    }
+
     pub fn places(&self) -> impl Iterator<Item = &OfPlace> {
-        self.0.values().filter(|it| it.workloads.len().saturating_mul(it.budgets.len()) <= PAIRS_MAX)
+        self.places.values().filter(|it| it.workloads.len().saturating_mul(it.budgets.len()) <= PAIRS_MAX)
     }
 }
 
@@ -99,6 +130,22 @@ impl OfPlace {
         };
         self.budgets.iter().map(move |budget| (budget, selected(budget)))
     }
+}
+
+/// The NodePools that pods ask for, each of which takes them.
+pub fn asked_pools(document: &Document, spec: &str) -> Vec<AskedPool> {
+    let mut asked = Vec::new();
+    for written in lists_of_pod(document, spec).into_iter().flat_map(|list| list.written) {
+        if written.entry.key == keys::NODE_POOL && written.entry.operator == Operator::In {
+            let names = written.entry.values.iter().enumerate();
+            asked.extend(names.map(|(index, name)| AskedPool {
+                document: document.clone(),
+                pointer: written.place(Some(index)),
+                name: name.clone(),
+            }));
+        }
+    }
+    asked
 }
 
 fn may_select(budget: &Document, workload: &Workload) -> bool {

@@ -10,6 +10,7 @@ use crate::definitions::kinds::Kind;
 use crate::definitions::providers::{is_of_another_provider, is_of_auto_mode};
 use crate::definitions::revision::{Object, Revision};
 use crate::definitions::suggest;
+use crate::definitions::workloads::{AskedPool, Workloads, asked_pools};
 
 pub const REFERENCE: &str = "/spec/template/spec/nodeClassRef";
 const CLASS_GROUP: &str = "karpenter.k8s.aws";
@@ -31,7 +32,7 @@ pub static POOL_MISSING: Rule = Rule::revision(
     "CL0604",
     "pool-missing",
     Warning,
-    "The pools that a disruption budget names are defined.",
+    "The pools that a disruption budget or a workload names are defined.",
     pool_missing,
 );
 pub static RULES: &[&Rule] = &[&DUPLICATE, &CLASS_MISSING, &CLASS_KIND, &CLASS_UNUSED, &POOL_MISSING];
@@ -158,4 +159,33 @@ fn pool_missing(revision: &Revision<'_>) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// Pools that pods ask for, held against all that there are. `is_all_known`: nothing that is not read may bring more of them.
+pub fn pools_of_workloads(workloads: &Workloads, objects: &[Object], is_all_known: bool) -> Vec<Finding> {
+    let pools = || objects.iter().filter(|object| object.kind == Kind::NodePool);
+    let names: BTreeSet<&str> = pools().filter_map(Object::name).collect();
+    let is_open = pools().any(|pool| pool.document.variables.is_open_within("/metadata/name"));
+    // Workloads alone are a folder whose pools are elsewhere.
+    if names.is_empty() || is_open {
+        return Vec::new();
+    }
+    let templates = objects.iter().filter(|object| object.kind == Kind::PodTemplate);
+    let of_templates: Vec<AskedPool> =
+        templates.flat_map(|template| asked_pools(&template.document, "/template/spec")).collect();
+    let asked = workloads.asked_pools().chain(&of_templates).filter(|asked| !names.contains(asked.name.as_str()));
+    let finding = |asked: &AskedPool| {
+        let message = format!("the NodePool `{}` is not in these files", asked.name);
+        let mut finding = Finding::at(&POOL_MISSING, &asked.document, &asked.pointer, Place::Value, message);
+        match suggest::did_you_mean(&asked.name, names.iter().copied()) {
+            Some(question) => Some(finding.hint(question)),
+            None if !is_all_known => None,
+            None => {
+                // It may be that of another repository.
+                finding.severity = Note;
+                Some(finding.hint("where the cluster has none of this name either, the pods stay pending"))
+            }
+        }
+    };
+    asked.filter_map(finding).collect()
 }
