@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::Rule;
 use super::kubelet_types::{CLASSES, KUBELET};
+use super::user_data_parts::{self, is_mime};
 use crate::api::ec2_node_class::{AmiFamily, EC2NodeClassSpec};
 use crate::core::catalog::user_data::{self, BYTES_MAX, FindingCode, UserDataError};
 use crate::definitions::diagnostic::Severity::{Error, Warning};
@@ -160,11 +161,6 @@ fn first_line(text: &str) -> &str {
     text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#')).unwrap_or_default()
 }
 
-pub(super) fn is_mime(text: &str) -> bool {
-    let first = text.trim_start().to_ascii_lowercase();
-    first.starts_with("mime-version:") || first.starts_with("content-type: multipart")
-}
-
 fn has_boundary(text: &str) -> bool {
     let header = text.trim_start().split("\n\n").next().unwrap_or_default();
     header.to_ascii_lowercase().replace(' ', "").contains("boundary=")
@@ -225,7 +221,7 @@ fn unmerged(document: &Document, family: AmiFamily, text: &str) -> Option<Findin
 /// What in it may not do what was meant, at the line where it stands.
 fn lost(document: &Document) -> Vec<Finding> {
     // Text that is for another family is lost as a whole, and has been said.
-    let Some((_, text)) = with_user_data(document).filter(|_| of_another_family(document).is_empty()) else {
+    let Some((family, text)) = with_user_data(document).filter(|_| of_another_family(document).is_empty()) else {
         return Vec::new();
     };
     let spec = document.value.get("spec").cloned().unwrap_or_default();
@@ -242,7 +238,15 @@ fn lost(document: &Document) -> Vec<Finding> {
             "leave it out, or say it in `spec.kubelet` of the class or in labels and taints of the NodePool".to_owned()
         }))
     };
-    findings.map(at_its_line).collect()
+    let mut findings: Vec<Finding> = findings.map(at_its_line).collect();
+    for found in user_data_parts::lost(family, text).into_iter().filter(|found| !is_open(found.line)) {
+        let mut finding = Finding::at(&USER_DATA_LOST, document, USER_DATA_AT, Place::Key, found.message);
+        finding.span = line_of_block(document, found.line).unwrap_or(finding.span);
+        // `--fix` would write it in the place of the whole text.
+        finding.hint = found.hint;
+        findings.push(finding);
+    }
+    findings
 }
 
 /// Where a line of a literal block stands.

@@ -53,6 +53,7 @@ pub mod suppression;
 pub mod told_apart;
 pub mod types_left;
 pub mod unlimited;
+mod user_data_parts;
 pub mod variables;
 pub mod versions;
 pub mod volumes;

@@ -5,7 +5,8 @@ use serde_json::Value;
 
 use super::Rule;
 use super::kubelet_types::{self, CLASSES};
-use super::launching::{USER_DATA_AT, is_mime, line_of_block, with_user_data};
+use super::launching::{USER_DATA_AT, line_of_block, with_user_data};
+use super::user_data_parts::is_mime;
 use crate::api::ec2_node_class::AmiFamily;
 use crate::definitions::diagnostic::Severity::Warning;
 use crate::definitions::document::{Document, read_value};
