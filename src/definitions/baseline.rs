@@ -34,6 +34,15 @@ pub enum BaselineError {
     Version(u32),
 }
 
+/// What a baseline is held against.
+#[derive(Clone, Copy, Debug)]
+pub struct LookedAt<'p> {
+    /// The files that were looked at: of others nobody knows whether their findings are gone.
+    pub paths: &'p [String],
+    /// Whether these are all files of a folder, and all that is found in them.
+    pub is_whole: bool,
+}
+
 /// Findings that are new, and those that are known.
 #[derive(Debug, Default)]
 pub struct Applied {
@@ -62,9 +71,8 @@ impl Baseline {
         if baseline.version == 1 { Ok(baseline) } else { Err(BaselineError::Version(baseline.version)) }
     }
 
-    /// Sorts the findings. `paths` are the files that were looked at: of others nobody knows whether their findings are gone. `path` is that
-    /// of the baseline.
-    pub fn apply(&self, diagnostics: Vec<Diagnostic>, paths: &[String], path: &str) -> Applied {
+    /// Sorts the findings. `path` is that of the baseline.
+    pub fn apply(&self, diagnostics: Vec<Diagnostic>, looked_at: LookedAt<'_>, path: &str) -> Applied {
         let mut open: BTreeMap<&str, &KnownFinding> =
             self.findings.iter().map(|known| (known.fingerprint.as_str(), known)).collect();
         let mut applied = Applied::default();
@@ -77,34 +85,92 @@ impl Baseline {
                 None => applied.kept.push(diagnostic),
             }
         }
-        let paths: BTreeSet<&str> = paths.iter().map(|path| path.strip_prefix("./").unwrap_or(path)).collect();
+        let paths: BTreeSet<&str> =
+            looked_at.paths.iter().map(|path| path.strip_prefix("./").unwrap_or(path)).collect();
         let was_read = |known: &&&KnownFinding| paths.contains(known.file.as_str());
         let gone = open.values().filter(was_read).count();
         if gone > 0 {
-            applied.kept.push(outdated(gone, path));
+            applied.kept.push(outdated(gone_text(gone), "write it anew with --write-baseline", path));
+        } else if looked_at.is_whole && applied.suppressed.is_empty() && !self.findings.is_empty() {
+            let hint = "lint from the folder that it was written in, or write it anew with --write-baseline";
+            applied.kept.push(outdated(nothing_text(self.findings.len()), hint, path));
         }
         applied
     }
 }
 
-fn outdated(gone: usize, path: &str) -> Diagnostic {
-    let rule = &rules::OUTDATED_BASELINE;
-    let what = if gone == 1 {
-        "one finding of the baseline is".to_owned()
-    } else {
-        format!("{gone} findings of the baseline are")
+fn gone_text(gone: usize) -> String {
+    match gone {
+        1 => "one finding of the baseline is gone".to_owned(),
+        _ => format!("{gone} findings of the baseline are gone"),
+    }
+}
+
+fn nothing_text(known: usize) -> String {
+    let nothing = match known {
+        1 => "the one finding of the baseline is not".to_owned(),
+        _ => format!("none of the {known} findings of the baseline is"),
     };
+    format!("{nothing} in these files: they were moved, or it is the baseline of others")
+}
+
+fn outdated(message: String, hint: &str, path: &str) -> Diagnostic {
+    let rule = &rules::OUTDATED_BASELINE;
     Diagnostic {
         code: rule.code.to_owned(),
         rule: rule.name.to_owned(),
         severity: Severity::Note,
-        message: format!("{what} gone"),
+        message,
         file: path.to_owned(),
         span: Span::start(),
-        hint: Some("write it anew with --write-baseline".to_owned()),
+        hint: Some(hint.to_owned()),
         related: Vec::new(),
         object: None,
         fix: None,
         fingerprint: format!("outdated-baseline:{path}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn diagnostic(file: &str) -> Diagnostic {
+        Diagnostic {
+            code: "CL0464".to_owned(),
+            rule: "unpinned-alias".to_owned(),
+            severity: Severity::Note,
+            message: "a new image drifts every node".to_owned(),
+            file: file.to_owned(),
+            span: Span::start(),
+            hint: None,
+            related: Vec::new(),
+            object: None,
+            fix: None,
+            fingerprint: format!("of {file}"),
+        }
+    }
+
+    fn said(known: &[&str], found: &[&str], read: &[&str], is_whole: bool) -> Vec<String> {
+        let diagnostics = |files: &[&str]| files.iter().map(|file| diagnostic(file)).collect::<Vec<_>>();
+        let paths: Vec<String> = read.iter().map(|path| (*path).to_owned()).collect();
+        let looked_at = LookedAt { paths: &paths, is_whole };
+        let applied = Baseline::of(&diagnostics(known)).apply(diagnostics(found), looked_at, "known.json");
+        let own = applied.kept.into_iter().filter(|it| it.code == rules::OUTDATED_BASELINE.code);
+        own.map(|it| it.message).collect()
+    }
+
+    #[test]
+    fn a_baseline_of_which_nothing_is_there_says_so_once() {
+        let (old, new) = (["old/a.yaml", "old/b.yaml"], ["new/a.yaml", "new/b.yaml"]);
+        let moved = "none of the 2 findings of the baseline is in these files: they were moved, or it is the baseline of others";
+        assert_eq!(said(&old, &new, &new, true), [moved]);
+        let one =
+            "the one finding of the baseline is not in these files: they were moved, or it is the baseline of others";
+        assert_eq!(said(&old[..1], &new, &new, true), [one]);
+        assert_eq!(said(&old, &new, &new, false), [""; 0], "these are some of the files");
+        assert_eq!(said(&old, &["old/a.yaml"], &["old/a.yaml"], true), [""; 0], "one is there");
+        assert_eq!(said(&old, &[], &old, true), ["2 findings of the baseline are gone"]);
+        assert_eq!(said(&[], &new, &new, true), [""; 0]);
     }
 }

@@ -1,7 +1,7 @@
 //! The baseline that `spec.lint.baseline` of `cutlist.yaml` names. It lies among the definitions, so that who reads them has it: an editor,
 //! and lint of an earlier commit. Its findings are known by their paths from the root.
 
-use super::baseline::Baseline;
+use super::baseline::{Baseline, LookedAt};
 use super::context::{BASELINE, Context};
 use super::findings::{Finding, Place};
 use super::rules::suppression::UNUSABLE_BASELINE;
@@ -46,7 +46,8 @@ impl OwnBaseline {
         };
         let suppressed = definitions.suppressed.iter_mut().map(|suppressed| &mut suppressed.diagnostic);
         fingerprint::assign(definitions.diagnostics.iter_mut().chain(suppressed), text);
-        let applied = known.apply(std::mem::take(&mut definitions.diagnostics), &definitions.paths_read, &path);
+        let looked_at = LookedAt { paths: &definitions.paths_read, is_whole: true };
+        let applied = known.apply(std::mem::take(&mut definitions.diagnostics), looked_at, &path);
         definitions.diagnostics = applied.kept;
         definitions.suppressed.extend(applied.suppressed);
     }

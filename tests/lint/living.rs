@@ -182,6 +182,19 @@ fn a_baseline_holds_what_is_known() {
     }
 }
 
+#[test]
+fn a_baseline_of_other_files_says_so() {
+    let folder = folder(&[("pools/pool.yaml", POOL), ("pools/class.yaml", CLASS)]);
+    let run = |path: &str, more: &[&str]| lint(folder.path(), &[more, &[path, "--baseline", "known.json"]].concat());
+    assert_eq!(run("pools", &["--write-baseline"]).1, 0);
+    std::fs::rename(folder.path().join("pools"), folder.path().join("nodes")).unwrap();
+    let (text, code) = run("nodes", &[]);
+    assert!(code == 1 && text.contains("the one finding of the baseline is not in these files"), "{text}");
+    assert_eq!(last_line(&text), "2 files, 2 definitions: 1 warning, 1 note");
+    // Of some of the files it may have no finding.
+    assert_eq!(run("nodes/class.yaml", &[]).0, "1 file, 1 definition: clean\n");
+}
+
 /// The one that the settings name is known by paths from the root, from wherever lint is called.
 #[test]
 fn a_baseline_of_the_settings_counts_for_everybody() {

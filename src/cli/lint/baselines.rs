@@ -7,13 +7,15 @@ use anyhow::Context;
 use crate::cli::arguments::LintArguments;
 use crate::cli::exit::{Failure, Outcome};
 use crate::cli::{inputs, output};
-use crate::definitions::baseline::Baseline;
+use crate::definitions::baseline::{Baseline, LookedAt};
 use crate::render::diagnostics::LintReport;
 
 /// What is in the file, if one was named and is not written now.
 pub struct Baselines {
     path: Option<PathBuf>,
     known: Option<Baseline>,
+    /// Whether it is held against all files of a folder: of some it may have no finding.
+    is_of_whole: bool,
 }
 
 impl Baselines {
@@ -23,13 +25,15 @@ impl Baselines {
             Some(path) => Some(read(path)?),
             None => None,
         };
-        Ok(Self { path, known })
+        let is_of_whole = arguments.changed_since.is_none() && arguments.paths.iter().any(|path| path.is_dir());
+        Ok(Self { path, known, is_of_whole })
     }
 
     /// Takes what is known out of the report.
     pub fn apply(&self, report: &mut LintReport) {
         let Some((path, known)) = self.path.as_deref().zip(self.known.as_ref()) else { return };
-        let sorted = known.apply(std::mem::take(&mut report.diagnostics), &report.paths, &path.display().to_string());
+        let looked_at = LookedAt { paths: &report.paths, is_whole: self.is_of_whole };
+        let sorted = known.apply(std::mem::take(&mut report.diagnostics), looked_at, &path.display().to_string());
         report.diagnostics = sorted.kept;
         report.suppressed.extend(sorted.suppressed);
         report.sort();
