@@ -105,6 +105,11 @@ impl FluxKustomizations {
         files::nearest(&self.by_folder, path).map_or(&[], |(_, all)| all.as_slice())
     }
 
+    /// The folder of those that build it.
+    pub fn folder_of(&self, path: &str) -> Option<&str> {
+        files::nearest(&self.by_folder, path).map(|(folder, _)| folder)
+    }
+
     /// Where several build a folder, leaves those that are for this cluster, if it is known which ones are.
     pub fn keep(&mut self, cluster: Option<&str>) {
         for all in self.by_folder.values_mut() {

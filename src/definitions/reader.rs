@@ -87,6 +87,10 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
     reading.findings.extend(own_baseline.finding.clone());
     let objects = std::mem::take(&mut reading.objects);
     let paths: Vec<&str> = sources.iter().map(|source| source.path.as_str()).collect();
+    if purpose == Purpose::Judge {
+        let files: Vec<&SourceFile> = sources.iter().chain(&links).copied().collect();
+        reading.findings.extend(of_deliveries(&flux, &parsed, &objects, &files));
+    }
     let is_all_known = !parsed.iter().any(Parsed::lacks_some);
     let gone = reading.beside_objects(&objects, &paths, is_all_known);
     if let Some(kept) = kept {
@@ -120,6 +124,18 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
         memory.keep(&sources, parsed, judged);
     }
     definitions
+}
+
+/// What is told to Flux and Argo CD of all that they build. Of `files` the first are those that were parsed, in the same order.
+fn of_deliveries(
+    flux: &FluxKustomizations,
+    parsed: &[Parsed],
+    objects: &[Object],
+    files: &[&SourceFile],
+) -> Vec<Finding> {
+    let documents: Vec<&Document> = parsed.iter().flat_map(|it| &it.documents).collect();
+    let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
+    rules::recreation::of_deliveries(flux, &documents, objects, &paths)
 }
 
 /// What can be worked out of the files one by one.

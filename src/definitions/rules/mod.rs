@@ -70,7 +70,9 @@ impl Rule {
     /// Whether what it says may hang on more than the file that it is found in.
     pub(super) fn is_of_several(&self) -> bool {
         let of_workloads = [&evictions::NEVER_EVICTED, &single_replica::SINGLE_REPLICA].map(|it| it.code);
-        matches!(self.check, Check::Revision(_)) || of_workloads.contains(&self.code)
+        let of_deliveries = [&recreation::RECREATED, &recreation::REPLACED].map(|it| it.code);
+        let is_of_files = of_workloads.contains(&self.code) || of_deliveries.contains(&self.code);
+        matches!(self.check, Check::Revision(_)) || is_of_files
     }
 
     /// Whether it is found only where definitions are held against another revision.

@@ -1,12 +1,18 @@
-//! CL0623 and CL0624: annotations by which Argo CD or Flux deletes what it is to change, and makes it anew.
+//! CL0623 and CL0624: annotations by which Argo CD or Flux deletes what it is to change, and makes it anew; and the same of all objects of an
+//! Application or a Kustomization.
 
 use serde_json::Value;
 
 use super::Rule;
+use crate::api::kustomization::{folder, join};
+use crate::definitions::afterwards::{ARGO, sources_of};
 use crate::definitions::diagnostic::Severity::{Note, Warning};
 use crate::definitions::document::Document;
+use crate::definitions::files::covers;
 use crate::definitions::findings::{Finding, Place};
+use crate::definitions::flux::{FluxKustomization, FluxKustomizations};
 use crate::definitions::kinds::Kind;
+use crate::definitions::revision::Object;
 
 const KINDS: &[Kind] = &[Kind::NodePool, Kind::EC2NodeClass, Kind::NodeOverlay];
 
@@ -88,4 +94,91 @@ fn replaced(document: &Document) -> Vec<Finding> {
     );
     let finding = Finding::at(&REPLACED, document, &pointer, Place::Value, message);
     vec![finding.hint("leave it out, or write `ServerSideApply=true`: these objects are small enough to be applied")]
+}
+
+/// An object, and the path of its file or of the kustomization that builds it.
+type Placed<'o> = (&'o Object, &'o str);
+
+/// Kustomizations of Flux and Applications of Argo CD that are told so of all their objects. `documents`: those of all files; `paths` are those
+/// of the files, in their order.
+pub fn of_deliveries(
+    flux: &FluxKustomizations,
+    documents: &[&Document],
+    objects: &[Object],
+    paths: &[&str],
+) -> Vec<Finding> {
+    let is_applied = |object: &&Object| KINDS.contains(&object.kind) && !object.staged;
+    let place = |object: &Object| paths.get(object.build.unwrap_or(object.document.file)).copied().unwrap_or_default();
+    let mut ours: Vec<Placed<'_>> = objects.iter().filter(is_applied).map(|it| (it, place(it))).collect();
+    // Of several kinds the first one has most to lose.
+    ours.sort_by_key(|(object, _)| object.kind);
+    if ours.is_empty() {
+        return Vec::new();
+    }
+    let mut findings = forced_by_flux(flux, &ours);
+    let is_of_argo =
+        |it: &&&Document| it.group() == ARGO && matches!(it.str("/kind"), Some("Application" | "ApplicationSet"));
+    findings.extend(documents.iter().filter(is_of_argo).flat_map(|it| replaced_by_argo(it, &ours)));
+    findings
+}
+
+fn forced_by_flux(flux: &FluxKustomizations, ours: &[Placed<'_>]) -> Vec<Finding> {
+    const AT: &str = "/spec/force";
+    let all = flux.folders().flat_map(|(_, all)| all).chain(flux.of_others());
+    let forced = all.filter(|it| it.document.value.pointer(AT) == Some(&Value::Bool(true)));
+    let finding = |it: &FluxKustomization| {
+        let is_built = |(_, place): &&Placed<'_>| flux.folder_of(place) == Some(it.folder.as_str());
+        let covered: Vec<&Object> = ours.iter().filter(is_built).map(|(object, _)| *object).collect();
+        let (what, pronoun, consequence) = named(&covered)?;
+        let message =
+            format!("where a change can not be applied Flux deletes {what}, and makes {pronoun} anew: {consequence}");
+        let finding = Finding::at(&RECREATED, &it.document, AT, Place::Value, message);
+        Some(finding.hint(format!("leave it out, and write `{FORCE_OF_FLUX}: enabled` at the objects that need it")))
+    };
+    forced.filter_map(finding).collect()
+}
+
+fn replaced_by_argo(application: &Document, ours: &[Placed<'_>]) -> Vec<Finding> {
+    let is_without = |object: &Object| {
+        let said = said(&object.document, ANNOTATIONS, SYNC_OPTIONS);
+        said.is_some_and(|(_, text)| text.split(',').any(|it| it.trim() == "Replace=false"))
+    };
+    let sources: Vec<(String, bool)> =
+        sources_of(application).iter().filter_map(|it| source(application, it)).collect();
+    let is_applied = |(object, place): &&Placed<'_>| {
+        let is_in = |(of, is_deep): &(String, bool)| folder(place) == of.as_str() || (*is_deep && covers(of, place));
+        sources.iter().any(is_in) && !is_without(object)
+    };
+    let covered: Vec<&Object> = ours.iter().filter(is_applied).map(|(object, _)| *object).collect();
+    let Some((what, pronoun, consequence)) = named(&covered) else { return Vec::new() };
+    let options = ["/spec", "/spec/template/spec"].map(|spec| format!("{spec}/syncPolicy/syncOptions"));
+    let options = options.iter().flat_map(|list| application.items(list)).filter(|(_, option)| *option == REPLACE);
+    let finding = |(pointer, _): (String, &Value)| {
+        let message = format!(
+            "each sync takes away what Karpenter wrote to {what}, such as its hash; and one that is forced deletes {pronoun}: {consequence}"
+        );
+        let finding = Finding::at(&REPLACED, application, &pointer, Place::Value, message);
+        finding.hint(
+            "leave it out, and annotate the objects that are too large to be applied; or write `ServerSideApply=true`",
+        )
+    };
+    options.map(finding).collect()
+}
+
+/// The folder of a source, and whether what lies below it is applied as well. What a generator puts in its place is not known.
+fn source(application: &Document, pointer: &str) -> Option<(String, bool)> {
+    let path = application.str(&format!("{pointer}/path")).filter(|path| !path.contains("{{"))?;
+    let is_deep = application.value.pointer(&format!("{pointer}/directory/recurse")) == Some(&Value::Bool(true));
+    Some((join("", path.trim_start_matches('/'))?, is_deep))
+}
+
+/// The first object with the number of the others, a word for them, and what it means that they are deleted.
+fn named(covered: &[&Object]) -> Option<(String, &'static str, &'static str)> {
+    let (first, others) = covered.split_first()?;
+    let name = first.document.name()?;
+    let (what, pronoun) = match others.len() {
+        0 => (name, "it"),
+        count => (format!("{name} and {count} more"), "them"),
+    };
+    Some((what, pronoun, consequence(&first.document)))
 }
