@@ -41,11 +41,14 @@ pub fn nearest<'v, K: Borrow<str> + Ord, T>(by_folder: &'v BTreeMap<K, T>, path:
     }
 }
 
+/// What makes a folder a Helm chart. Some release tools write the last words of it first into a template.
+const CHART_FILES: [&str; 3] = ["Chart.yaml", "Chart-template.yaml", "Chart.template.yaml"];
+
 /// Templates of Helm charts: files under `templates/` of a folder with a Chart.yaml. They are no YAML before rendering.
 pub fn chart_templates(files: &[&SourceFile]) -> BTreeSet<String> {
     files
         .iter()
-        .filter_map(|file| file.path.strip_suffix("Chart.yaml"))
+        .filter_map(|file| CHART_FILES.iter().find_map(|name| file.path.strip_suffix(name)))
         .filter(|folder| folder.is_empty() || folder.ends_with('/'))
         .map(|folder| format!("{folder}templates/"))
         .collect()
@@ -57,7 +60,8 @@ pub fn is_of_another_tool(path: &str) -> bool {
     path.ends_with(".json")
         || name.starts_with("values")
         || kustomization::is_file(path)
-        || ["Chart.yaml", "Chart.lock", "mkdocs.yml"].contains(&name)
+        || CHART_FILES.contains(&name)
+        || ["Chart.lock", "mkdocs.yml"].contains(&name)
         || ["docker-compose", "compose", "Taskfile", "buf"].iter().any(|prefix| name.starts_with(prefix))
 }
 

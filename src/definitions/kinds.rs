@@ -244,6 +244,8 @@ pub fn classify(value: &Value) -> Class {
     let (api_version, kind) = match (text("apiVersion"), text("kind")) {
         (Some(api_version), Some(kind)) => (api_version, kind),
         (None, None) if value.get("apiVersion").is_none() && value.get("kind").is_none() => return Class::NoObject,
+        // kOps gives its list of addons a kind and a name, and no version.
+        (None, Some("Addons")) => return Class::NoObject,
         // Files of other tools have a kind of their own.
         (None, _) | (_, None) if value.get("metadata").is_none() && !is_partly_ours(value) => return Class::NoObject,
         (None, _) => return Class::Incomplete { missing: "apiVersion" },

@@ -51,6 +51,7 @@ mod scopes;
 mod substitution;
 pub mod suggest;
 mod suppression;
+mod templates;
 mod typed;
 mod unread;
 mod versions;

@@ -32,7 +32,7 @@ use super::scopes::{self, Scope};
 use super::suppression::{Chosen, Ignores, SortedOut};
 use super::versions::{self, Installed, SaidBy};
 use super::workloads::Workloads;
-use super::{Definitions, LintOptions, files, limits, schema, substitution, typed, unread};
+use super::{Definitions, LintOptions, files, limits, schema, substitution, templates, typed, unread};
 use crate::api::source::{SourceFile, Standing};
 
 pub use super::made::Purpose;
@@ -308,6 +308,9 @@ impl Reading<'_> {
             }
             return;
         }
+        if self.is_template(index, source, parsed, how) {
+            return;
+        }
         self.files_read += 1;
         self.paths_read.push(source.path.clone());
         if source.path.contains(char::REPLACEMENT_CHARACTER) {
@@ -344,6 +347,22 @@ impl Reading<'_> {
             found.push(finding.hint("name it under `resources`, or remove it"));
         }
         self.findings.extend(bounded(index, found));
+    }
+
+    /// Whether the file is a template of another program, of which one note is said. What is to be used has to be rendered: there all that is
+    /// wrong with it counts.
+    fn is_template(&mut self, index: usize, source: &SourceFile, parsed: &Parsed, how: How) -> bool {
+        if self.purpose == Some(Purpose::Use) || !matches!(how, How::Whole | How::Apart) {
+            return false;
+        }
+        let is_broken = parsed.lacks_some() || parsed.documents.iter().any(|it| it.broken);
+        let text = str::from_utf8(&source.content).unwrap_or_default();
+        let Some(template) = templates::of(text, is_broken) else { return false };
+        self.not_read.push(NotRead::new(source.path.clone(), not_read::UNREADABLE));
+        let message = format!("{} are not read", template.what);
+        let finding = Finding::at_span(&reading::TEMPLATE, index, Span::start(), message);
+        self.findings.push(finding.hint(template.hint));
+        true
     }
 
     /// What is held against all objects, whatever scope they are in: workloads, and what was there before. Gives the files that are gone and

@@ -36,8 +36,12 @@ pub static SUBSTITUTION: Rule =
     Rule::pass("CL0012", "unsupported-substitution", Warning, "A form of substitution is one that Flux can read.");
 pub static TOO_MANY: Rule =
     Rule::pass("CL0013", "too-many-findings", Note, "A file shows its first 200 findings; the rest is counted.");
-pub static TEMPLATE: Rule =
-    Rule::pass("CL0014", "template", Note, "Templates of a Helm chart are not read; lint what the chart renders.");
+pub static TEMPLATE: Rule = Rule::pass(
+    "CL0014",
+    "template",
+    Note,
+    "Templates, of a Helm chart or of another program, are not read; lint what they render.",
+);
 pub static LFS_POINTER: Rule =
     Rule::pass("CL0040", "lfs-pointer", Warning, "Definitions are in Git itself, and not in Git LFS.");
 pub static NAME_NOT_TEXT: Rule = Rule::pass("CL0041", "name-not-utf8", Warning, "The name of a file is UTF-8 text.");
