@@ -31,8 +31,14 @@ fn options(arguments: &LintArguments) -> LintOptions<'static> {
     LintOptions {
         karpenter: arguments.karpenter_version,
         without_own_baseline: arguments.baseline.is_some(),
+        is_root: is_root(arguments),
         ..LintOptions::default()
     }
+}
+
+/// Whether all that is read is one clone, or a worktree of one.
+fn is_root(arguments: &LintArguments) -> bool {
+    matches!(&arguments.paths[..], [path] if path.join(".git").exists())
 }
 
 /// The same again and again, as `lsp` does.

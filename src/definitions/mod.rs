@@ -218,6 +218,8 @@ pub struct LintOptions<'a> {
     pub karpenter: Option<KarpenterVersion>,
     /// Another baseline takes the place of the one that `cutlist.yaml` names.
     pub without_own_baseline: bool,
+    /// The files are those of a whole repository, from its root.
+    pub is_root: bool,
 }
 
 /// The same as [`lint`], with more asked.

@@ -89,7 +89,7 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
     let paths: Vec<&str> = sources.iter().map(|source| source.path.as_str()).collect();
     if purpose == Purpose::Judge {
         let files: Vec<&SourceFile> = sources.iter().chain(&links).copied().collect();
-        reading.findings.extend(of_deliveries(&flux, &parsed, &objects, &files));
+        reading.findings.extend(of_deliveries(&flux, &parsed, &objects, (&files, options.is_root)));
     }
     let is_all_known = !parsed.iter().any(Parsed::lacks_some);
     let gone = reading.beside_objects(&objects, &paths, is_all_known);
@@ -131,11 +131,15 @@ fn of_deliveries(
     flux: &FluxKustomizations,
     parsed: &[Parsed],
     objects: &[Object],
-    files: &[&SourceFile],
+    (files, is_root): (&[&SourceFile], bool),
 ) -> Vec<Finding> {
     let documents: Vec<&Document> = parsed.iter().flat_map(|it| &it.documents).collect();
     let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
-    rules::recreation::of_deliveries(flux, &documents, objects, &paths)
+    let mut findings = rules::recreation::of_deliveries(flux, &documents, objects, &paths);
+    if is_root {
+        findings.extend(rules::deliveries::paths_missing(&documents, files));
+    }
+    findings
 }
 
 /// What can be worked out of the files one by one.

@@ -339,6 +339,23 @@ fn commit(repository: &git2::Repository) {
 }
 
 #[test]
+fn folders_that_are_not_in_a_clone_are_named() {
+    let flux = |name: &str, path: &str| {
+        format!(
+            "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {{ name: {name} }}\nspec:\n  path: {path}\n  sourceRef: {{ kind: GitRepository, name: flux-system }}\n"
+        )
+    };
+    let told = format!("{}---\n{}", flux("pools", "./nodes"), flux("others", "./nods"));
+    let folder = folder(&[("nodes/pool.yaml", POOL), ("nodes/class.yaml", CLASS), ("clusters/told.yaml", &told)]);
+    assert!(!lint(folder.path(), &["."]).0.contains("CL0625"), "it is no clone");
+    git(folder.path());
+    let (text, code) = lint(folder.path(), &["."]);
+    assert!(text.contains("note[CL0625 path-missing]") && text.contains("--> clusters/told.yaml:12:9"), "{text}");
+    assert_eq!((last_line(&text), code), ("3 files, 2 definitions: 1 warning, 1 note", 1), "{text}");
+    assert!(!lint(folder.path(), &["clusters"]).0.contains("CL0625"), "it is a part of one");
+}
+
+#[test]
 fn a_change_is_answerable_for_what_it_touches_and_what_depends_on_it() {
     let other = POOL.replace("name: general", "name: other").replace("weight: 10", "wieght: 10");
     let folder = folder(&[("pool.yaml", POOL), ("class.yaml", CLASS), ("old/other.yaml", &other)]);

@@ -14,6 +14,7 @@ const PAGES: &[&str] = &[
     include_str!("budgets.md"),
     include_str!("capacity_buffer.md"),
     include_str!("clock_changes.md"),
+    include_str!("deliveries.md"),
     include_str!("do_not_disrupt.md"),
     include_str!("ec2_limits.md"),
     include_str!("ec2_node_class.md"),

@@ -10,6 +10,7 @@ pub mod blocked_reasons;
 pub mod budgets;
 pub mod capacity_buffer;
 pub mod clock_changes;
+pub mod deliveries;
 pub mod do_not_disrupt;
 pub mod ec2_limits;
 pub mod ec2_node_class;
@@ -75,9 +76,11 @@ impl Rule {
         matches!(self.check, Check::Revision(_)) || is_of_files
     }
 
-    /// Whether it is found only where definitions are held against another revision.
-    pub(super) fn is_of_a_change(&self) -> bool {
-        [&removed_pools::REMOVED, &removed_pools::RENAMED].map(|it| it.code).contains(&self.code)
+    /// Whether it is found only where more is known than the files: another revision, or that they are a whole clone.
+    pub(super) fn is_of_more_than_files(&self) -> bool {
+        [&removed_pools::REMOVED, &removed_pools::RENAMED, &deliveries::PATH_MISSING]
+            .map(|it| it.code)
+            .contains(&self.code)
     }
 
     /// What it says of a field is true whatever else the object has.
@@ -203,6 +206,7 @@ pub fn all() -> &'static [&'static Rule] {
             overlaps::RULES,
             removed_pools::RULES,
             recreation::RULES,
+            deliveries::RULES,
             files::RULES,
             image_lock::RULES,
             node_overlay::RULES,

@@ -146,8 +146,8 @@ impl Ignores {
         for ignore in &self.found {
             for rule in &ignore.rules {
                 let key = (ignore.file, ignore.span.start_byte, rule.code);
-                // What several files say together is not known from some of them, nor what was cut off, nor what a change brought.
-                let is_known = (is_whole || !rule.is_of_several()) && !rule.is_of_a_change();
+                // What several files say together is not known from some of them, nor what was cut off, nor what is not in files alone.
+                let is_known = (is_whole || !rule.is_of_several()) && !rule.is_of_more_than_files();
                 if used.contains(&key) || !is_known || cut.contains(&ignore.file) || !said.insert(key) {
                     continue;
                 }
