@@ -6,7 +6,7 @@
 mod render {
     use std::path::{Path, PathBuf};
 
-    use cutlist::core::plan::{Plan, Step};
+    use cutlist::core::plan::{Placement, Plan, Risk, RiskCode, Step};
     use cutlist::render::plan::{Style, json, markdown, text};
     use unicode_width::UnicodeWidthStr;
 
@@ -157,6 +157,30 @@ mod render {
             })
             .collect();
         plan
+    }
+
+    /// What is too long is cut, and what is short stays whole.
+    #[test]
+    fn lists_are_cut_one_after_the_other() {
+        let mut plan = load("mixed");
+        let name = |kind: &str, number: usize| format!("{kind}{number:02}-{}", "e".repeat(220));
+        plan.placements.clear();
+        for node in 0..30 {
+            for pod in 0..=node {
+                plan.placements.push(Placement { pod: format!("shop/{}", name("p", pod)), node: name("n", node) });
+            }
+        }
+        let risk = |number: usize| Risk {
+            code: RiskCode::NoPodDisruptionBudget,
+            subject: format!("shop/ReplicaSet/api-{number}"),
+            text: "2 of 2 replicas move".to_owned(),
+        };
+        plan.risks = (0..3).map(risk).collect();
+        let text = markdown(&plan);
+        assert!(text.chars().count() <= 65_536, "{}", text.chars().count());
+        assert!(text.contains("```diff") && text.contains("| NoPodDisruptionBudget | 3 |"), "{text}");
+        assert!(text.contains("- 30 pods on <code>n29") && !text.contains("<code>n20"), "most pods first: {text}");
+        assert!(text.contains("- and 25 more nodes") && text.contains("Shortened to fit"), "{text}");
     }
 
     #[test]

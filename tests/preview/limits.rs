@@ -67,6 +67,47 @@ fn a_document_is_never_too_long() {
     }
 }
 
+/// A cluster of which there is much to say takes no room from the others.
+#[test]
+fn the_cluster_that_is_too_long_is_the_one_that_is_shortened() {
+    let target = |cluster: &str, characters: usize| {
+        let section = |number: usize| PreviewSection {
+            title: number.to_string(),
+            markdown: format!("\n- {cluster} {number}: {}\n", "x".repeat(characters)),
+            shorter: vec![format!("\n- {cluster} {number} in short\n")],
+        };
+        let (summary, sections) = (format!("**{cluster}**\n"), (0..5).map(section).collect());
+        PreviewTarget {
+            cluster: cluster.to_owned(),
+            verdict: PreviewVerdict::Changes,
+            markdown: PreviewMarkdown { summary, sections },
+            ..PreviewTarget::default()
+        }
+    };
+    let targets = vec![target("a", 100), target("b", 20_000), target("c", 100)];
+    let text = markdown(&Preview { targets, ..Preview::default() });
+    assert!(text.chars().count() <= CHARACTERS_MAX, "{}", text.chars().count());
+    for kept in ["- a 4: xxx", "- c 4: xxx", "- b 0: xxx"] {
+        assert!(text.contains(kept), "{kept}");
+    }
+    assert!(text.contains("- b 3 in short") && !text.contains("- b 4"), "its last section goes first");
+}
+
+/// Of many clusters the table and the document show those first of which a reader must know.
+#[test]
+fn of_too_many_clusters_the_worst_are_shown() {
+    let target = |number: usize| PreviewTarget {
+        cluster: format!("cluster-{number:04}"),
+        verdict: if number == 2_999 { PreviewVerdict::Invalid } else { PreviewVerdict::Untouched },
+        headline: if number == 2_999 { "can not be used" } else { "nothing changed" }.to_owned(),
+        markdown: PreviewMarkdown { summary: format!("**{number}**\n"), sections: Vec::new() },
+        ..PreviewTarget::default()
+    };
+    let text = markdown(&Preview { targets: (0..3_000).map(target).collect(), ..Preview::default() });
+    assert!(text.contains("<code>cluster-2999</code> | invalid | can not be used |"), "{text}");
+    assert!(text.contains("**2999**") && text.contains("clusters left out for want of room"), "{text}");
+}
+
 /// What others name may be of any length: paths, messages, branches, commits.
 #[test]
 fn a_document_is_not_too_long_by_what_others_name() {

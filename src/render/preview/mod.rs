@@ -12,10 +12,13 @@ use crate::api::preview::Preview;
 
 pub use page::{markdown, unsigned};
 pub use pieces::{pieces, short_pieces, tells_of_the_moment};
-pub use sentences::{Staleness, cause, conflict, dated, effect, headline, next_day, staleness, together, waits};
+pub use sentences::{
+    Staleness, cause, conflict, dated, effect, headline, next_day, staleness, together, waits, worst_first,
+};
 pub use text::text;
 
-/// The preview as pretty JSON; see `schemas/preview.json`. The error is that of a value that JSON can not express; there is none in it.
+/// The preview as pretty JSON; see `schemas/preview.json`. The error would be that of a value that JSON can not
+/// express, and a preview has none.
 pub fn json(preview: &Preview) -> Result<String, serde_json::Error> {
     let mut text = serde_json::to_string_pretty(preview)?;
     text.push('\n');

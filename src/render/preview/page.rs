@@ -6,20 +6,21 @@ use crate::render::plan::markdown::{BYTES_MAX, CHARACTERS_MAX};
 use crate::render::plan::{REVISION_DIGITS, count, short};
 
 use super::pieces::cut_to;
-use super::sentences::{dated, of_signatures};
+use super::sentences::{dated, of_signatures, worst_first};
 
 /// Rows of the table; nobody reads more, and the JSON form has all.
 const ROWS_MAX: usize = 100;
-/// Of a headline that stands for a cluster: the whole is in what is said of it.
+/// The most characters of a headline that stands for a cluster. The cluster's own part has the whole.
 const HEADLINE_CHARACTERS_MAX: usize = 300;
-/// Of a name, of a cluster or of a branch.
+/// The most characters of the name of a cluster or of a branch.
 const NAME_CHARACTERS_MAX: usize = 100;
-/// Of a sentence about a signature.
+/// The most characters of a sentence about a signature.
 const SIGNATURE_CHARACTERS_MAX: usize = 200;
 
-/// A table of the clusters first, then each of them, folded where there are several. What does not fit is shortened, last cluster and
-/// last section first, and then left out; the document says so. There is room for the table: what others name is cut in it, and it has
-/// fewer rows where even that is too long.
+/// A table of the clusters, and then each cluster, folded where there are several. Clusters that do not fit are
+/// shortened, those of which there is most to say first, and each from its last section on. What still does not fit is
+/// left out, and the document says so. The table always fits: names are cut in it, and where it is still too long it
+/// has fewer rows.
 pub fn markdown(preview: &Preview) -> String {
     let mut lengths: Vec<Vec<usize>> =
         preview.targets.iter().map(|target| vec![0; target.markdown.sections.len()]).collect();
@@ -30,7 +31,7 @@ pub fn markdown(preview: &Preview) -> String {
     if fits(&text) {
         return text;
     }
-    // The first screens alone, as many as there is room for.
+    // Only first screens are left, as many as there is room for.
     let clusters = preview.targets.len();
     let longest_end = end(clusters);
     let mut rows = ROWS_MAX;
@@ -40,7 +41,7 @@ pub fn markdown(preview: &Preview) -> String {
         text = head(preview, rows);
     }
     let mut left_out = 0;
-    for target in &preview.targets {
+    for target in worst_first(&preview.targets) {
         let piece = folded(target, &target.markdown.summary, clusters > 1);
         if fits(&format!("{text}{piece}{longest_end}")) {
             text.push_str(&piece);
@@ -51,7 +52,7 @@ pub fn markdown(preview: &Preview) -> String {
     text + &end(left_out)
 }
 
-/// What is said behind a document that is not whole.
+/// The sentences at the end of a document that is not whole.
 fn end(left_out: usize) -> String {
     match left_out {
         0 => SHORTENED.to_owned(),
@@ -65,35 +66,51 @@ fn fits(text: &str) -> bool {
     text.chars().count() <= CHARACTERS_MAX && text.len() <= BYTES_MAX
 }
 
-/// Takes the next shorter form of as many sections as one step of detail is worth: each call makes every target shorter by one step,
-/// from its last section on. Whether anything got shorter.
+/// Makes targets shorter by one step, each from its last section on: those that take more than their share of the room,
+/// or all where none does. Gives whether anything got shorter.
 fn shorten(preview: &Preview, lengths: &mut [Vec<usize>]) -> bool {
+    let share = CHARACTERS_MAX / preview.targets.len().max(1);
+    let is_long = |target: &PreviewTarget, lengths: &[usize]| body(target, lengths).chars().count() > share;
     let mut changed = false;
+    for (target, lengths) in preview.targets.iter().zip(lengths.iter_mut()) {
+        changed |= is_long(target, lengths) && shorten_one(target, lengths);
+    }
+    if changed {
+        return true;
+    }
     for (target, lengths) in preview.targets.iter().zip(lengths) {
-        let sections = target.markdown.sections.iter().zip(lengths.iter_mut()).rev();
-        for (section, length) in sections {
-            // One more than there are forms: left out.
-            if *length <= section.shorter.len() {
-                *length += 1;
-                changed = true;
-                break;
-            }
-        }
+        changed |= shorten_one(target, lengths);
     }
     changed
+}
+
+fn shorten_one(target: &PreviewTarget, lengths: &mut [usize]) -> bool {
+    // A length behind the last form leaves the section out.
+    let mut sections = target.markdown.sections.iter().zip(lengths).rev();
+    match sections.find(|(section, length)| **length <= section.shorter.len()) {
+        Some((_, length)) => {
+            *length += 1;
+            true
+        }
+        None => false,
+    }
+}
+
+fn body(target: &PreviewTarget, lengths: &[usize]) -> String {
+    let mut body = target.markdown.summary.clone();
+    for (section, length) in target.markdown.sections.iter().zip(lengths) {
+        match length {
+            0 => body.push_str(&section.markdown),
+            length => body.push_str(section.shorter.get(length - 1).map_or("", String::as_str)),
+        }
+    }
+    body
 }
 
 fn page(preview: &Preview, lengths: &[Vec<usize>]) -> String {
     let mut text = head(preview, ROWS_MAX);
     for (target, lengths) in preview.targets.iter().zip(lengths) {
-        let mut body = target.markdown.summary.clone();
-        for (section, length) in target.markdown.sections.iter().zip(lengths) {
-            match length {
-                0 => body.push_str(&section.markdown),
-                length => body.push_str(section.shorter.get(length - 1).map_or("", String::as_str)),
-            }
-        }
-        text.push_str(&folded(target, &body, preview.targets.len() > 1));
+        text.push_str(&folded(target, &body(target, lengths), preview.targets.len() > 1));
     }
     if lengths.iter().flatten().any(|length| *length > 0) {
         text.push_str(SHORTENED);
@@ -101,7 +118,7 @@ fn page(preview: &Preview, lengths: &[Vec<usize>]) -> String {
     text
 }
 
-/// That the controller will not use it as it is.
+/// A warning that the controller would not use the change as it is, where signatures are missing.
 pub fn unsigned(preview: &Preview) -> Option<String> {
     let signatures = preview.signatures.as_ref().filter(|signatures| !signatures.unsigned.is_empty())?;
     let lines: Vec<String> =
@@ -134,7 +151,9 @@ fn head(preview: &Preview, rows: usize) -> String {
     }
     if preview.targets.len() > 1 {
         text.push_str("| cluster | | |\n|---|---|---|\n");
-        for target in preview.targets.iter().take(rows) {
+        let shown =
+            if preview.targets.len() > rows { worst_first(&preview.targets) } else { preview.targets.iter().collect() };
+        for target in shown.into_iter().take(rows) {
             let headline = prose(&cut_to(&dated(target), HEADLINE_CHARACTERS_MAX));
             text.push_str(&format!("| {} | {} | {headline} |\n", name(target), word(target)));
         }

@@ -2,23 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use crate::api::preview::{PreviewSignatures, PreviewSnapshot, PreviewTarget};
+use crate::api::preview::{PreviewSignatures, PreviewSnapshot, PreviewTarget, PreviewVerdict};
 use crate::core::model::HourlyPrice;
-use crate::core::plan::simulation::Simulation;
+use crate::core::plan::simulation::{Simulation, SimulationSummary};
 use crate::core::plan::{HeldBack, NodeCounts, Plan, ReasonCode};
 use crate::core::preview::{Effect, held_back, pending, steps_anyway};
 use crate::definitions::changes::{Change, ChangeKind, FieldChange, SETTINGS};
 use crate::render::chart::duration;
-use crate::render::plan::units::{count, money, thousands};
+use crate::render::plan::units::{count, difference_per_hour, money, thousands};
 
 /// Fields that a sentence names.
 const FIELDS_NAMED_MAX: usize = 3;
-/// Commits that somebody else should have signed, of those that are named at all.
+/// Commits that somebody else should have signed, and that are shown of those in the preview.
 const UNSIGNED_MAX: usize = 20;
 /// Paths that a sentence about conflicts names.
 const PATHS_NAMED_MAX: usize = 3;
 
-/// Why a node stays that nothing says should go.
+/// Reasons of nodes that stay, and of which nothing says that they should go.
 const MAY_STAY: [ReasonCode; 4] = [
     ReasonCode::ConsolidateAfterNotElapsed,
     ReasonCode::ConsolidationDisabled,
@@ -26,9 +26,9 @@ const MAY_STAY: [ReasonCode; 4] = [
     ReasonCode::PaybackTooLong,
 ];
 
-/// A snapshot of this age says so first.
+/// A snapshot that is older is called old before all else.
 const OLD_SECONDS: u64 = 3_600;
-/// By a snapshot of this age nobody should decide.
+/// Nobody should decide by a snapshot that is older.
 const TOO_OLD_SECONDS: u64 = 24 * 3_600;
 
 /// `2 nodes replaced, 1 created, 14 pods move, 3 pods wait, +$0.3276/h (+$239.15/month)`: what the change does, and nothing that would
@@ -39,7 +39,8 @@ pub fn headline(plan: &Plan, base: Option<&Plan>) -> String {
     let held_back = held_back(plan, base).caused;
     let of_code = |code| held_back.iter().filter(|held| held.code == code).count();
     let mut parts = nodes_and_pods(&effect, of_code(ReasonCode::WaitsForCanary));
-    // Beside nodes that go those are named whose pods find no place: the others go in time, by a budget or after a canary.
+    // Where other nodes go, only nodes whose pods find no place are named as held back: the others go in time, by a
+    // budget or after a canary.
     let is_all = effect.nodes == NodeCounts::default();
     let is_named =
         |held: &&HeldBack| held.code == ReasonCode::PodsWouldNotFit || (is_all && !MAY_STAY.contains(&held.code));
@@ -64,7 +65,7 @@ pub fn headline(plan: &Plan, base: Option<&Plan>) -> String {
     format!("{}{and_anyway}", parts.join(", "))
 }
 
-/// What becomes of nodes, and of the pods on them; the first that counts nodes says so.
+/// What becomes of nodes, and of the pods on them. Only the first count has the word `node`.
 /// `follow`: nodes that go by the same change, after those of this plan.
 fn nodes_and_pods(effect: &Effect, follow: usize) -> Vec<String> {
     let NodeCounts { created, replaced, replacements, removed, adopted, held } = effect.nodes;
@@ -99,7 +100,7 @@ fn nodes_and_pods(effect: &Effect, follow: usize) -> Vec<String> {
     parts
 }
 
-/// `10 nodes held back (PodsWouldNotFit)`: all that a change does to nodes may be that they should go and can not.
+/// `10 nodes held back (PodsWouldNotFit)`: a change may have no other effect than nodes that should go and can not.
 fn stays(held_back: &[&HeldBack]) -> String {
     let mut codes: BTreeMap<String, usize> = BTreeMap::new();
     for held in held_back {
@@ -135,8 +136,8 @@ fn verb(number: usize, one: &'static str, several: &'static str) -> &'static str
     if number == 1 { one } else { several }
 }
 
-/// `1 node removed, 2 created, 5 pods move, -$0.0672/h`: what comes of some of the steps, in the words of the headline; empty where
-/// nothing does.
+/// `1 node removed, 2 created, 5 pods move, -$0.0672/h`: an effect in the words of the headline; empty where there is
+/// none.
 pub fn effect(effect: &Effect) -> String {
     let mut parts = nodes_and_pods(effect, 0);
     if effect.price_per_hour != HourlyPrice::ZERO {
@@ -153,7 +154,7 @@ pub fn cause(change: &Change) -> String {
         ChangeKind::Added => format!("{subject} is new"),
         ChangeKind::Removed => format!("{subject} is removed"),
         ChangeKind::Renamed { from } => format!("{subject} is {from} under another name"),
-        // What can not be used says nothing else for sure.
+        // Of a definition that can not be used no more is known for sure.
         ChangeKind::Changed if fields.is_empty() => format!("{subject} differs"),
         ChangeKind::Changed => {
             let named: Vec<String> = fields.iter().take(FIELDS_NAMED_MAX).map(field).collect();
@@ -164,7 +165,7 @@ pub fn cause(change: &Change) -> String {
     }
 }
 
-/// What comes of no line alone.
+/// The cause of what comes of no single line.
 pub fn together() -> String {
     "several of these together, or what follows from them in other pools".to_owned()
 }
@@ -190,11 +191,11 @@ pub fn conflict(base: &str, paths: &[String], further: usize) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Staleness {
     Fresh,
-    /// Said first.
+    /// Its age is said before all else.
     Old,
     /// Nobody should decide by it.
     TooOld,
-    /// Its objects do not tell.
+    /// Its objects do not tell its age.
     Unknown,
 }
 
@@ -218,7 +219,23 @@ pub(super) fn warning(snapshot: &PreviewSnapshot) -> Option<String> {
     }
 }
 
-/// The headline for a table of clusters: behind the age of a snapshot that is old.
+/// The clusters by verdict, with those first of which a reader must know most. Clusters of one verdict keep their
+/// order.
+pub fn worst_first(targets: &[PreviewTarget]) -> Vec<&PreviewTarget> {
+    let rank = |target: &&PreviewTarget| match target.verdict {
+        PreviewVerdict::Invalid => 0,
+        PreviewVerdict::Failed => 1,
+        _ if target.not_known.is_some() => 2,
+        PreviewVerdict::Changes => 3,
+        PreviewVerdict::NoEffect => 4,
+        PreviewVerdict::Untouched => 5,
+    };
+    let mut targets: Vec<&PreviewTarget> = targets.iter().collect();
+    targets.sort_by_key(rank);
+    targets
+}
+
+/// The headline for a table of clusters. The age of the snapshot stands before it where the snapshot is old.
 pub fn dated(target: &PreviewTarget) -> String {
     let headline = &target.headline;
     match target.snapshot.as_ref().map(|snapshot| (staleness(snapshot), snapshot.age_seconds.unwrap_or(0))) {
@@ -241,12 +258,12 @@ pub(super) fn of_snapshot(snapshot: &PreviewSnapshot) -> String {
 /// What the next 24 hours bring, in at most five sentences.
 pub fn next_day(simulation: &Simulation) -> Vec<String> {
     const DAY_SECONDS: u64 = 24 * 3_600;
-    // Fewer say nothing: nodes take longer to come.
+    // A shorter time says nothing, since nodes take longer to come.
     const SECONDS_MIN: u64 = 60;
     let summary = &simulation.summary;
     let within = match summary.virtual_seconds {
         DAY_SECONDS.. => String::new(),
-        // There was too much work in more.
+        // The simulation ended early, since the rest would have been too much work.
         seconds => format!("The first {} of them: ", duration(seconds)),
     };
     if summary.virtual_seconds < SECONDS_MIN && !simulation.settled {
@@ -257,18 +274,7 @@ pub fn next_day(simulation: &Simulation) -> Vec<String> {
         sentences.extend(waiting(simulation));
         return sentences;
     }
-    let change = summary.price_per_hour_end - summary.price_per_hour_start;
-    let mut sentences = vec![format!(
-        "{within}{} -> {} nodes, {} created, {} removed, {} {}, {}.",
-        thousands(&summary.nodes_start.to_string()),
-        thousands(&summary.nodes_end.to_string()),
-        thousands(&summary.nodes_created.to_string()),
-        thousands(&summary.nodes_removed.to_string()),
-        count(summary.pods_moved, "pod"),
-        verb(summary.pods_moved, "moves", "move"),
-        // What nodes of others cost is not in these prices, as it is in those beside them.
-        crate::render::plan::units::signed_per_hour(change),
-    )];
+    let mut sentences = vec![format!("{within}{}.", what_comes(summary))];
     let last = simulation.series.windows(2).filter_map(|pair| match pair {
         [before, after] if before.nodes != after.nodes => Some(after.second),
         _ => None,
@@ -286,12 +292,26 @@ pub fn next_day(simulation: &Simulation) -> Vec<String> {
     sentences
 }
 
+/// `10 -> 12 nodes, 3 created, 1 removed, 5 pods move, +$0.1920/h`, without what does not happen.
+fn what_comes(summary: &SimulationSummary) -> String {
+    let (start, end) = (thousands(&summary.nodes_start.to_string()), thousands(&summary.nodes_end.to_string()));
+    let mut parts = vec![format!("{start} -> {end} nodes")];
+    for (nodes, done) in [(summary.nodes_created, "created"), (summary.nodes_removed, "removed")] {
+        parts.extend((nodes > 0).then(|| format!("{} {done}", thousands(&nodes.to_string()))));
+    }
+    let pods = summary.pods_moved;
+    parts.extend((pods > 0).then(|| format!("{} {}", count(pods, "pod"), verb(pods, "moves", "move"))));
+    // Totals would mislead here: unlike the prices beside them, these leave out nodes of others.
+    parts.push(difference_per_hour(summary.price_per_hour_end - summary.price_per_hour_start));
+    parts.join(", ")
+}
+
 fn waiting(simulation: &Simulation) -> Option<String> {
     let pods = simulation.summary.pods_pending_end;
     (pods > 0).then(|| format!("{} still {} then.", count(pods, "pod"), verb(pods, "waits", "wait")))
 }
 
-/// What is wrong with the signatures of what is proposed: nothing, or a sentence for each.
+/// A sentence for each proposed commit that somebody else should have signed; empty where there is none.
 pub fn of_signatures(signatures: &PreviewSignatures) -> Vec<String> {
     let mut sentences: Vec<String> = signatures.unsigned.iter().take(UNSIGNED_MAX).cloned().collect();
     let further = signatures.further.saturating_add((signatures.unsigned.len() - sentences.len()) as u64);
@@ -304,6 +324,7 @@ pub fn of_signatures(signatures: &PreviewSignatures) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::plan::Revision;
 
     #[test]
     fn an_old_snapshot_says_so() {
@@ -326,6 +347,45 @@ mod tests {
             of_snapshot(&snapshot(Some(90))),
             "snapshot of 2026-11-20T08:00:00Z (1m30s old), sha256:abababababab"
         );
+    }
+
+    #[test]
+    fn of_the_next_day_is_said_what_happens() {
+        let summary = SimulationSummary {
+            nodes_start: 10,
+            nodes_end: 12,
+            nodes_created: 2,
+            virtual_seconds: 86_400,
+            ..SimulationSummary::default()
+        };
+        let simulation = Simulation {
+            version: 1,
+            revision: Revision { id: String::new(), reference: String::new() },
+            cluster: String::new(),
+            began_at: String::new(),
+            catalog_date: String::new(),
+            seed: 1,
+            packing: String::new(),
+            settled: true,
+            summary,
+            series: Vec::new(),
+            plans: Vec::new(),
+            held_back: Vec::new(),
+            leaving: Vec::new(),
+            pending: Vec::new(),
+            notes: Vec::new(),
+        };
+        assert_eq!(next_day(&simulation), ["10 -> 12 nodes, 2 created, same price."]);
+    }
+
+    #[test]
+    fn the_worst_clusters_come_first() {
+        use PreviewVerdict::{Changes, Failed, Invalid, NoEffect, Untouched};
+        let target = |verdict| PreviewTarget { verdict, ..PreviewTarget::default() };
+        let unknown = PreviewTarget { not_known: Some("empty".to_owned()), ..target(NoEffect) };
+        let targets = [target(Untouched), target(Changes), target(NoEffect), unknown, target(Failed), target(Invalid)];
+        let sorted: Vec<PreviewVerdict> = worst_first(&targets).into_iter().map(|target| target.verdict).collect();
+        assert_eq!(sorted, [Invalid, Failed, NoEffect, Changes, NoEffect, Untouched]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::page::verdict;
 use super::sentences::{dated, of_signatures as sentences_of, of_snapshot, warning};
 
 const LABEL_COLUMNS: usize = 11;
-/// A longer name does not move the others.
+/// Columns of names. A longer name does not move the other headlines.
 const NAME_COLUMNS_MAX: usize = 30;
 const CAUSES_MAX: usize = 20;
 
@@ -82,16 +82,11 @@ impl Page {
         for (index, sentence) in target.next_24_hours.iter().enumerate() {
             self.line(if index == 0 { "24 hours" } else { "" }, sentence);
         }
-        for held in target.held_back.iter().filter(|held| held.since.is_some()) {
-            let since = held.since.as_deref().unwrap_or_default();
-            self.line(
-                "stays",
-                &format!(
-                    "{} {}, since {since}",
-                    plan::count(usize::try_from(held.count).unwrap_or(0), "node"),
-                    held.code
-                ),
-            );
+        for held in &target.held_back {
+            let Some(since) = &held.since else { continue };
+            // Only nodes that are held back anyway were so before the change.
+            let nodes = plan::count(usize::try_from(held.anyway).unwrap_or(0), "node");
+            self.line("stays", &format!("{nodes} {}, since {since}", held.code));
         }
         if let Some(snapshot) = &target.snapshot {
             self.line("from", &of_snapshot(snapshot));

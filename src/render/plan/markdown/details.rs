@@ -1,5 +1,6 @@
 //! The folded part of a comment: the nodes of each pool, the pods that wait, the nodes that stay.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use crate::core::model::HourlyPrice;
@@ -21,20 +22,41 @@ pub(in crate::render) enum Detail {
     ChangeOnly,
     Folded,
     FoldedByPool,
+    /// The rows of each list that matter most, and how many more there are.
+    FewRows,
     CountsOnly,
 }
 
 impl Detail {
-    pub(in crate::render) const ALL: [Self; 5] =
-        [Self::Everything, Self::ChangeOnly, Self::Folded, Self::FoldedByPool, Self::CountsOnly];
+    pub(in crate::render) const ALL: [Self; 6] =
+        [Self::Everything, Self::ChangeOnly, Self::Folded, Self::FoldedByPool, Self::FewRows, Self::CountsOnly];
 
     fn folding(self) -> Folding {
         match self {
             Self::Everything | Self::ChangeOnly => Folding::Nothing,
             Self::Folded => Folding::SameType,
-            Self::FoldedByPool | Self::CountsOnly => Folding::SamePool,
+            Self::FoldedByPool | Self::FewRows | Self::CountsOnly => Folding::SamePool,
         }
     }
+
+    /// The level that is shorter by one.
+    pub(super) fn next(self) -> Option<Self> {
+        Self::ALL.into_iter().find(|detail| *detail > self)
+    }
+
+    /// Entries of a list that are shown; the rest is counted.
+    pub(in crate::render) fn rows(self, usual: usize) -> usize {
+        if self == Self::FewRows { usual.min(FEW_ROWS) } else { usual }
+    }
+}
+
+/// The items in their own order, or with the heaviest first where not all are shown.
+fn most_first<T>(items: impl IntoIterator<Item = T>, shown: usize, weight: impl Fn(&T) -> usize) -> Vec<T> {
+    let mut items: Vec<T> = items.into_iter().collect();
+    if items.len() > shown {
+        items.sort_by_key(|item| Reverse(weight(item)));
+    }
+    items
 }
 
 /// Sentences in a diff are cut into lines of this many columns, which a comment shows without scrolling.
@@ -43,6 +65,8 @@ const COLUMNS: usize = 110;
 const POOLS_MAX: usize = 100;
 const GROUPS_MAX: usize = 20;
 const EXAMPLES_MAX: usize = 3;
+/// Rows of a list for which there is little room. A shorter list would not be worth its heading.
+const FEW_ROWS: usize = 5;
 
 /// A folded part for each pool, with deletions first.
 pub(super) fn pools(plan: &Plan, detail: Detail, text: &mut String) {
@@ -62,7 +86,7 @@ pub(super) fn pools(plan: &Plan, detail: Detail, text: &mut String) {
     }
 }
 
-/// The same for some of the steps, under a title.
+/// A folded part for each pool of these steps, under a title.
 pub(in crate::render) fn titled(title: &str, steps: &[&Step], detail: Detail, text: &mut String) {
     if !steps.is_empty() {
         text.push_str(&format!("\n#### {title}\n"));
@@ -76,9 +100,12 @@ fn section(steps: &[&Step], detail: Detail, text: &mut String) {
         pools.entry(group.node_pool()).or_default().push(group);
     }
     let rest = pools.len().saturating_sub(POOLS_MAX);
-    for (pool, groups) in pools.into_iter().take(POOLS_MAX) {
+    let shown = detail.rows(POOLS_MAX);
+    let unfolded = if detail == Detail::CountsOnly { 0 } else { shown };
+    let pools = most_first(pools, shown, |(_, groups)| nodes_that_go(groups));
+    for (index, (pool, groups)) in pools.into_iter().take(POOLS_MAX).enumerate() {
         let summary = pool_summary(pool, &groups);
-        if detail == Detail::CountsOnly {
+        if index >= unfolded {
             text.push_str(&format!("\n- {summary}\n"));
             continue;
         }
@@ -89,6 +116,10 @@ fn section(steps: &[&Step], detail: Detail, text: &mut String) {
     if rest > 0 {
         text.push_str(&format!("\nand {}\n", count(rest, "more pool")));
     }
+}
+
+fn nodes_that_go(groups: &[Group<'_>]) -> usize {
+    groups.iter().map(|group| group.of(StepKind::Remove).count()).sum()
 }
 
 fn folded_part(summary: &str, body: &str, text: &mut String) {
@@ -144,7 +175,7 @@ fn diff(groups: &[Group<'_>], folding: Folding) -> String {
         }
         for sentence in sentences(group) {
             for part in wrap(&clean(&sentence), COLUMNS) {
-                // Last: what keeps a name from being a mention is what cleaning takes away.
+                // `in_fence` comes last: cleaning would take away what keeps a name from being a mention.
                 text.push_str(&format!("#   {}\n", in_fence(&part)));
             }
         }
@@ -152,7 +183,7 @@ fn diff(groups: &[Group<'_>], folding: Folding) -> String {
     text
 }
 
-/// The pods, how full the new nodes are, and why.
+/// Three sentences about a group: its pods, how full its new nodes are, and why its steps are done.
 fn sentences(group: &Group<'_>) -> Vec<String> {
     let holds_pods = |step: &&Step| group.action != Action::Replace || step.kind == StepKind::Remove;
     let pods: Vec<&str> =
@@ -195,11 +226,12 @@ pub(in crate::render) fn placements(placements: &[Placement], detail: Detail, te
         return;
     }
     let mut body = String::new();
-    let rest = by_node.len().saturating_sub(GROUPS_MAX);
-    for (node, pods) in by_node.into_iter().take(GROUPS_MAX) {
+    let rows = detail.rows(GROUPS_MAX);
+    let rest = by_node.len().saturating_sub(rows);
+    for (node, pods) in most_first(by_node, rows, |(_, pods)| pods.len()).into_iter().take(rows) {
         let workloads = by_workload(pods.iter().copied());
-        let shown: Vec<String> = workloads.iter().take(GROUPS_MAX).map(|workload| code(workload)).collect();
-        let more = workloads.len().saturating_sub(GROUPS_MAX);
+        let shown: Vec<String> = workloads.iter().take(rows).map(|workload| code(workload)).collect();
+        let more = workloads.len().saturating_sub(rows);
         let more = if more > 0 { format!(" and {}", count(more, "more workload")) } else { String::new() };
         body.push_str(&format!("- {} on {}: {}{more}\n", count(pods.len(), "pod"), code(node), shown.join(", ")));
     }
@@ -209,7 +241,7 @@ pub(in crate::render) fn placements(placements: &[Placement], detail: Detail, te
     folded_part(&summary, &body, text);
 }
 
-/// `how`: what is said of all of them, such as `pending`.
+/// The pods that wait. `how`: what is said of all of them, such as `pending`.
 pub(in crate::render) fn pending(groups: &[Pending], how: &str, detail: Detail, text: &mut String) {
     if groups.is_empty() {
         return;
@@ -221,11 +253,12 @@ pub(in crate::render) fn pending(groups: &[Pending], how: &str, detail: Detail, 
         return;
     }
     let mut body = String::new();
-    for group in groups.iter().take(GROUPS_MAX) {
+    let rows = detail.rows(GROUPS_MAX);
+    for group in most_first(groups, rows, |group| group.pods.len()).into_iter().take(rows) {
         let workloads: Vec<String> =
-            by_workload(group.pods.iter().map(String::as_str)).iter().take(GROUPS_MAX).map(|it| code(it)).collect();
+            by_workload(group.pods.iter().map(String::as_str)).iter().take(rows).map(|it| code(it)).collect();
         body.push_str(&format!("- **{}**: {}\n", count(group.pods.len(), "pod"), workloads.join(", ")));
-        for reason in group.reasons.iter().take(GROUPS_MAX) {
+        for reason in group.reasons.iter().take(rows) {
             let pool =
                 if reason.node_pool.is_empty() { String::new() } else { format!("{}: ", code(&reason.node_pool)) };
             body.push_str(&format!("  - {pool}{}\n", prose(&with_place(&reason.text, reason.definition.as_ref()))));
@@ -234,14 +267,14 @@ pub(in crate::render) fn pending(groups: &[Pending], how: &str, detail: Detail, 
             body.push_str(&format!("  - would help: **{}**\n", prose(change)));
         }
     }
-    let rest = groups.len().saturating_sub(GROUPS_MAX);
+    let rest = groups.len().saturating_sub(rows);
     if rest > 0 {
         body.push_str(&format!("- and {}\n", count(rest, "more group")));
     }
     folded_part(&summary, &body, text);
 }
 
-/// `how`: as for pods that wait.
+/// The nodes that stay. `how`: what is said of all of them, such as `held back`.
 pub(in crate::render) fn held_back(nodes: &[HeldBack], how: &str, detail: Detail, text: &mut String) {
     let mut by_code: BTreeMap<ReasonCode, Vec<&HeldBack>> = BTreeMap::new();
     for held in nodes {
@@ -256,12 +289,17 @@ pub(in crate::render) fn held_back(nodes: &[HeldBack], how: &str, detail: Detail
         return;
     }
     let mut body = String::from("| reason | nodes | such as | |\n|---|---:|---|---|\n");
-    for (reason, nodes) in by_code {
+    let rows = detail.rows(by_code.len());
+    let rest = by_code.len().saturating_sub(rows);
+    for (reason, nodes) in most_first(by_code, rows, |(_, nodes)| nodes.len()).into_iter().take(rows) {
         let examples: Vec<String> = nodes.iter().take(EXAMPLES_MAX).map(|held| code(&held.node)).collect();
         let sentence =
             nodes.first().map_or_else(String::new, |held| prose(&with_place(&held.text, held.definition.as_ref())));
         let number = thousands(&nodes.len().to_string());
         body.push_str(&format!("| {reason:?} | {number} | {} | {sentence} |\n", examples.join(", ")));
+    }
+    if rest > 0 {
+        body.push_str(&format!("| and {} | | | |\n", count(rest, "more reason")));
     }
     folded_part(&summary, &body, text);
 }
@@ -277,9 +315,14 @@ pub(in crate::render) fn risks(risks: &[Risk], detail: Detail, text: &mut String
         return;
     }
     let mut body = String::from("| risk | | such as |\n|---|---:|---|\n");
-    for (risk, all) in by_code {
+    let rows = detail.rows(by_code.len());
+    let rest = by_code.len().saturating_sub(rows);
+    for (risk, all) in most_first(by_code, rows, |(_, all)| all.len()).into_iter().take(rows) {
         let first = all.first().map_or_else(String::new, |it| format!("{}: {}", code(&it.subject), prose(&it.text)));
         body.push_str(&format!("| {risk:?} | {} | {first} |\n", thousands(&all.len().to_string())));
+    }
+    if rest > 0 {
+        body.push_str(&format!("| and {} | | |\n", count(rest, "more kind")));
     }
     folded_part(&summary, &body, text);
 }

@@ -2,8 +2,8 @@
 
 use crate::render::terminal::clean;
 
-/// Text outside of code. Forges look for `@name`, `#123` and `GH-123` after entities are resolved, so a space without width is put behind
-/// the sign; a backslash does for what is Markdown's own.
+/// Text outside of code. Forges look for `@name`, `#123` and `GH-123` after entities are resolved, so a space without
+/// width is put behind the sign. A backslash stands before the signs of Markdown.
 pub(in crate::render) fn prose(text: &str) -> String {
     let mut escaped = String::new();
     for character in clean(text).chars() {
@@ -30,14 +30,15 @@ pub(in crate::render) fn prose(text: &str) -> String {
     escaped.replace("://", ":\u{200b}//").replace("www.", "www\u{200b}.")
 }
 
-/// Whether a number behind the text would be that of an issue: behind `GH-`, in capitals or not, which begins a word.
+/// Whether a number behind the text would name an issue: the text ends in `GH-`, in capitals or not, which begins a
+/// word.
 fn ends_with_gh(text: &str) -> bool {
     let mut back = text.chars().rev().map(|character| character.to_ascii_lowercase());
     let sign = [back.next(), back.next(), back.next()];
     sign == [Some('-'), Some('h'), Some('g')] && back.next().is_none_or(|before| !before.is_alphanumeric())
 }
 
-/// Text as code within a line. HTML, because a name may hold back quotes; forges mention and link nothing in it.
+/// Text as code within a line. It is HTML, because a name may hold back quotes. Forges mention and link nothing in it.
 pub(in crate::render) fn code(text: &str) -> String {
     let mut escaped = String::from("<code>");
     for character in clean(text).chars() {
@@ -56,15 +57,15 @@ pub(in crate::render) fn code(text: &str) -> String {
     escaped + "</code>"
 }
 
-/// A fence that the text can not close, around it.
+/// The text in a fence that it can not close.
 pub fn fenced(language: &str, text: &str) -> String {
     let longest = text.split(|character| character != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat((longest + 1).max(3));
     format!("{fence}{language}\n{text}{fence}\n")
 }
 
-/// Text for a line inside of a fence. Nothing of it is read as Markdown there; what looks like a mention or the number of an issue is cut by
-/// a space without width all the same, since not every forge leaves fences alone. It comes last: cleaning takes such a space away.
+/// Text for a line inside of a fence. A space without width cuts what looks like a mention or the number of an issue,
+/// since not every forge leaves fences alone. Callers clean the text before, since cleaning takes such a space away.
 pub(in crate::render) fn in_fence(text: &str) -> String {
     text.replace('@', "@\u{200b}").replace('#', "#\u{200b}")
 }

@@ -17,42 +17,91 @@ use escape::{code, comment, prose};
 
 /// GitHub refuses comments of more characters. (GitLab takes 1,000,000.)
 pub const CHARACTERS_MAX: usize = 65_536;
-/// GitHub also counts bytes in places; other signs than ASCII take up to four.
+/// GitHub counts bytes in some places, and a character outside of ASCII takes up to four.
 pub(in crate::render) const BYTES_MAX: usize = 200_000;
 
-/// The plan as Markdown. The first line marks the comment of this cluster, so that it can be found and edited in place; the
-/// second holds data for machines. When the whole does not fit, what the change does not cause goes first, then nodes are folded,
-/// then only counts are left; the JSON form always has everything.
+/// What stands behind the first screen, in the order of the page.
+const PARTS: [fn(&Plan, Detail, &mut String); 7] = [
+    facts::by_class,
+    details::pools,
+    |plan, detail, text| details::placements(&plan.placements, detail, text),
+    |plan, detail, text| details::pending(&plan.pending, "pending", detail, text),
+    |plan, detail, text| details::held_back(&plan.held_back, "held back", detail, text),
+    |plan, detail, text| details::risks(&plan.risks, detail, text),
+    notes,
+];
+
+/// The plan as Markdown. The first line marks the comment of this cluster, so that it can be found and edited in place.
+/// The second line holds data for machines. Where the whole does not fit, the longest part is shortened, again and
+/// again: what the change does not cause goes first, then nodes are folded, then lists are cut, then only counts are
+/// left. The JSON form always has everything.
 pub fn markdown(plan: &Plan) -> String {
-    for detail in Detail::ALL {
-        let text = page(plan, detail);
+    let head = head(plan);
+    let mut parts: Vec<Part> = PARTS.iter().map(|write| Part::of(plan, *write)).collect();
+    loop {
+        let text = page(&head, &parts);
         if text.chars().count() <= CHARACTERS_MAX && text.len() <= BYTES_MAX {
             return text;
         }
+        match parts.iter_mut().filter(|part| !part.text.is_empty()).max_by_key(|part| part.text.len()) {
+            Some(longest) => longest.shorten(plan),
+            None => break,
+        }
     }
-    let mut text = head(plan);
-    text.push_str("\nThe plan is too long for a comment: see the output of `cutlist plan -o json`.\n");
-    text
+    format!("{head}\nThe plan is too long for a comment: see the output of `cutlist plan -o json`.\n")
 }
 
-fn page(plan: &Plan, detail: Detail) -> String {
-    let mut text = head(plan);
-    facts::by_class(plan, detail, &mut text);
-    details::pools(plan, detail, &mut text);
-    details::placements(&plan.placements, detail, &mut text);
-    details::pending(&plan.pending, "pending", detail, &mut text);
-    details::held_back(&plan.held_back, "held back", detail, &mut text);
-    details::risks(&plan.risks, detail, &mut text);
-    for note in &plan.notes {
-        text.push_str(&format!("\n> {}\n", prose(&note.sentence())));
-    }
-    if detail != Detail::Everything {
+fn page(head: &str, parts: &[Part]) -> String {
+    let mut text = head.to_owned();
+    parts.iter().for_each(|part| text.push_str(&part.text));
+    if parts.iter().any(|part| part.detail != Some(Detail::Everything)) {
         text.push_str("\nShortened to fit a comment; `cutlist plan -o json` has every step.\n");
     }
     text
 }
 
-/// Marker, data, and the first screen.
+/// One part of the page, at the length for which there is room.
+struct Part {
+    write: fn(&Plan, Detail, &mut String),
+    /// `None`: the part is left out.
+    detail: Option<Detail>,
+    text: String,
+}
+
+impl Part {
+    fn of(plan: &Plan, write: fn(&Plan, Detail, &mut String)) -> Self {
+        let mut text = String::new();
+        write(plan, Detail::Everything, &mut text);
+        Self { write, detail: Some(Detail::Everything), text }
+    }
+
+    /// Goes on to the next detail that is shorter.
+    fn shorten(&mut self, plan: &Plan) {
+        let before = self.text.len();
+        while self.text.len() >= before
+            && let Some(detail) = self.detail
+        {
+            self.text.clear();
+            self.detail = detail.next();
+            if let Some(detail) = self.detail {
+                (self.write)(plan, detail, &mut self.text);
+            }
+        }
+    }
+}
+
+fn notes(plan: &Plan, detail: Detail, text: &mut String) {
+    let shown = if detail == Detail::CountsOnly { 1 } else { detail.rows(plan.notes.len()) };
+    for note in plan.notes.iter().take(shown) {
+        text.push_str(&format!("\n> {}\n", prose(&note.sentence())));
+    }
+    let rest = plan.notes.len().saturating_sub(shown);
+    if rest > 0 {
+        text.push_str(&format!("\n> and {}\n", count(rest, "more note")));
+    }
+}
+
+/// The marker, the data, and the first screen.
 fn head(plan: &Plan) -> String {
     let summary = &plan.summary;
     let mut text = format!("<!-- cutlist:plan:v{} id={} -->\n", plan.version, comment(&plan.cluster));
@@ -63,7 +112,7 @@ fn head(plan: &Plan) -> String {
         "steps": plan.steps.len(),
         "generatedFor": plan.generated_for,
     });
-    // Within JSON's strings both signs may be written as escapes, and then nothing can end the comment.
+    // A string of JSON may have `-` and `>` as escapes, and then nothing in it can end the comment.
     text.push_str(&format!(
         "<!-- cutlist:data {} -->\n",
         data.to_string().replace('-', "\\u002d").replace('>', "\\u003e")
