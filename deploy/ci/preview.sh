@@ -5,7 +5,7 @@
 #   FORGE=gitea FORGE_URL=https://git.example.com REPOSITORY=shop/clusters PULL_REQUEST=12 TOKEN_FILE=/run/secrets/forge deploy/ci/preview.sh
 #
 # Writes cutlist-preview.json and cutlist-preview.md to OUTPUT (default: here), and prints the text. Without FORGE nothing is posted.
-# FORGE_URL may be left out for github.com and gitlab.com. Ends with 0, or with 1 where some cluster has no plan. Needs cutlist, and the history of both revisions in the clone.
+# FORGE_URL may be left out for github.com and gitlab.com. Ends with 0, or with 1 where some cluster has no plan, or nothing is known of it. Needs cutlist, and the history of both revisions in the clone.
 set -eu
 : "${BASE:?what the change goes into, such as origin/main}" "${CLUSTERS:?NAME=SNAPSHOT, several with spaces between}"
 output="${OUTPUT:-.}"

@@ -26,7 +26,7 @@ pub const EXIT_CODES: &[(&str, u8, &str)] = &[
     (
         "preview",
         1,
-        "For some cluster no plan could be made, nothing could be read, or a commit is not signed by who must have. What is printed says which, and why.",
+        "For some cluster no plan could be made, nothing could be read, or nothing is known, as by an empty snapshot; or a commit is not signed by who must have. What is printed says which, and why.",
     ),
     ("preview --detailed-exitcode", 1, "The same, or it was called wrongly."),
     ("preview --detailed-exitcode", 2, "The change makes a difference to some cluster."),

@@ -309,7 +309,9 @@ fn outcome(arguments: &PreviewArguments, preview: &Preview, plans: &[Option<Plan
     }
     let has = |verdict| preview.targets.iter().any(|target| target.verdict == verdict);
     let is_unsigned = preview.signatures.as_ref().is_some_and(|signatures| !signatures.unsigned.is_empty());
-    if is_unsigned || has(PreviewVerdict::Invalid) || has(PreviewVerdict::Failed) {
+    // Whoever lets changes through by the code lets none through of which nobody knows anything.
+    let is_unknown = preview.targets.iter().any(|target| target.not_known.is_some());
+    if is_unsigned || is_unknown || has(PreviewVerdict::Invalid) || has(PreviewVerdict::Failed) {
         return Ok(Outcome::Findings);
     }
     let differs = arguments.detailed_exitcode && has(PreviewVerdict::Changes);

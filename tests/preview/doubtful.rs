@@ -260,7 +260,7 @@ fn what_others_patch_is_not_said_to_be_as_before() {
     assert_eq!(same["verdict"], "untouched", "{same:#}");
 }
 
-/// That no node changes says nothing where the snapshot has no node of this cluster.
+/// That no node changes says nothing where the snapshot has no node of this cluster, and a gate that goes by the exit code stays shut.
 #[test]
 fn a_snapshot_that_tells_nothing_of_the_cluster_is_no_reason_to_say_that_nothing_changes() {
     let foreign =
@@ -277,7 +277,8 @@ fn a_snapshot_that_tells_nothing_of_the_cluster_is_no_reason_to_say_that_nothing
     ] {
         let folder = tempfile::tempdir().unwrap();
         let cluster = snapshot(&nodes, others);
-        let target = crate::sums::previewed(folder.path(), &pools(&["m5"]), &pools(&["m6i"]), &cluster, &[]);
+        let (code, target) = crate::sums::with_code(folder.path(), &pools(&["m5"]), &pools(&["m6i"]), &cluster, &[]);
+        assert_eq!(code, i32::from(expected.is_some()), "{target:#}");
         match expected {
             Some(why) => {
                 assert_eq!((&target["notKnown"], headline(&target)), (&json!(why), &*format!("not known: {why}")));

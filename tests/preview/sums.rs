@@ -11,6 +11,13 @@ use crate::{MERGE, cases};
 
 /// The only target of the preview of a change of some documents in a cluster.
 pub fn previewed(folder: &Path, base: &[Value], head: &[Value], cluster: &str, further: &[&str]) -> Value {
+    let (code, target) = with_code(folder, base, head, cluster, further);
+    assert_eq!(code, 0, "{target:#}");
+    target
+}
+
+/// The same behind the exit code.
+pub fn with_code(folder: &Path, base: &[Value], head: &[Value], cluster: &str, further: &[&str]) -> (i32, Value) {
     for (side, documents) in [("base", base), ("head", head)] {
         std::fs::create_dir_all(folder.join(side)).unwrap();
         for (number, document) in documents.iter().enumerate() {
@@ -21,8 +28,8 @@ pub fn previewed(folder: &Path, base: &[Value], head: &[Value], cluster: &str, f
     in_folder(&folder.join("repository"), &folder.join("base"), &folder.join("head"));
     let arguments = ["--cluster", "blue=cluster.json", "--now", NOW, "-o", "json"];
     let ran = cutlist(folder, MERGE.into_iter().chain(arguments).chain(further.iter().copied()));
-    assert_eq!(ran.code, 0, "{}", ran.transcript());
-    serde_json::from_str::<Value>(&ran.stdout).unwrap()["targets"][0].take()
+    let document: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{}", ran.transcript()));
+    (ran.code, document["targets"][0].clone())
 }
 
 /// `+$0.0870/h` at the end of a text; 0 where there is none.
