@@ -1,5 +1,5 @@
 //! Pull requests at one commit, such as one branch proposed for two others. A status is of a commit, so it must hold for each of them: the
-//! worst is set, with the number of the pull request that it is of. Comments are of one pull request each.
+//! worst is set, with the number of the pull request that it is of, and the check is of the same one. Comments are of one pull request each.
 
 use std::cmp::Reverse;
 
@@ -8,7 +8,7 @@ use super::approvals::Approvals;
 use super::posting::posting;
 use super::repository::{Change, ReviewedRepository};
 use crate::ports::PortError;
-use crate::ports::pull_requests::{PullRequest, State, Status, Table, TargetPosting};
+use crate::ports::pull_requests::{Check, PullRequest, State, Status, Table, TargetPosting};
 use crate::render::posting::fitted_line;
 
 /// The statuses that the other pull requests at this commit have, by their numbers. One that can not be planned has none.
@@ -44,7 +44,8 @@ pub async fn statuses<P: ReviewPorts>(
     Ok(found)
 }
 
-/// Sets each status to the worst that any of them has. Whichever pull request is posted, it is the same.
+/// Sets each status to the worst that any of them has. Whichever pull request is posted, it is the same. A forge shows the check that was
+/// made last of several by one name: that of another pull request than the status is left to that one.
 pub fn put_together(targets: &mut [TargetPosting], own: u64, others: &[(u64, Vec<Status>)], table: &Table) {
     for target in targets {
         let of_others = others.iter().flat_map(|(number, statuses)| statuses.iter().map(|status| (*number, status)));
@@ -59,8 +60,14 @@ pub fn put_together(targets: &mut [TargetPosting], own: u64, others: &[(u64, Vec
             continue;
         };
         let description = of_pull_request(*number, &worst.description, table.status_characters);
+        target.check = target.check.take().filter(|_| *number == own).map(|check| of_own(own, check));
         target.status = table.fitted(Status { description, ..(*worst).clone() });
     }
+}
+
+fn of_own(number: u64, check: Check) -> Check {
+    const TITLE_CHARACTERS: usize = 200;
+    Check { title: fitted_line(&format!("pull request {number}: {}", check.title), TITLE_CHARACTERS), ..check }
 }
 
 /// With the number before it. What stands behind the last dot, the plan's digest, stays where there is no room for all of it.
@@ -86,6 +93,7 @@ fn badness(state: State) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ports::pull_requests::Conclusion;
 
     const TABLE: Table = Table {
         comment_characters: 1,
@@ -120,6 +128,29 @@ mod tests {
             // Whichever of the two is posted.
             assert_eq!(together(other, one()), (state, description.to_owned()));
         }
+    }
+
+    #[test]
+    fn the_check_is_that_of_the_pull_request_that_the_status_is_of() {
+        let check = Check {
+            name: "cutlist/blue lines".to_owned(),
+            key: "key".to_owned(),
+            conclusion: Conclusion::Success,
+            title: "3 created".to_owned(),
+            summary: String::new(),
+            link: None,
+            annotations: Vec::new(),
+        };
+        let title = |own: (u64, Status), other: (u64, Status)| {
+            let mut targets = [TargetPosting { status: own.1, comment: None, check: Some(check.clone()) }];
+            put_together(&mut targets, own.0, &[(other.0, vec![other.1])], &TABLE);
+            let [TargetPosting { check, .. }] = targets;
+            check.map(|check| check.title)
+        };
+        let (good, bad) = (|| status(State::Success, "3 created"), || status(State::Failure, "1 error"));
+        assert_eq!(title((7, good()), (8, bad())), None);
+        assert_eq!(title((8, bad()), (7, good())).as_deref(), Some("pull request 8: 3 created"));
+        assert_eq!(title((7, good()), (8, good())).as_deref(), Some("3 created"), "they are the same");
     }
 
     #[test]
