@@ -34,6 +34,9 @@ pub fn run(arguments: &PostArguments) -> Result<Outcome, Failure> {
     let number = number_of(arguments, &resolved)?;
     let shown = shown(arguments, &resolved);
     let posting = reviews::posting(&preview, number, &shown, resolved.table());
+    if let Some(told) = reviews::told_together(&preview, &shown) {
+        output::say(&format!("note: {told}"));
+    }
     if let Some(file) = &arguments.summary_file
         && !arguments.dry_run
     {

@@ -291,6 +291,23 @@ fn an_app_makes_its_own_tokens() {
     assert_eq!(server.world().tokens_made, 2, "one for each run");
 }
 
+/// Of a commit that can not be planned there is no plan that tells two checks apart.
+#[test]
+fn a_check_that_says_something_else_is_another() {
+    let (server, desk) = stage(GITHUB);
+    let mut preview = preview(1, 1);
+    preview["targets"][0]["verdict"] = "invalid".into();
+    preview["targets"][0]["plan"] = serde_json::Value::Null;
+    for (said, checks) in [("both changed this", 1), ("both changed this", 1), ("unknown field", 2)] {
+        preview["targets"][0]["causes"][0]["text"] = said.into();
+        assert_posted(&desk.post(&preview), GITHUB);
+        let world = server.world();
+        assert_eq!(world.checks.len(), checks, "{said}");
+        let last = &world.checks[checks - 1]["output"]["annotations"][0]["message"];
+        assert_eq!(last.as_str(), Some(said));
+    }
+}
+
 #[test]
 fn annotations_go_fifty_at_a_time() {
     let (server, desk) = stage(GITHUB);
@@ -375,6 +392,46 @@ fn a_comment_that_is_gone_is_begun_again() {
         }
         assert_posted(&desk.post(&preview(2, 2)), forge);
         assert_once(&server.world(), forge, 2, &commit(2));
+    }
+}
+
+/// Nobody reads hundreds of comments, and no forge takes as many at once.
+#[test]
+fn many_clusters_have_a_status_each_and_one_comment() {
+    for forge in FORGES {
+        let (server, desk) = stage(forge);
+        let mut preview = preview(1, 1);
+        let cluster = |number: usize| {
+            let mut target = target(&format!("c{number:02}"), 1);
+            if number % 10 > 0 {
+                target["verdict"] = "untouched".into();
+                target["causes"] = serde_json::json!([]);
+            }
+            target
+        };
+        preview["targets"] = (0..40).map(cluster).collect();
+        let ran = desk.post(&preview);
+        assert_posted(&ran, forge);
+        assert!(ran.stderr.contains("there are 40 clusters, more than 20"), "{}", ran.stderr);
+        {
+            let world = server.world();
+            assert_eq!((world.statuses.len(), world.checks.len()), (40, 0), "{}", forge.name);
+            let [comment] = world.comments.as_slice() else { panic!("{:?}", world.comments) };
+            assert!(comment.body.contains("### Nodes of 40 clusters"), "{}", comment.body);
+            for cluster in ["c00", "c10", "c20", "c30"] {
+                let said = format!("<code>{cluster}</code>");
+                assert_eq!(comment.body.matches(&said).count(), 2, "in the table and below it: {}", comment.body);
+            }
+            assert!(!comment.body.contains("<code>c01</code>"), "{}", comment.body);
+            assert!(comment.body.contains("36 clusters: nothing changed that decides about nodes"), "{}", comment.body);
+        }
+        let writes = server.world().writes().len();
+        assert_posted(&desk.post(&preview), forge);
+        assert_eq!(server.world().writes().len(), writes, "{}: the same again changes nothing", forge.name);
+        preview["targets"][30]["headline"] = "2 created, +$0.2000/h".into();
+        assert_posted(&desk.post(&preview), forge);
+        let world = server.world();
+        assert_eq!((world.comments.len(), world.comments[0].edits), (1, 1), "{}", forge.name);
     }
 }
 

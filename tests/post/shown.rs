@@ -162,6 +162,9 @@ fn nothing_that_is_given_makes_a_comment_too_long() {
             let many = Preview { targets: vec![target; 150], ..preview.clone() };
             let page = posting::page(&many, manner, room);
             assert!(page.chars().count() <= room.characters && page.contains("more"), "{sign}: {}", page.len());
+            let text = posting::comment_of_all(&many, manner, room);
+            assert!(text.body.chars().count() <= room.characters, "{sign}: {}", text.body.chars().count());
+            assert!(text.body.starts_with(&format!("{}\n{}\n", text.marker, text.data)), "{sign}");
         }
     }
     let marker = |cluster: &str| posting::marker(cluster, "eu", "cutlist");

@@ -13,7 +13,7 @@ use crate::api::preview::{Preview, PreviewTarget, PreviewVerdict};
 use crate::core::preview::DIGEST_DIGITS;
 use crate::ports::PortError;
 use crate::ports::pull_requests::{Comment, PullRequest, PullRequests, State, Status, Table, TargetPosting};
-use crate::render::posting::{ApprovedPlans, answer_marker, approved_in, fitted_line, previewed};
+use crate::render::posting::{ApprovedPlans, answer_marker, approved_in, fitted_line, plans_shown};
 
 /// One approval that stands on a pull request: what was approved, and the number of who did.
 pub struct Given {
@@ -79,7 +79,7 @@ impl Approvals {
         comments.extend(missing);
         let is_digest = |text: &String| text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         approvals.shown_before =
-            comments.iter().filter_map(|comment| previewed(&comment.body)).filter(is_digest).collect();
+            comments.iter().flat_map(|comment| plans_shown(&comment.body)).filter(is_digest).collect();
         if !may_hold_any(&comments, repository.name()) {
             return Ok(approvals);
         }

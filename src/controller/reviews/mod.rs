@@ -37,7 +37,7 @@ mod two_people;
 use crate::ports::Clock;
 use crate::ports::pull_requests::{History, Previews, PullRequests, Team};
 
-pub use posting::{Shown, posting, what_was_done};
+pub use posting::{Shown, posting, told_together, what_was_done};
 pub use rounds::Rounds;
 
 /// The ports that reviews need, chosen in one place.

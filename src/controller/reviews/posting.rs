@@ -1,9 +1,10 @@
 //! What is posted of a preview: rendered for the forge's limits.
 
 use crate::api::preview::{Preview, PreviewCause, PreviewSeverity, PreviewTarget, PreviewVerdict};
+use crate::core::preview::hash_of_texts;
 use crate::ports::pull_requests::{
-    ANNOTATIONS_MAX, Annotation, Check, CommentPosting, Conclusion, Done, Level, Manner, Posting, State, Status, Table,
-    TargetPosting,
+    ANNOTATIONS_MAX, Annotation, Check, CheckTable, CommentPosting, Conclusion, Done, Level, Manner, Posting, State,
+    Status, Table, TargetPosting,
 };
 use crate::render::posting::{self, OUTCOME_CHARACTERS, Room};
 use crate::render::terminal::clean;
@@ -13,7 +14,12 @@ const SIGNATURES: &str = "/signatures";
 /// How a status begins that says what nobody checked.
 const UNTRUSTED: &str = "claimed, not checked: ";
 
+/// Clusters that have a comment and a check each. Of more, one comment tells of all: nobody reads so many, and forges take few at a time, as
+/// GitHub 80 in a minute and 500 in an hour.
+const APART_MAX: usize = 20;
+
 /// How previews are shown.
+#[derive(Clone)]
 pub struct Shown {
     pub name: String,
     pub is_untrusted: bool,
@@ -30,9 +36,35 @@ impl Shown {
 }
 
 pub fn posting(preview: &Preview, number: Option<u64>, shown: &Shown, table: &Table) -> Posting {
-    let targets = preview.targets.iter().map(|target| of_target(preview, target, shown, table));
-    let targets = targets.chain(of_signatures(preview, shown, table)).collect();
+    let of_all = are_many(preview).then(|| Shown { comment: None, checks: false, ..shown.clone() });
+    let of_each = of_all.as_ref().unwrap_or(shown);
+    let mut targets: Vec<TargetPosting> =
+        preview.targets.iter().map(|target| of_target(preview, target, of_each, table)).collect();
+    if let (true, Some(first), Some(manner)) = (are_many(preview), targets.first_mut(), shown.comment) {
+        first.comment = Some(comment_of_all(preview, manner, shown, table));
+    }
+    targets.extend(of_signatures(preview, shown, table));
     Posting { number, head: preview.head.id.clone(), targets, begun: Vec::new() }
+}
+
+fn are_many(preview: &Preview) -> bool {
+    preview.targets.len() > APART_MAX
+}
+
+/// What is left out where there are many clusters, and what stands for it.
+pub fn told_together(preview: &Preview, shown: &Shown) -> Option<String> {
+    (are_many(preview) && (shown.comment.is_some() || shown.checks)).then(|| {
+        format!(
+            "there are {} clusters, more than {APART_MAX}: each has its status, one comment tells of all of them, and there are no checks",
+            preview.targets.len()
+        )
+    })
+}
+
+fn comment_of_all(preview: &Preview, manner: Manner, shown: &Shown, table: &Table) -> CommentPosting {
+    let text = posting::comment_of_all(preview, shown.manner(), room_of_preview(table));
+    let is_worth_beginning = preview.targets.iter().any(|target| target.verdict != PreviewVerdict::Untouched);
+    CommentPosting { marker: text.marker, data: text.data, is_worth_beginning, manner, body: text.body }
 }
 
 /// A status of its own, which a branch may require: whoever operates the cluster asks for signatures whatever the plan is.
@@ -95,29 +127,43 @@ fn of_target(preview: &Preview, target: &PreviewTarget, shown: &Shown, table: &T
         let is_worth_beginning = target.verdict != PreviewVerdict::Untouched;
         CommentPosting { marker: text.marker, data: text.data, is_worth_beginning, manner, body: text.body }
     });
-    let check = table.check.filter(|_| shown.checks && !target.causes.is_empty()).map(|limits| {
-        let (title, mut summary) =
-            posting::check(target, shown.manner(), limits.summary_characters.saturating_sub(100));
-        let rest = target.causes.len().saturating_sub(ANNOTATIONS_MAX);
-        if rest > 0 {
-            summary.push_str(&format!("\n{rest} more lines have a part in it.\n"));
-        }
-        Check {
-            name: format!("{} lines", status.context),
-            key: format!("{}:{}", preview.head.id, target.plan.as_ref().map_or("", |plan| &plan.digest)),
-            conclusion: match target.verdict {
-                PreviewVerdict::Invalid => Conclusion::Failure,
-                PreviewVerdict::Failed => Conclusion::Neutral,
-                _ if shown.is_untrusted || posting::is_stale(target) => Conclusion::Neutral,
-                _ => Conclusion::Success,
-            },
-            title,
-            summary,
-            link: shown.link.clone(),
-            annotations: annotations(&target.causes, limits.annotation_bytes),
-        }
-    });
+    let limits = table.check.filter(|_| shown.checks && !target.causes.is_empty());
+    let check = limits.map(|limits| check_of(preview, target, shown, &status.context, limits));
     TargetPosting { status, comment, check }
+}
+
+fn check_of(preview: &Preview, target: &PreviewTarget, shown: &Shown, context: &str, limits: CheckTable) -> Check {
+    let (title, mut summary) = posting::check(target, shown.manner(), limits.summary_characters.saturating_sub(100));
+    let rest = target.causes.len().saturating_sub(ANNOTATIONS_MAX);
+    if rest > 0 {
+        summary.push_str(&format!("\n{rest} more lines have a part in it.\n"));
+    }
+    let conclusion = match target.verdict {
+        PreviewVerdict::Invalid => Conclusion::Failure,
+        PreviewVerdict::Failed => Conclusion::Neutral,
+        _ if shown.is_untrusted || posting::is_stale(target) => Conclusion::Neutral,
+        _ => Conclusion::Success,
+    };
+    let annotations = annotations(&target.causes, limits.annotation_bytes);
+    let plan = target.plan.as_ref().map_or("", |plan| &plan.digest);
+    Check {
+        name: format!("{context} lines"),
+        key: format!("{}:{plan}:{}", preview.head.id, said_by_check(conclusion, &title, &annotations)),
+        conclusion,
+        title,
+        summary,
+        link: shown.link.clone(),
+        annotations,
+    }
+}
+
+/// A hash over what a reader of the check sees: without a plan, or with the same one from a newer snapshot, a check may have to say
+/// something else of the same commit.
+fn said_by_check(conclusion: Conclusion, title: &str, annotations: &[Annotation]) -> String {
+    const DIGITS: usize = 16;
+    let lines = annotations.iter().map(|it| format!("{}:{}: {:?}: {}", it.path, it.line, it.level, it.text));
+    let texts: Vec<String> = [format!("{conclusion:?}"), title.to_owned()].into_iter().chain(lines).collect();
+    hash_of_texts(texts.iter().map(String::as_str)).chars().take(DIGITS).collect()
 }
 
 /// How long a comment may be.

@@ -8,7 +8,7 @@ use jiff::SignedDuration;
 use super::answers::{self, Obeyed};
 use super::approvals::Approvals;
 use super::merged::{self, Merged};
-use super::posting::{Shown, posting};
+use super::posting::{Shown, posting, told_together};
 use super::queue::{self, Queue, Queued};
 use super::repository::{Change, ReviewedRepository, SECOND_IS_OVER, Seen, Told};
 use super::trouble::PutOff;
@@ -203,6 +203,9 @@ impl<P: ReviewPorts> Rounds<P> {
             posting.targets.drain(..without_approvals);
         } else {
             self.repository.say(&format!("pull request {number} at {}", pull_request.head));
+            if let Some(told) = told_together(&preview, self.repository.shown()) {
+                self.repository.say(&format!("pull request {number}: {told}"));
+            }
         }
         let mut is_shown = before.as_ref().is_some_and(|it| it.is_shown);
         if !posting.targets.is_empty() {

@@ -1,5 +1,6 @@
-//! Answers to commands: comments of their own, each of which says of which comment it is the answer. One that approves also says so to
-//! programs: a later one goes by that, and not by a status, which everybody who may write can set.
+//! Answers to commands: comments of their own, each of which names the comment that it answers. An answer that approves
+//! also says so in a form for programs. Later runs go by that form, and not by a status, which everybody who may write
+//! can set.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -14,23 +15,24 @@ use crate::render::terminal::clean_lines;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApprovedPlans {
     pub by: String,
-    /// The commit that they were shown for; empty in answers of older versions, which count for none.
+    /// The commit that they were shown for. It is empty in answers of older versions, which approve nothing.
     #[serde(default)]
     pub head: String,
-    /// Whole ([`crate::core::preview::digest`]).
+    /// Their digests with all digits ([`crate::core::preview::digest`]).
     pub digests: Vec<String>,
 }
 
 const APPROVED: &str = "<!-- cutlist:approved ";
 const END: &str = " -->";
 
-/// A longer block is cut: a comment takes more, and nobody reads it.
+/// The most characters of a block. A comment takes more, but nobody reads it.
 const BLOCK_CHARACTERS_MAX: usize = 12_000;
 
-/// The same for a text, which may say after somebody what they asked for: what is escaped may be some times as long.
+/// The most characters of a text. It may repeat what somebody asked for, and escaped text is several times as long.
 const TEXT_CHARACTERS_MAX: usize = 1_000;
 
-/// The answer to a command. `block`: what is shown below the text as it is; may be empty. `approved`: what it approves, if it does.
+/// The answer to a command. `command`: the number of the comment that it answers. `block`: what is shown below the text
+/// as it is; may be empty. `approved`: the plans that the answer approves, if any.
 pub fn answer(command: u64, name: &str, text: &str, block: &str, approved: Option<&ApprovedPlans>) -> String {
     let approved = approved.map_or_else(String::new, |it| format!("{APPROVED}{}{END}\n", hidden_json(&json!(it))));
     let block = match in_fence(&clean_lines(block)) {
@@ -50,7 +52,7 @@ pub fn answer_marker(command: u64, name: &str) -> String {
     format!("<!-- cutlist:answer:v{VERSION} to={command} by={} -->", hidden(name))
 }
 
-/// What a comment of this program approves.
+/// What a comment approves; `None` where it is no answer of this program, or approves nothing.
 pub fn approved_in(body: &str, name: &str) -> Option<ApprovedPlans> {
     let mut lines = body.lines().map(str::trim_end);
     let command = lines.next()?.strip_prefix(&format!("<!-- cutlist:answer:v{VERSION} to="))?;

@@ -1,7 +1,9 @@
-//! A preview as what forges show: one comment for each cluster and environment, the line of a status, the text of a check. Never longer
-//! than the forge takes; what is too long goes section by section, never within one.
+//! A preview as forges show it: a comment for each cluster and environment, or one for all where there are too many;
+//! the line of a status; the text of a check. None is longer than the forge takes: whole sections are shortened or left
+//! out, and none is cut in its middle.
 
 mod answers;
+mod clusters;
 mod outcome;
 mod pieces;
 mod status;
@@ -17,29 +19,36 @@ use super::plan::short;
 use pieces::is_closed;
 
 pub use answers::{ApprovedPlans, answer, answer_marker, approved_in};
-pub use outcome::{OUTCOME_CHARACTERS, Outcome, approved_by, is_settled, previewed, with_outcome};
+pub use clusters::{comment_of_all, page};
+pub use outcome::{OUTCOME_CHARACTERS, Outcome, approved_by, is_settled, plans_shown, previewed, with_outcome};
 pub use status::{context, description, fitted_line, is_stale};
 pub use summary::summary;
 
 /// The version of the marker and of the data behind it.
 const VERSION: u32 = 1;
-/// A summary is promised to be shorter than this; one that is not is replaced by the headline.
+/// The most characters of a first screen. The preview promises to keep within it, and a longer screen is made anew from
+/// the data.
 const SUMMARY_CHARACTERS_MAX: usize = 8_000;
-/// Of the hash over what is said; it tells two texts of one pull request apart, and protects nothing.
+/// Digits of the hash over what is said. It tells two texts of one pull request apart, and protects nothing.
 const SAID_DIGITS: usize = 16;
-/// Codes in the data, and the letters of one; whose preview it is may have written anything into it.
+/// Codes in the data, and the letters of one. Whoever made the preview may have written anything into it.
 const CODES_MAX: usize = 40;
 const CODE_CHARACTERS_MAX: usize = 60;
 /// Assumptions in the data.
 const ASSUMPTIONS_MAX: usize = 10;
-/// Of one sentence in the data, or in the place of a first screen that is too long.
+/// The most characters of a sentence in the data, and of one in the place of a first screen that is too long.
 const SENTENCE_CHARACTERS_MAX: usize = 200;
-/// Of a digest, which is SHA-256.
+/// The most characters of a digest, which is SHA-256.
 const DIGEST_CHARACTERS_MAX: usize = 64;
-/// Of a name that people read, or that a comment is known by.
+/// The most characters of a name that people read, or by which a comment is known.
 const NAME_CHARACTERS_MAX: usize = 100;
-/// Of a moment, with time zone and fractions.
+/// The most characters of a moment, with time zone and fractions.
 const MOMENT_CHARACTERS_MAX: usize = 40;
+
+/// Digits of a commit, or of a snapshot's digest, that people read.
+const COMMIT_DIGITS: usize = 7;
+/// What is said of a preview that others could change.
+const UNCHECKED: &str = "made by a job that the author of the change could change, and not checked";
 
 /// How long a comment may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +61,13 @@ impl Room {
     fn holds(self, characters: usize, bytes: usize) -> bool {
         characters <= self.characters && bytes <= self.bytes
     }
+
+    /// The room that these texts leave.
+    fn without(self, texts: &[&str]) -> Self {
+        let characters: usize = texts.iter().map(|text| text.chars().count()).sum();
+        let bytes: usize = texts.iter().map(|text| text.len()).sum();
+        Self { characters: self.characters.saturating_sub(characters), bytes: self.bytes.saturating_sub(bytes) }
+    }
 }
 
 /// How a preview is shown.
@@ -59,13 +75,14 @@ impl Room {
 pub struct Manner<'a> {
     /// Tells apart what several installations post to one repository.
     pub name: &'a str,
-    /// The preview was made where others could change it, as in a job of a fork: nothing of its Markdown is shown, only its data.
+    /// Whether the preview was made where others could change it, as in a job of a fork. Then its data is shown, and
+    /// none of its Markdown.
     pub is_untrusted: bool,
     /// Where the job can be read.
     pub link: Option<&'a str>,
 }
 
-/// A comment, and its first two lines once more.
+/// A comment. `marker` and `data` are the first two lines of `body`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommentText {
     pub marker: String,
@@ -90,7 +107,7 @@ pub fn marker(cluster: &str, environment: &str, name: &str) -> String {
     format!("<!-- cutlist:preview:v{VERSION} id={cluster}/{environment} by={} -->", hidden(name))
 }
 
-/// The name, or what tells a very long one from others.
+/// The name, or for a very long one its beginning and a hash that tells it from others.
 fn known_by(name: &str) -> String {
     if name.chars().count() <= NAME_CHARACTERS_MAX {
         return name.to_owned();
@@ -102,7 +119,8 @@ fn bounded(text: &str, characters: usize) -> String {
     text.chars().take(characters).collect()
 }
 
-/// What would make a reader look again. Neither moments nor revisions: a push that changes nothing else edits nothing.
+/// The hidden line of data. It differs where a reader should look again. It holds neither moments nor revisions, so
+/// that a push that changes nothing else edits no comment.
 fn data(preview: &Preview, target: &PreviewTarget, manner: Manner<'_>) -> String {
     let codes = |counts: &[PreviewCount]| -> Vec<String> {
         // A code has nothing but letters and digits, of which none becomes longer by being hidden.
@@ -143,8 +161,8 @@ fn said(target: &PreviewTarget, manner: Manner<'_>) -> String {
     short(&hash_of_texts(causes.iter().map(String::as_str).chain(screen)), SAID_DIGITS)
 }
 
-/// For a comment of Markdown. Within JSON's strings both signs may be written as escapes, and then nothing can end the comment; outside of
-/// them a `-` stands before a number only, and no number here is below zero.
+/// JSON for a hidden comment. A string of JSON may have `-` and `>` as escapes, and then nothing in it can end the
+/// comment. Outside of strings `-` stands only before numbers, and no number here is below zero.
 fn hidden_json(data: &Value) -> String {
     data.to_string().replace('-', "\\u002d").replace('>', "\\u003e")
 }
@@ -157,8 +175,8 @@ fn heading(target: &PreviewTarget) -> String {
     }
 }
 
-/// The first screen and the sections between a head and an end, all within the room: the screen as it was given, else
-/// from the data, else the headline alone.
+/// The first screen and the sections between a head and an end, all within the room. Where the screen as it was given
+/// does not fit, it is made from the data, and where that does not fit, only the headline is shown.
 fn within(target: &PreviewTarget, manner: Manner<'_>, (head, end): (&str, &str), room: Room) -> String {
     let sections: &[PreviewSection] = if manner.is_untrusted { &[] } else { &target.markdown.sections };
     let whole = |screen: String| pieces::fitted(&format!("{head}{screen}\n"), sections, end, room);
@@ -178,89 +196,33 @@ fn first_screen(target: &PreviewTarget, manner: Manner<'_>) -> String {
 }
 
 fn footer(preview: &Preview, target: &PreviewTarget, manner: Manner<'_>) -> String {
-    const DIGITS: usize = 7;
     let mut words = Vec::new();
     if let Some(plan) = &target.plan {
         words.push(format!("plan {}", code(&short(&plan.digest, DIGEST_DIGITS))));
     }
-    let planned = match &preview.merge {
-        Some(_) => {
-            format!("{} merged into {}", code(&short(&preview.head.id, DIGITS)), code(&short(&preview.base.id, DIGITS)))
-        }
-        None => code(&short(&preview.head.id, DIGITS)),
-    };
-    words.push(format!("first planned for {planned}; the status of a commit says what holds for it"));
+    words.push(planned_for(preview));
     if let Some(snapshot) = &target.snapshot {
         let taken = snapshot
             .taken_at
             .as_deref()
             .map_or_else(String::new, |at| format!(" of {}", prose(&bounded(at, MOMENT_CHARACTERS_MAX))));
         let digest = snapshot.digest.strip_prefix("sha256:").unwrap_or(&snapshot.digest);
-        words.push(format!("snapshot {}{taken}", code(&short(digest, DIGITS))));
+        words.push(format!("snapshot {}{taken}", code(&short(digest, COMMIT_DIGITS))));
     }
-    if manner.is_untrusted {
-        words.push("made by a job that the author of the change could change, and not checked".to_owned());
-    }
+    words.extend(manner.is_untrusted.then(|| UNCHECKED.to_owned()));
     format!("\n<sub>{}</sub>\n", words.join(" · "))
 }
 
-/// The title and the summary of a check: the summary of the comment, at most so many characters.
+fn planned_for(preview: &Preview) -> String {
+    let (head, base) = (code(&short(&preview.head.id, COMMIT_DIGITS)), code(&short(&preview.base.id, COMMIT_DIGITS)));
+    let planned = if preview.merge.is_some() { format!("{head} merged into {base}") } else { head };
+    format!("first planned for {planned}; the status of a commit says what holds for it")
+}
+
+/// The title and the text of a check. The text is that of the comment, in at most so many characters.
 pub fn check(target: &PreviewTarget, manner: Manner<'_>, characters: usize) -> (String, String) {
     const TITLE_CHARACTERS: usize = 200;
     let title = status::cut(&super::terminal::clean(&target.headline), TITLE_CHARACTERS);
     let room = Room { characters, bytes: characters };
     (title, within(target, manner, ("", ""), room))
-}
-
-/// What the summary of a job shows: all targets, one after the other, under their headings.
-pub fn page(preview: &Preview, manner: Manner<'_>, room: Room) -> String {
-    let mut sections = Vec::new();
-    for target in &preview.targets {
-        let title = heading(target);
-        let mut whole = format!("### {title}\n\n{}\n", first_screen(target, manner));
-        let short = whole.clone();
-        if !manner.is_untrusted {
-            target
-                .markdown
-                .sections
-                .iter()
-                .filter(|it| is_closed(&it.markdown))
-                .for_each(|it| whole.push_str(&it.markdown));
-        }
-        sections.push(PreviewSection { title: target.cluster.clone(), markdown: whole, shorter: vec![short] });
-    }
-    let top = match preview.targets.len() {
-        0 => "Nothing that Cutlist reads differs.\n".to_owned(),
-        1 => String::new(),
-        _ => table(preview, room),
-    };
-    pieces::fitted(&top, &sections, "", room)
-}
-
-/// At most half of the room, so that there is some for the clusters.
-fn table(preview: &Preview, room: Room) -> String {
-    const ROWS_MAX: usize = 100;
-    let half = Room { characters: room.characters / 2, bytes: room.bytes / 2 };
-    let mut rows = ROWS_MAX;
-    let mut text = table_of(preview, rows);
-    while rows > 0 && !half.holds(text.chars().count(), text.len()) {
-        rows /= 2;
-        text = table_of(preview, rows);
-    }
-    text
-}
-
-fn table_of(preview: &Preview, rows: usize) -> String {
-    let name = |name: &str| code(&status::cut(name, NAME_CHARACTERS_MAX));
-    let mut text = "| cluster | environment | |\n|---|---|---|\n".to_owned();
-    for target in preview.targets.iter().take(rows) {
-        let headline = status::cut(&super::preview::dated(target), SENTENCE_CHARACTERS_MAX);
-        let row = [name(&target.cluster), name(&target.environment), prose(&headline)];
-        text.push_str(&format!("| {} |\n", row.join(" | ")));
-    }
-    let rest = preview.targets.len().saturating_sub(rows);
-    if rest > 0 {
-        text.push_str(&format!("\nand {rest} more\n"));
-    }
-    text
 }

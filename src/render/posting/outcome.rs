@@ -13,12 +13,12 @@ use crate::render::plan::markdown::escape::{code, prose};
 use crate::render::plan::{count, short};
 use crate::render::terminal::clean;
 
-/// Lines around the outcome: by them it is found again. What is between them is ours alone.
+/// The lines around the outcome, by which it is found again. Only this program writes between them.
 const BEGIN: &str = "<!-- cutlist:outcome:v1 -->";
 const END: &str = "<!-- cutlist:outcome:end -->";
-/// A comment is made so much shorter than it may be, so that the outcome has room in it.
+/// Characters that a comment leaves free, so that the outcome has room in it.
 pub const OUTCOME_CHARACTERS: usize = 4_000;
-/// Plans in the table; a cluster that is busy gets a new one every minute.
+/// Plans in the table. A busy cluster gets a new plan every minute.
 const ROWS_MAX: usize = 6;
 const MESSAGE_CHARACTERS_MAX: usize = 200;
 /// Characters of a plan's identity and of a commit that people read.
@@ -29,9 +29,9 @@ const DIGITS: usize = 7;
 pub struct Outcome<'a> {
     /// The commit that the pull request became.
     pub merged_as: &'a str,
-    /// Of one revision: that commit, or the first after it of which there is a plan. Oldest first, at least one.
+    /// Plans of one revision: of that commit, or of the first after it that has a plan. Oldest first, at least one.
     pub plans: &'a [&'a NodePlan],
-    /// Of the plan that the comment shows ([`previewed()`]).
+    /// The digest of the plan that the comment shows ([`previewed()`]).
     pub previewed: Option<&'a str>,
     /// What was approved on the pull request.
     pub approved: &'a [ApprovedPlans],
@@ -39,12 +39,22 @@ pub struct Outcome<'a> {
 
 /// The identity of the plan that a comment shows, from its second line.
 pub fn previewed(body: &str) -> Option<String> {
-    let data = body.lines().nth(1)?.trim_end().strip_prefix("<!-- cutlist:data ")?.strip_suffix(" -->")?;
-    let data: Value = serde_json::from_str(data).ok()?;
-    data["plan"].as_str().map(str::to_owned)
+    data_of(body)?["plan"].as_str().map(str::to_owned)
 }
 
-/// Whether nothing more is to be expected of these plans. Of none, a plan is to be expected.
+/// The identities of all plans that a comment shows, be it about one cluster or about many.
+pub fn plans_shown(body: &str) -> Vec<String> {
+    let Some(data) = data_of(body) else { return Vec::new() };
+    let of_many = data["plans"].as_array().into_iter().flatten();
+    of_many.chain([&data["plan"]]).filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+fn data_of(body: &str) -> Option<Value> {
+    let data = body.lines().nth(1)?.trim_end().strip_prefix("<!-- cutlist:data ")?.strip_suffix(" -->")?;
+    serde_json::from_str(data).ok()
+}
+
+/// Whether nothing more is to be expected of these plans. Where there is none, one is to be expected.
 pub fn is_settled(plans: &[&NodePlan]) -> bool {
     !plans.is_empty() && plans.iter().all(|plan| plan.status.as_ref().is_some_and(|status| status.phase.is_final()))
 }
@@ -116,7 +126,7 @@ fn digest_of(plan: &NodePlan) -> Option<String> {
 
 /// Who approved exactly this plan on the pull request.
 pub fn approved_by<'a>(plan: &NodePlan, approved: &'a [ApprovedPlans]) -> Option<&'a str> {
-    // To parse a plan of thousands of nodes takes a while.
+    // Without approvals the plan is not parsed: one of thousands of nodes takes a while.
     let digest = if approved.is_empty() { None } else { digest_of(plan) }?;
     approved.iter().find(|it| it.digests.contains(&digest)).map(|it| it.by.as_str())
 }
@@ -135,7 +145,7 @@ fn became(plan_id: &str, status: &NodePlanStatus) -> String {
         NodePlanPhase::Applied => "**done**".to_owned(),
         NodePlanPhase::Superseded => "given up".to_owned(),
     };
-    // Of one that waits it says how to approve it; of one that is done it would be what was said before.
+    // The message of a plan that waits would say how to approve it, and that of one that is done repeats what was said.
     let message = cut(&clean(&status.message), MESSAGE_CHARACTERS_MAX);
     if status.phase == NodePlanPhase::Superseded && !message.is_empty() {
         words.push_str(&format!(": {}", prose(&message)));
@@ -155,14 +165,14 @@ fn as_planned(fidelity: &Fidelity) -> String {
     format!("{} as planned{price}", parts.into_iter().flatten().collect::<Vec<_>>().join(" and "))
 }
 
-/// To the minute, which is as exact as anybody reads it.
+/// The moment to the minute, which is as exact as anybody reads it.
 fn moment(text: &str) -> String {
     let parsed: Result<Timestamp, _> = text.parse();
     parsed.map_or_else(|_| prose(&clean(text)), |moment| moment.strftime("%Y-%m-%d %H:%M UTC").to_string())
 }
 
-/// The comment with the outcome behind its two hidden lines, in the place of an earlier one. Where there is no room for both, the outcome
-/// stays and the preview goes.
+/// The comment with the outcome behind its two hidden lines, in the place of an earlier outcome. Where there is no room
+/// for both, the outcome stays and the preview goes.
 pub fn with_outcome(body: &str, outcome: &Outcome<'_>, room: Room) -> String {
     let body = without_outcome(body);
     let mut lines = body.splitn(3, '\n');
@@ -176,7 +186,7 @@ pub fn with_outcome(body: &str, outcome: &Outcome<'_>, room: Room) -> String {
     format!("{top}\nThe preview that stood here is left out for want of room.\n")
 }
 
-/// As it was before the outcome. Forges may have changed the ends of its lines.
+/// The comment as it was before the outcome. Forges may have changed the ends of its lines.
 fn without_outcome(body: &str) -> String {
     let body = body.replace("\r\n", "\n");
     let parts = body.split_once(BEGIN).and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));

@@ -5,13 +5,13 @@ use crate::api::preview::PreviewSection;
 use crate::render::plan::fenced;
 use crate::render::plan::markdown::escape::prose;
 
-/// Titles of what was left out that are named.
+/// Titles of shortened sections that the note names.
 const TITLES_MAX: usize = 8;
 
 /// Top, sections and end, with the last sections shortened or left out where there is no room, and a sentence that says so.
 pub(super) fn fitted(top: &str, sections: &[PreviewSection], end: &str, room: Room) -> String {
     let forms: Vec<Vec<String>> = sections.iter().map(forms).collect();
-    // How far each is shortened; one behind its last form is left out.
+    // The form of each section. A level behind the last form leaves the section out.
     let mut levels = vec![0; forms.len()];
     let size = |text: &str| (text.chars().count(), text.len());
     let sizes: Vec<Vec<(usize, usize)>> =
@@ -40,7 +40,8 @@ pub(super) fn fitted(top: &str, sections: &[PreviewSection], end: &str, room: Ro
     }
 }
 
-/// Best first, each on lines of its own. One that would swallow what stands behind it is shown as it is written.
+/// The forms of a section, best first, each on lines of its own. Markdown that would swallow what stands behind it is
+/// shown as it is written.
 fn forms(section: &PreviewSection) -> Vec<String> {
     std::iter::once(&section.markdown)
         .chain(&section.shorter)

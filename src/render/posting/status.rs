@@ -6,10 +6,10 @@ use crate::render::plan::short;
 use crate::render::terminal::clean;
 
 const HOUR: u64 = 3_600;
-/// A snapshot that is older says nothing about now: whoever goes by it is told, and held to nothing.
+/// A snapshot that is older says nothing about now: the reader is told, and nothing is required by it.
 const STALE_SECONDS: u64 = 24 * HOUR;
 
-/// Whether it was planned from a snapshot of more than a day, or from one that tells nothing of the cluster.
+/// Whether the target was planned from a snapshot that is more than a day old, or that tells nothing of the cluster.
 pub fn is_stale(target: &PreviewTarget) -> bool {
     target.not_known.is_some() || age(target).is_some_and(|seconds| seconds > STALE_SECONDS)
 }
@@ -25,12 +25,13 @@ pub fn context(target: &PreviewTarget, name: &str, characters: usize) -> String 
     cut(&parts.join("/"), characters)
 }
 
-/// The headline, what the reader of a line must know about the snapshot before it, and the plan's digest behind it.
+/// The headline in at most so many characters. Before it stands the age of an old snapshot, and behind it the plan's
+/// digest.
 pub fn description(target: &PreviewTarget, characters: usize) -> String {
     let before = match age(target) {
         None if target.snapshot.is_some() => "snapshot of unknown age: ".to_owned(),
         Some(seconds) if seconds >= 2 * STALE_SECONDS => format!("snapshot {} d old: ", seconds / STALE_SECONDS),
-        // In whole hours, so that it stands for a while.
+        // The age is in whole hours, so that the line stays the same for a while.
         Some(seconds) if seconds > HOUR => format!("snapshot {} h old: ", seconds / HOUR),
         _ => String::new(),
     };

@@ -1,11 +1,11 @@
-//! A target from its data alone: for previews whose Markdown is missing, broken, or not to be trusted.
+//! A target shown by its data alone, for previews whose Markdown is missing, broken, or not to be trusted.
 
 use crate::api::preview::{PreviewCount, PreviewFigures, PreviewTarget};
 use crate::core::model::HourlyPrice;
 use crate::render::plan::count;
 use crate::render::plan::markdown::escape::prose;
 
-/// Lines of one kind; more are counted.
+/// Lines of one kind. The rest is counted.
 const LINES_MAX: usize = 10;
 const TEXT_CHARACTERS_MAX: usize = 300;
 
