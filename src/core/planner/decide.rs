@@ -112,7 +112,8 @@ pub fn assemble(
     let waves = risks::number_waves(&mut builder.steps, &disturbed);
     let (risks, notes_of_risks) = risks::risks(&builder.steps, problem, &disturbed, inputs.now, waves);
     notes.extend(notes_of_risks);
-    summary.longest_drain = drains::longest_drain(&builder.steps, inputs.snapshot, &disturbed, inputs.now);
+    let together = drains::together(&builder.steps, problem, &disturbed);
+    summary.longest_drain = drains::longest_drain(&builder.steps, inputs.snapshot, &disturbed, &together, inputs.now);
     let cloud_facts = cloud_facts::facts(inputs, &problem.machines, &builder.steps);
     let mut notes: Vec<Note> = notes.into_iter().map(|note| note.with_place(inputs.places)).collect();
     notes.sort();

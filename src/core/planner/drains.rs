@@ -5,11 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
+use crate::disrupt::together::Together;
 use crate::lifecycle::do_not_disrupt::{Protection, is_protected, protection};
 use crate::lifecycle::drain::is_evicted;
 use crate::lifecycle::pod_disruption_budgets::Never;
 use crate::model::time::duration_text;
 use crate::plan::{LongestDrain, Step, StepKind};
+use crate::scheduler::Problem;
 use crate::snapshot::{Pod, Snapshot};
 use cutlist_api::keys;
 use cutlist_api::node_claim::NodeClaim;
@@ -32,22 +34,46 @@ pub(super) fn longest_drain(
     steps: &[Step],
     snapshot: &Snapshot,
     disturbed: &Disturbed<'_>,
+    together: &BTreeMap<&str, Together>,
     now: Timestamp,
 ) -> Option<LongestDrain> {
-    let removals = steps.iter().filter(|step| step.kind == StepKind::Remove && !step.mode.waits_for_nothing());
-    let drained: Vec<&Step> = removals.filter(|step| disturbed.evicted_by(step).next().is_some()).collect();
+    let drained: Vec<&Step> = drained(steps, disturbed).collect();
     let queues = queues(&drained, disturbed);
     let limits = limits(&drained, snapshot);
     let protected = protected(&drained, snapshot, &limits, now);
     let drains = drained.into_iter().map(|step| {
         let kept = step.node.as_deref().and_then(|node| protected.get(node));
         let limit = step.node.as_deref().and_then(|node| limits.get(node)).copied();
-        let expected = kept.map_or_else(|| expected(step, disturbed, &queues, limit), |kept| drain_of_kept(kept, now));
+        let together = step.node.as_deref().and_then(|node| together.get(node));
+        let expected = match (kept, together) {
+            (Some(kept), _) => drain_of_kept(kept, now),
+            (None, Some(together)) => (None, together.to_string()),
+            (None, None) => expected(step, disturbed, &queues, limit),
+        };
         let (seconds, text) = bounded(step, disturbed, limit, expected);
         LongestDrain { node: step.node.clone().unwrap_or_else(|| step.node_claim.clone()), seconds, text }
     });
     // Of those that take as long the first.
     drains.reduce(|longest, drain| if length(drain.seconds) > length(longest.seconds) { drain } else { longest })
+}
+
+/// Removals that wait until pods have left.
+fn drained<'s>(steps: &'s [Step], disturbed: &Disturbed<'_>) -> impl Iterator<Item = &'s Step> {
+    let removals = steps.iter().filter(|step| step.kind == StepKind::Remove && !step.mode.waits_for_nothing());
+    removals.filter(|step| disturbed.evicted_by(step).next().is_some())
+}
+
+/// By node that is drained, its pods of which each waits for the others. O(nodes + pods on those that are drained)
+pub(super) fn together<'p>(
+    steps: &[Step],
+    problem: &'p Problem<'_>,
+    disturbed: &Disturbed<'_>,
+) -> BTreeMap<&'p str, Together> {
+    let nodes: BTreeSet<&str> = drained(steps, disturbed).filter_map(|step| step.node.as_deref()).collect();
+    let drained = problem.machines.enumerated().filter(|(_, machine)| nodes.contains(machine.name));
+    drained
+        .filter_map(|(host, machine)| Some((machine.name, Together::on(problem, &disturbed.budgets, host)?)))
+        .collect()
 }
 
 fn length(seconds: Option<u64>) -> u64 {
@@ -244,7 +270,7 @@ mod tests {
             }))
         };
         let steps = [step("a", wave_of_b.map(|_| 1)), step("b", wave_of_b)];
-        longest_drain(&steps, &snapshot, &Disturbed::new(&steps, &snapshot), Timestamp::UNIX_EPOCH)
+        longest_drain(&steps, &snapshot, &Disturbed::new(&steps, &snapshot), &BTreeMap::new(), Timestamp::UNIX_EPOCH)
     }
 
     #[test]
