@@ -15,17 +15,17 @@ pub fn to_mark(inputs: &Inputs<'_>) -> Vec<NodeClaim> {
         let is_launched = claim.is_true(conditions::LAUNCHED);
         let seen = is_launched.then(|| super::drift(inputs, machine, pool)).flatten();
         let marked = claim.condition(conditions::DRIFTED);
-        let Some(text) = seen else {
+        let Some(drift) = seen else {
             let mut written = marked.is_some().then(|| claim.clone())?;
             conditions::remove(&mut written, conditions::DRIFTED);
             return Some(written);
         };
-        let (reason, message) = text.split_once(": ").unwrap_or((&text, ""));
+        let reason = drift.cause.reason();
         if marked.is_some_and(|it| it.status == "True" && it.reason == reason) {
             return None;
         }
         let mut written = claim.clone();
-        conditions::set(&mut written, conditions::DRIFTED, "True", reason, message, inputs.now);
+        conditions::set(&mut written, conditions::DRIFTED, "True", reason, &drift.message, inputs.now);
         Some(written)
     });
     marked.collect()

@@ -279,7 +279,6 @@ fn of_selections(inputs: &Inputs<'_>, class: &str, seen: &NodesOfClass<'_, '_>) 
             }
         }
         let first = first?;
-        let why = first.split_once(": ").map_or(first.as_str(), |(_, text)| text);
         let nodes = seen.nodes.len();
         Some(CloudFact {
             node_class: class.to_owned(),
@@ -288,7 +287,7 @@ fn of_selections(inputs: &Inputs<'_>, class: &str, seen: &NodesOfClass<'_, '_>) 
             before: Vec::new(),
             after: None,
             nodes,
-            text: format!("{}; {why}", replaced_text(nodes, &replaces)),
+            text: format!("{}; {first}", replaced_text(nodes, &replaces)),
             replaces,
             used: true,
             definition: inputs.places.of("EC2NodeClass", class, &format!("/spec/{}", selector.field())),

@@ -1,6 +1,7 @@
 //! Drift and expiry: nodes that no longer are what the definitions say.
 //! Behaviour: reference, section 5 (order of evaluation) and 4.8.
 
+mod cause;
 mod condition;
 mod images;
 mod live;
@@ -21,6 +22,8 @@ use cutlist_api::keys;
 use cutlist_api::node_claim::NodeClaim;
 use cutlist_api::node_pool::{NodePool, NodeSelectorRequirement};
 
+pub use cause::{Drift, DriftCause};
+use cause::{INSTANCE_TYPE_NOT_FOUND, INSTANCE_TYPE_NOT_IN_CATALOG};
 pub use condition::to_mark;
 pub use images::facts;
 pub use selected::notes;
@@ -29,14 +32,12 @@ use selected::{Selector, Verdict};
 /// A type that EC2 stopped listing is believed gone only for claims older than this.
 const INSTANCE_TYPE_GRACE_SECONDS: i64 = 3_600;
 
-const NOT_IN_CATALOG: &str = "the catalog has no instance type";
-
 /// Why a machine has to go whether or not that saves money; `None` when it is what it should be.
 pub fn removal_cause(inputs: &Inputs<'_>, machine: &Machine<'_>, pool: Option<&NodePool>) -> Option<Reason> {
     let Some(pool) = pool else { return pool_removed(inputs, machine) };
     // First: drift waits for a budget, and no budget holds back what has expired.
     expired(inputs, machine)
-        .or_else(|| drift(inputs, machine, pool).map(|text| Reason { code: ReasonCode::Drifted, text }))
+        .or_else(|| Some(Reason { code: ReasonCode::Drifted, text: drift(inputs, machine, pool)?.to_string() }))
 }
 
 /// The pool was applied from the definitions and is not there any more.
@@ -51,8 +52,8 @@ fn pool_removed(inputs: &Inputs<'_>, machine: &Machine<'_>) -> Option<Reason> {
 }
 
 /// How a machine differs from what its pool wants, as far as anybody can see.
-pub fn drift(inputs: &Inputs<'_>, machine: &Machine<'_>, pool: &NodePool) -> Option<String> {
-    seen(inputs, machine, pool).map(|(text, _)| text).or_else(|| reported(inputs, machine, pool))
+pub fn drift(inputs: &Inputs<'_>, machine: &Machine<'_>, pool: &NodePool) -> Option<Drift> {
+    seen(inputs, machine, pool).or_else(|| reported(inputs, machine, pool))
 }
 
 /// Where the definition has what a node that goes for this reason is too old for, or differs in.
@@ -65,12 +66,12 @@ pub fn definition(inputs: &Inputs<'_>, machine: &Machine<'_>, code: ReasonCode) 
         ReasonCode::Expired if machine.claim?.spec.expire_after == template.expire_after => {
             inputs.places.of_pool(name, "/spec/template/spec/expireAfter")
         }
-        ReasonCode::Drifted => match seen(inputs, machine, pool)?.1 {
-            DriftsFrom::Template => inputs.places.of_pool(name, "/spec/template"),
-            DriftsFrom::Requirement(position) => {
+        ReasonCode::Drifted => match seen(inputs, machine, pool)?.cause {
+            DriftCause::Template | DriftCause::Requirement(None) => inputs.places.of_pool(name, "/spec/template"),
+            DriftCause::Requirement(Some(position)) => {
                 inputs.places.of_pool(name, &format!("/spec/template/spec/requirements/{position}"))
             }
-            DriftsFrom::Selector(Selector::Images)
+            DriftCause::Selector(Selector::Images)
                 if inputs.policy.images.of_class(&template.node_class_ref.name).is_some() =>
             {
                 let class = &template.node_class_ref.name;
@@ -78,35 +79,24 @@ pub fn definition(inputs: &Inputs<'_>, machine: &Machine<'_>, code: ReasonCode) 
                 let image = &locked.locked_image(inputs, machine)?.id;
                 inputs.places.of(IMAGE_LOCK, "", &format!("{class}/{image}"))
             }
-            DriftsFrom::Selector(selector) => {
+            DriftCause::Selector(selector) => {
                 let field = format!("/spec/{}", selector.field());
                 inputs.places.of("EC2NodeClass", &template.node_class_ref.name, &field)
             }
-            DriftsFrom::NodeClass => inputs.places.of("EC2NodeClass", &template.node_class_ref.name, ""),
-            DriftsFrom::Catalog => None,
+            DriftCause::NodeClass => inputs.places.of("EC2NodeClass", &template.node_class_ref.name, ""),
+            DriftCause::Catalog | DriftCause::Reported(_) => None,
         },
         _ => None,
     }
 }
 
-/// What a machine is not as it should be by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum DriftsFrom {
-    Template,
-    /// Its position in the pool.
-    Requirement(usize),
-    NodeClass,
-    Selector(Selector),
-    Catalog,
-}
-
 /// How it differs by what is compared here; in the reference's order.
-fn seen(inputs: &Inputs<'_>, machine: &Machine<'_>, pool: &NodePool) -> Option<(String, DriftsFrom)> {
+fn seen(inputs: &Inputs<'_>, machine: &Machine<'_>, pool: &NodePool) -> Option<Drift> {
     let claim = machine.claim?;
     let name = pool.metadata.name.as_deref().unwrap_or_default();
     if template_differs(inputs, claim, pool) == Some(true) {
-        let text = format!("NodePoolDrifted: the template of NodePool {name} has changed");
-        return Some((text, DriftsFrom::Template));
+        let message = format!("the template of NodePool {name} has changed");
+        return Some(Drift { cause: DriftCause::Template, message });
     }
     let mut labels = machine.labels.clone();
     labels.extend(claim.metadata.labels.clone().unwrap_or_default());
@@ -120,19 +110,16 @@ fn seen(inputs: &Inputs<'_>, machine: &Machine<'_>, pool: &NodePool) -> Option<(
         let refuses = |entry: &NodeSelectorRequirement| {
             Requirements::from_entries(std::slice::from_ref(entry)).iter().any(|it| it.0 == key && is_unmet(&it))
         };
-        let position = pool.spec.template.spec.requirements.iter().position(refuses);
-        let from = position.map_or(DriftsFrom::Template, DriftsFrom::Requirement);
-        let text = match crate::model::requirements::label(&labels, key) {
-            Some(value) => format!("RequirementsDrifted: NodePool {name} no longer allows {key} {value}"),
-            None => format!("RequirementsDrifted: NodePool {name} now asks for {key}, which the node has not"),
+        let cause = DriftCause::Requirement(pool.spec.template.spec.requirements.iter().position(refuses));
+        let message = match crate::model::requirements::label(&labels, key) {
+            Some(value) => format!("NodePool {name} no longer allows {key} {value}"),
+            None => format!("NodePool {name} now asks for {key}, which the node has not"),
         };
-        return Some((text, from));
+        return Some(Drift { cause, message });
     }
-    if let Some(text) = instance_type_gone(inputs, machine) {
-        return Some((text, DriftsFrom::Catalog));
-    }
-    let of_class = class_drift(inputs, claim, pool).map(|text| (text, DriftsFrom::NodeClass));
-    of_class.or_else(|| selection_drift(inputs, machine, claim, pool))
+    let by_catalog = instance_type_gone(inputs, machine).map(|message| Drift { cause: DriftCause::Catalog, message });
+    let by_class = || Some(Drift { cause: DriftCause::NodeClass, message: class_drift(inputs, claim, pool)? });
+    by_catalog.or_else(by_class).or_else(|| selection_drift(inputs, machine, claim, pool))
 }
 
 /// As [`is_of_other_template`]; of a claim whose hash is of another version, by that of the applied pool, if that has the same
@@ -165,7 +152,7 @@ fn instance_type_gone(inputs: &Inputs<'_>, machine: &Machine<'_>) -> Option<Stri
     let created = machine.claim?.metadata.creation_timestamp.as_ref()?.0;
     let known = inputs.catalog.instance_types.iter().any(|instance_type| instance_type.name == name);
     let is_old = seconds_between(created, inputs.now) > INSTANCE_TYPE_GRACE_SECONDS;
-    (!known && is_old).then(|| format!("InstanceTypeNotFound: {NOT_IN_CATALOG} {name}"))
+    (!known && is_old).then(|| format!("the catalog has no instance type {name}"))
 }
 
 /// The class that a pool names, as it is defined.
@@ -187,7 +174,7 @@ fn has_open_variable(class: &EC2NodeClass) -> bool {
 fn class_drift(inputs: &Inputs<'_>, claim: &NodeClaim, pool: &NodePool) -> Option<String> {
     let defined = defined_class(inputs, pool).filter(|class| !has_open_variable(class))?;
     let name = defined.metadata.name.as_deref()?;
-    let text = || format!("NodeClassDrift: EC2NodeClass {name} has changed");
+    let text = || format!("EC2NodeClass {name} has changed");
     // The bundle is part of the hash, but is the same on both sides, since it is the cluster's.
     if let Some(launched_with) = claim.annotation(keys::LAUNCHED_CLASS_HASH) {
         return (class_hash(defined) != launched_with).then(text);
@@ -203,15 +190,10 @@ fn class_hashes_differ(claim: &NodeClaim, applied: &EC2NodeClass) -> Option<bool
 }
 
 /// What the class selects in EC2 is not what the instance has.
-fn selection_drift(
-    inputs: &Inputs<'_>,
-    machine: &Machine<'_>,
-    claim: &NodeClaim,
-    pool: &NodePool,
-) -> Option<(String, DriftsFrom)> {
+fn selection_drift(inputs: &Inputs<'_>, machine: &Machine<'_>, claim: &NodeClaim, pool: &NodePool) -> Option<Drift> {
     let classes = selected::classes(inputs, claim, pool)?;
     let drifts = Selector::ALL.into_iter().find_map(|selector| match classes.verdict(selector, inputs, machine) {
-        Verdict::Drifts(text) => Some((text, DriftsFrom::Selector(selector))),
+        Verdict::Drifts(message) => Some(Drift { cause: DriftCause::Selector(selector), message }),
         Verdict::AsSelected | Verdict::NotCompared | Verdict::MayDrift => None,
     });
     drifts.filter(|_| !defined_class(inputs, pool).is_some_and(has_open_variable))
@@ -223,23 +205,22 @@ fn is_comparable(inputs: &Inputs<'_>, pool: &NodePool) -> bool {
 }
 
 /// What only the cloud can see, and what cannot be compared here, as the claim reports it.
-fn reported(inputs: &Inputs<'_>, machine: &Machine<'_>, pool: &NodePool) -> Option<String> {
+fn reported(inputs: &Inputs<'_>, machine: &Machine<'_>, pool: &NodePool) -> Option<Drift> {
     let condition = machine.claim?.condition(conditions::DRIFTED).filter(|condition| condition.status == "True")?;
     let is_message = !condition.message.is_empty() && condition.message != condition.reason;
-    (!is_compared(inputs, machine, pool, &condition.reason, &condition.message)).then(|| {
+    (!is_compared(inputs, machine, pool, &condition.reason)).then(|| {
         let message = if is_message { condition.message.as_str() } else { "as the NodeClaim reports" };
-        format!("{}: {message}", condition.reason)
+        Drift { cause: DriftCause::Reported(condition.reason.clone()), message: message.to_owned() }
     })
 }
 
 /// Whether this reason for drift was looked for here, and what is needed for that was there.
-fn is_compared(inputs: &Inputs<'_>, machine: &Machine<'_>, pool: &NodePool, reason: &str, message: &str) -> bool {
+fn is_compared(inputs: &Inputs<'_>, machine: &Machine<'_>, pool: &NodePool, reason: &str) -> bool {
     let Some(claim) = machine.claim else { return false };
     match reason {
-        "RequirementsDrifted" => true,
+        "RequirementsDrifted" | INSTANCE_TYPE_NOT_IN_CATALOG => true,
         "NodePoolDrifted" => template_differs(inputs, claim, pool).is_some(),
-        // Karpenter asks EC2 itself; what was said by the catalog, the catalog takes back.
-        "InstanceTypeNotFound" => message.starts_with(NOT_IN_CATALOG),
+        INSTANCE_TYPE_NOT_FOUND => false,
         "NodeClassDrift" => {
             let applied = inputs.snapshot.node_classes.iter();
             let mut applied =

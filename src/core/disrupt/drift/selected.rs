@@ -34,7 +34,7 @@ pub enum Verdict {
     AsSelected,
     /// Nothing here speaks for or against it.
     NotCompared,
-    /// The reference's reason and the sentence.
+    /// The sentence.
     Drifts(String),
     /// The selector has changed, and what it finds is not known here.
     MayDrift,
@@ -237,7 +237,7 @@ impl<'a> Classes<'a> {
     pub fn verdict(&self, selector: Selector, inputs: &Inputs<'_>, machine: &Machine<'_>) -> Verdict {
         let said = |result: Result<(), String>| match result {
             Ok(()) => Verdict::AsSelected,
-            Err(text) => Verdict::Drifts(format!("{}: {text}", selector.reason())),
+            Err(text) => Verdict::Drifts(text),
         };
         if selector == Selector::Images && inputs.policy.images.is_missing(self.name) {
             return Verdict::NotCompared;
