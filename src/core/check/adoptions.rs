@@ -10,8 +10,8 @@ use cutlist_api::keys;
 use cutlist_api::node_pool::NodePool;
 
 use super::known::{Existing, Known};
-use super::steps::{place, removed_node, steps};
-use super::violation::{Findings, ViolationCode};
+use super::steps::{removed_node, steps};
+use super::violation::{Findings, ViolationCode, ViolationPlace};
 
 pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
     let mut adopted: BTreeMap<&str, Vec<&Existing<'_>>> = BTreeMap::new();
@@ -19,7 +19,7 @@ pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
         let Some(existing) = known.nodes.get(removed_node(step)) else { continue };
         adopted.entry(&step.node_pool).or_default().push(existing);
         let refuse = |findings: &mut Findings, text: String| {
-            findings.add(ViolationCode::NotAdoptable, place(step), text);
+            findings.add(ViolationCode::NotAdoptable, ViolationPlace::step(step), text);
         };
         let of_claim = existing.claim.and_then(|claim| claim.metadata.labels.as_ref()?.get(keys::NODE_POOL).cloned());
         let from = of_claim.or_else(|| existing.pool.clone()).unwrap_or_default();
@@ -66,6 +66,6 @@ fn within_limits(pool: &str, adopted: &[&Existing<'_>], known: &Known<'_>, findi
     }
     for (name, limit) in limits.iter().filter(|(name, limit)| used.get(name) > *limit) {
         let text = format!("{name} {} is used with the nodes that it takes over, {limit} allowed", used.get(name));
-        findings.add(ViolationCode::NotAdoptable, format!("pool {pool}"), text);
+        findings.add(ViolationCode::NotAdoptable, ViolationPlace::pool(pool), text);
     }
 }

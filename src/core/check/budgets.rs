@@ -15,7 +15,7 @@ use super::known::{Existing, Known};
 use super::removals::is_disrupted;
 use super::schedule;
 use super::steps::{removed_node, steps};
-use super::violation::{Findings, ViolationCode};
+use super::violation::{Findings, ViolationCode, ViolationPlace};
 
 /// One budget of either kind.
 struct Limit<'a> {
@@ -123,10 +123,10 @@ fn stated(plan: &Plan, limit: &Limit<'_>, right: (usize, usize, (usize, usize), 
 }
 
 impl Limit<'_> {
-    fn place(&self) -> String {
+    fn place(&self) -> ViolationPlace {
         match self.kind {
-            BudgetKind::NodePool => format!("pool {}", self.name),
-            BudgetKind::DisruptionBudget => format!("budget {}", self.name),
+            BudgetKind::NodePool => ViolationPlace::pool(self.name),
+            BudgetKind::DisruptionBudget => ViolationPlace::DisruptionBudget(self.name.to_owned()),
         }
     }
 

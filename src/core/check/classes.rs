@@ -9,18 +9,17 @@ use cutlist_api::ec2_node_class::{Ami, EC2NodeClass};
 use cutlist_api::node_pool::NodePool;
 
 use super::known::Known;
-use super::steps::place;
-use super::violation::{Findings, ViolationCode};
+use super::violation::{Findings, ViolationCode, ViolationPlace};
 
 /// Whether the class of a new node's pool is ready, where it is in the cluster as it is defined; and whether both stay.
 pub(super) fn ready(step: &Step, pool: &NodePool, known: &Known<'_>, findings: &mut Findings) {
     let mut pools = known.inputs.snapshot.node_pools.iter().filter(|it| it.metadata.name == pool.metadata.name);
     if pools.any(|it| it.metadata.deletion_timestamp.is_some()) {
-        findings.add(ViolationCode::ClassNotReady, place(step), "its pool is being deleted");
+        findings.add(ViolationCode::ClassNotReady, ViolationPlace::step(step), "its pool is being deleted");
     }
     let Some((defined, applied)) = classes(pool, known) else { return };
     if applied.metadata.deletion_timestamp.is_some() {
-        findings.add(ViolationCode::ClassNotReady, place(step), "its class is being deleted");
+        findings.add(ViolationCode::ClassNotReady, ViolationPlace::step(step), "its class is being deleted");
     }
     if serde_json::to_value(&defined.spec).ok() != serde_json::to_value(&applied.spec).ok() {
         return;
@@ -31,7 +30,7 @@ pub(super) fn ready(step: &Step, pool: &NodePool, known: &Known<'_>, findings: &
     let failed = conditions.find(|it| it.status == "False" && is_failed(&it.type_));
     if let Some(condition) = failed {
         let text = format!("{} of its class is False: {}", condition.type_, condition.reason);
-        findings.add(ViolationCode::ClassNotReady, place(step), text);
+        findings.add(ViolationCode::ClassNotReady, ViolationPlace::step(step), text);
     }
 }
 

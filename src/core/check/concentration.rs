@@ -10,7 +10,7 @@ use cutlist_api::settings::{ConcentrationPenalty, Packing};
 use super::buffers::stands_for_room;
 use super::known::Known;
 use super::steps::{moves_with, steps};
-use super::violation::{Findings, ViolationCode};
+use super::violation::{Findings, ViolationCode, ViolationPlace};
 
 /// Where pods are before the first move, and what their concentration counts from move to move. Each move takes
 /// O(pods of the workloads that it touches).
@@ -189,7 +189,7 @@ pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
         // Prices are rounded to a billionth of a dollar, once for each pod or node.
         if (stated.dollars() - counted).abs() > 1e-6 {
             let text = format!("penaltiesPerHour.{name} is {counted}, not {stated}");
-            findings.add(ViolationCode::WrongSummary, "summary", text);
+            findings.add(ViolationCode::WrongSummary, ViolationPlace::Field("summary"), text);
         }
     }
 }

@@ -9,7 +9,7 @@ use cutlist_api::settings::Packing;
 
 use super::known::{Existing, Known};
 use super::steps::{removed_node, steps};
-use super::violation::{Findings, ViolationCode};
+use super::violation::{Findings, ViolationCode, ViolationPlace};
 
 /// Prices are rounded to a billionth of a dollar, once for each node.
 const ROUNDING_DOLLARS: f64 = 1e-6;
@@ -89,13 +89,13 @@ pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
     let Some(stated) = plan.summary.costs_per_hour else {
         if known.inputs.policy.packing == Packing::Cheapest && after.total() > ROUNDING_DOLLARS {
             let text = format!("no costsPerHour, but nodes cost {} beside their instances", after.total());
-            findings.add(ViolationCode::WrongSummary, "summary", text);
+            findings.add(ViolationCode::WrongSummary, ViolationPlace::Field("summary"), text);
         }
         return;
     };
     if stated.instances != plan.summary.price_per_hour_after {
         let text = format!("costsPerHour.instances is {}, not pricePerHourAfter", stated.instances);
-        findings.add(ViolationCode::WrongSummary, "summary", text);
+        findings.add(ViolationCode::WrongSummary, ViolationPlace::Field("summary"), text);
     }
     for (name, stated, counted) in [
         ("volumes", stated.volumes, after.volumes),
@@ -105,7 +105,7 @@ pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
     ] {
         if (stated.dollars() - counted).abs() > ROUNDING_DOLLARS {
             let text = format!("costsPerHour.{name} is {counted}, not {stated}");
-            findings.add(ViolationCode::WrongSummary, "summary", text);
+            findings.add(ViolationCode::WrongSummary, ViolationPlace::Field("summary"), text);
         }
     }
 }

@@ -15,22 +15,26 @@ use cutlist_api::node_pool::{NodePool, Operator};
 use cutlist_api::settings::{MinValuesPolicy, Packing};
 
 use super::known::{Existing, Known, add_old_names, new_node, quantities, to_core_taint};
-use super::steps::{alternatives, claim, place, removed_nodes, shown, steps};
-use super::violation::{Findings, ViolationCode};
+use super::steps::{alternatives, claim, removed_nodes, shown, steps};
+use super::violation::{Findings, ViolationCode, ViolationPlace};
 use super::{classes, reservations};
 
 pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
     for step in steps(plan, StepKind::Create) {
         let Some(pool) = known.pools.get(step.node_pool.as_str()) else {
-            findings.add(ViolationCode::UnknownNodePool, place(step), format!("no pool {}", step.node_pool));
+            findings.add(
+                ViolationCode::UnknownNodePool,
+                ViolationPlace::step(step),
+                format!("no pool {}", step.node_pool),
+            );
             continue;
         };
         let class = &pool.spec.template.spec.node_class_ref.name;
         if !known.classes.contains_key(class.as_str()) {
-            findings.add(ViolationCode::UnknownNodeClass, place(step), format!("no class {class}"));
+            findings.add(ViolationCode::UnknownNodeClass, ViolationPlace::step(step), format!("no class {class}"));
         }
         if step.pods.is_empty() && pool.spec.replicas.is_none() {
-            findings.add(ViolationCode::CreatedForNothing, place(step), "no pod is for this node");
+            findings.add(ViolationCode::CreatedForNothing, ViolationPlace::step(step), "no pod is for this node");
         }
         classes::ready(step, pool, known, findings);
         shown_is_first_alternative(step, findings);
@@ -77,7 +81,11 @@ impl<'a> Creation<'a> {
 fn shown_is_first_alternative(step: &Step, findings: &mut Findings) {
     let alternatives = step.launch.as_ref().map(|launch| launch.alternatives.as_slice());
     if alternatives.and_then(<[Alternative]>::first) != Some(&shown(step)) {
-        findings.add(ViolationCode::LaunchDiffers, place(step), "the first alternative is not the node that is shown");
+        findings.add(
+            ViolationCode::LaunchDiffers,
+            ViolationPlace::step(step),
+            "the first alternative is not the node that is shown",
+        );
     }
 }
 
@@ -86,24 +94,32 @@ fn offering(creation: &Creation<'_>, alternative: &Alternative, known: &Known<'_
     let Alternative { instance_type: name, zone, capacity_type, price_per_hour } = alternative;
     let what = format!("{name} {capacity_type} in {zone}");
     let Some((instance_type, offering)) = known.launched(pool, name, zone, capacity_type) else {
-        findings.add(ViolationCode::OfferingNotAvailable, place(step), format!("{what} is not in the catalog"));
+        findings.add(
+            ViolationCode::OfferingNotAvailable,
+            ViolationPlace::step(step),
+            format!("{what} is not in the catalog"),
+        );
         return;
     };
     if !offering.available || was_refused(alternative, known) {
-        findings.add(ViolationCode::OfferingNotAvailable, place(step), format!("{what} is not available"));
+        findings.add(
+            ViolationCode::OfferingNotAvailable,
+            ViolationPlace::step(step),
+            format!("{what} is not available"),
+        );
     }
     if offering.price != *price_per_hour {
         findings.add(
             ViolationCode::WrongPrice,
-            place(step),
+            ViolationPlace::step(step),
             format!("{what} costs {}, not {price_per_hour}", offering.price),
         );
     }
     if !known.may_have_subnet(pool, zone) {
-        findings.add(ViolationCode::ZoneWithoutSubnet, place(step), format!("no subnet in {zone}"));
+        findings.add(ViolationCode::ZoneWithoutSubnet, ViolationPlace::step(step), format!("no subnet in {zone}"));
     }
     if !classes::may_have_image(pool, instance_type, known) {
-        findings.add(ViolationCode::TypeWithoutImage, place(step), format!("no image for {name}"));
+        findings.add(ViolationCode::TypeWithoutImage, ViolationPlace::step(step), format!("no image for {name}"));
     }
     let labels = labels(creation, instance_type, &offering);
     for (key, requirement) in creation.of_pool.iter() {
@@ -114,7 +130,7 @@ fn offering(creation: &Creation<'_>, alternative: &Alternative, known: &Known<'_
         if !allowed {
             let value = labels.get(key).map_or("absent", String::as_str);
             let text = format!("{what}: pool {} does not allow {key}={value}", step.node_pool);
-            findings.add(ViolationCode::InstanceTypeNotAllowed, place(step), text);
+            findings.add(ViolationCode::InstanceTypeNotAllowed, ViolationPlace::step(step), text);
         }
     }
 }
@@ -151,7 +167,7 @@ fn pool_requirements(pool: &NodePool) -> Requirements {
 fn launch(creation: &Creation<'_>, findings: &mut Findings) {
     let (step, pool) = (creation.step, creation.pool);
     let Some(claim) = &creation.claim else {
-        findings.add(ViolationCode::LaunchDiffers, place(step), "no NodeClaim that can be read");
+        findings.add(ViolationCode::LaunchDiffers, ViolationPlace::step(step), "no NodeClaim that can be read");
         return;
     };
     let template = &pool.spec.template;
@@ -169,7 +185,7 @@ fn launch(creation: &Creation<'_>, findings: &mut Findings) {
     for (field, _) in facts.iter().filter(|(_, same)| !same) {
         findings.add(
             ViolationCode::LaunchDiffers,
-            place(step),
+            ViolationPlace::step(step),
             format!("{field} is not what pool {} says", step.node_pool),
         );
     }
@@ -182,7 +198,7 @@ fn launch(creation: &Creation<'_>, findings: &mut Findings) {
         for (key, value) in chosen {
             if creation.of_claim.get(key).is_some_and(|requirement| !requirement.allows(value)) {
                 let text = format!("the claim's requirements do not allow {key}={value}, which may be launched");
-                findings.add(ViolationCode::LaunchDiffers, place(step), text);
+                findings.add(ViolationCode::LaunchDiffers, ViolationPlace::step(step), text);
             }
         }
     }
@@ -205,7 +221,7 @@ fn minimum_values(step: &Step, pool: &NodePool, known: &Known<'_>, findings: &mu
         if values.len() < usize::try_from(minimum).unwrap_or(usize::MAX) {
             let text =
                 format!("{} values of {}, pool {} asks for {minimum}", values.len(), requirement.key, step.node_pool);
-            findings.add(ViolationCode::TooFewAlternatives, place(step), text);
+            findings.add(ViolationCode::TooFewAlternatives, ViolationPlace::step(step), text);
         }
     }
 }
@@ -226,7 +242,7 @@ fn replicas(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
             let steps = steps(plan, kind).filter(|step| step.node_pool == **name);
             steps.filter(|step| (step.reason.code == ReasonCode::StaticCapacity) == surplus).count()
         };
-        let place = format!("pool {name}");
+        let place = ViolationPlace::pool(name);
         let (added, taken) = (of_pool(StepKind::Create, true), of_pool(StepKind::Remove, true));
         let gate = known.inputs.policy.feature_gates.static_capacity;
         let Some(replicas) = pool.spec.replicas.filter(|_| gate) else {
@@ -275,7 +291,7 @@ fn cluster_limits(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
         let (used, limit) = (used.get(resource), limit.get(resource));
         if used > limit {
             let text = format!("{resource}: {} of {}", format_amount(resource, used), format_amount(resource, limit));
-            findings.add(ViolationCode::LimitExceeded, "cluster", text);
+            findings.add(ViolationCode::LimitExceeded, ViolationPlace::Cluster, text);
         }
     }
 }
@@ -316,7 +332,7 @@ fn limits(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
             if used > limit {
                 let text =
                     format!("{resource}: {} of {}", format_amount(resource, used), format_amount(resource, limit));
-                findings.add(ViolationCode::LimitExceeded, format!("pool {name}"), text);
+                findings.add(ViolationCode::LimitExceeded, ViolationPlace::pool(name), text);
             }
         }
     }

@@ -6,8 +6,8 @@ use crate::plan::{Plan, ReasonCode, Step, StepKind};
 use crate::snapshot::Pod;
 
 use super::known::{Existing, Known, must_move};
-use super::steps::{place, removed_node, steps};
-use super::violation::{Findings, ViolationCode};
+use super::steps::{removed_node, steps};
+use super::violation::{Findings, ViolationCode, ViolationPlace};
 
 pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
     for step in steps(plan, StepKind::Remove) {
@@ -16,7 +16,7 @@ pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
         };
         for pod in known.pods_on(removed_node(step)).filter(|pod| needs_disk(pod, existing, known)) {
             let text = format!("pod {} has a volume that is a disk of the node", pod.key());
-            findings.add(ViolationCode::DataLost, place(step), text);
+            findings.add(ViolationCode::DataLost, ViolationPlace::step(step), text);
         }
     }
 }

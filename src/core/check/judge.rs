@@ -11,7 +11,8 @@ use crate::plan::{Note, NoteCode, Plan};
 use crate::snapshot::Pod;
 use cutlist_api::settings::Packing;
 
-use super::{Violation, ViolationCode, check_within};
+use super::plan::{Judgement, check_within};
+use super::{Violation, ViolationCode, ViolationPlace};
 
 /// Pods that may be looked at to judge placements: a tenth of what the smallest plans take that make as many looks.
 const PODS_LOOKED_AT_MAX: u64 = 100_000;
@@ -25,7 +26,8 @@ const AGAIN_MAX: usize = 3;
 /// the judge found, and the ID covers them. Where nothing is wrong this is one plan, else it is up to [`AGAIN_MAX`] more.
 pub fn judged(inputs: &Inputs<'_>, mut planner: impl FnMut(&Inputs<'_>) -> Plan) -> Plan {
     let plan = planner(inputs);
-    let violations = violations(&plan, inputs);
+    let Judgement { violations, leaves_places_out } = judgement(&plan, inputs);
+    let plan = with_notes(plan, leaves_places_out.then(note_of_places));
     if violations.is_empty() {
         return plan;
     }
@@ -37,24 +39,25 @@ pub fn judged(inputs: &Inputs<'_>, mut planner: impl FnMut(&Inputs<'_>) -> Plan)
         let policy = Policy { withheld: withheld.clone(), ..inputs.policy.clone() };
         let without = Inputs { policy, ..inputs.clone() };
         let others = planner(&without);
-        let found = self::violations(&others, &without);
-        if found.is_empty() {
-            return with_note(others, note_of_withheld(&withheld));
+        let found = judgement(&others, &without);
+        if found.violations.is_empty() {
+            let notes = found.leaves_places_out.then(note_of_places);
+            return with_notes(others, notes.into_iter().chain([note_of_withheld(&withheld)]));
         }
-        wrong = wrong_places(&others, &found, inputs);
+        wrong = wrong_places(&others, &found.violations, inputs);
     }
-    with_note(plan, note(&violations))
+    with_notes(plan, [note(&violations)])
 }
 
-fn violations(plan: &Plan, inputs: &Inputs<'_>) -> Vec<Violation> {
+fn judgement(plan: &Plan, inputs: &Inputs<'_>) -> Judgement {
     // What does nothing breaks nothing.
     let does_nothing = plan.steps.is_empty() && plan.placements.is_empty();
     if does_nothing || inputs.policy.packing == Packing::Karpenter {
-        return Vec::new();
+        return Judgement::default();
     }
-    let mut violations = check_within(plan, inputs, PODS_LOOKED_AT_MAX);
-    violations.retain(|violation| !violation.code.is_of_the_account());
-    violations
+    let mut judgement = check_within(plan, inputs, PODS_LOOKED_AT_MAX);
+    judgement.violations.retain(|violation| !violation.code.is_of_the_account());
+    judgement
 }
 
 /// The pods that are refused where the plan sends them, each with why; `None` where something else is wrong as well, or one of them
@@ -62,10 +65,10 @@ fn violations(plan: &Plan, inputs: &Inputs<'_>) -> Vec<Violation> {
 fn wrong_places(plan: &Plan, violations: &[Violation], inputs: &Inputs<'_>) -> Option<BTreeMap<String, String>> {
     let mut wrong = BTreeMap::new();
     for violation in violations {
-        let pods = match violation.place.split_once(' ') {
+        let pods = match &violation.place {
             _ if violation.code != ViolationCode::Refused => return None,
-            Some(("pod", pod)) => vec![pod.to_owned()],
-            Some(("step", claim)) => plan.steps.iter().find(|step| step.node_claim == claim)?.pods.clone(),
+            ViolationPlace::Pod(pod) => vec![pod.clone()],
+            ViolationPlace::Step(claim) => plan.steps.iter().find(|step| step.node_claim == *claim)?.pods.clone(),
             _ => return None,
         };
         for pod in pods {
@@ -77,11 +80,21 @@ fn wrong_places(plan: &Plan, violations: &[Violation], inputs: &Inputs<'_>) -> O
     (!wrong.is_empty() && wrong.keys().all(|pod| waiting.contains(pod))).then_some(wrong)
 }
 
-fn with_note(mut plan: Plan, note: Note) -> Plan {
-    plan.notes.push(note);
-    plan.notes.sort();
-    plan.id = plan.content_hash();
+fn with_notes(mut plan: Plan, notes: impl IntoIterator<Item = Note>) -> Plan {
+    let before = plan.notes.len();
+    plan.notes.extend(notes);
+    if plan.notes.len() > before {
+        plan.notes.sort();
+        plan.id = plan.content_hash();
+    }
     plan
+}
+
+fn note_of_places() -> Note {
+    let text = format!(
+        "the places of pods were not judged: that takes more than {PODS_LOOKED_AT_MAX} looks at pods; all else was"
+    );
+    Note::new(NoteCode::PlacesNotJudged, text)
 }
 
 fn note(violations: &[Violation]) -> Note {

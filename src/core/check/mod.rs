@@ -39,5 +39,5 @@ mod worth;
 mod tests;
 
 pub use judge::judged;
-pub use plan::{check, check_within};
-pub use violation::{Violation, ViolationCode};
+pub use plan::check;
+pub use violation::{Violation, ViolationCode, ViolationPlace};

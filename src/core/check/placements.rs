@@ -10,8 +10,8 @@ use super::disks::needs_disk;
 use super::known::{Existing, Known, belongs_to_node, must_move};
 use super::rehearsal::{Scene, daemon_pods};
 use super::removals::has_no_future;
-use super::steps::{alternatives, place, removed_node, removed_nodes, steps};
-use super::violation::{Findings, ViolationCode};
+use super::steps::{alternatives, removed_node, removed_nodes, steps};
+use super::violation::{Findings, ViolationCode, ViolationPlace};
 
 /// How many looks at pods [`check`] takes, at most: each pod that gets a place looks at all that run where it, or one of them, has a
 /// constraint over others, once for the plan and once for each alternative of its node.
@@ -41,7 +41,7 @@ pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
     let scene = Scene::new(plan, known, &destinations);
     let as_shown = scene.rehearse(None);
     for (pod, node, refusal) in &as_shown.refused {
-        findings.add(ViolationCode::Refused, format!("pod {pod}"), format!("on node {node}: {refusal}"));
+        findings.add(ViolationCode::Refused, ViolationPlace::pod(pod), format!("on node {node}: {refusal}"));
     }
     if as_shown.refused.is_empty() {
         requested_resources(plan, &as_shown.context, findings);
@@ -58,7 +58,7 @@ fn nobody_is_put_on_what_expired(plan: &Plan, known: &Known<'_>, findings: &mut 
         let existing = known.nodes.get(&placement.node);
         if existing.is_some_and(|existing| !existing.going && has_no_future(existing, known)) {
             let text = format!("node {} expired", placement.node);
-            findings.add(ViolationCode::ExpiredTarget, format!("pod {}", placement.pod), text);
+            findings.add(ViolationCode::ExpiredTarget, ViolationPlace::pod(&placement.pod), text);
         }
     }
 }
@@ -68,7 +68,7 @@ fn nobody_is_put_on_what_is_doubled(plan: &Plan, known: &Known<'_>, findings: &m
     let doubts = &known.inputs.snapshot.doubts;
     for placement in plan.placements.iter().filter(|placement| doubts.is_doubled(&placement.node)) {
         let text = format!("another one has the provider ID of node {}", placement.node);
-        findings.add(ViolationCode::DoubledTarget, format!("pod {}", placement.pod), text);
+        findings.add(ViolationCode::DoubledTarget, ViolationPlace::pod(&placement.pod), text);
     }
 }
 
@@ -83,7 +83,7 @@ fn other_alternatives<'s>(plan: &Plan, scene: &'s Scene<'_>, mut finished: Filte
         for (pod, node, refusal) in scene.rehearse(Some(variant)).refused {
             let what = format!("{} in {}", variant.instance_type, variant.zone);
             let text = format!("with alternative {what}, pod {pod} on node {node}: {refusal}");
-            findings.add(ViolationCode::Refused, place(step), text);
+            findings.add(ViolationCode::Refused, ViolationPlace::step(step), text);
         }
     }
 }
@@ -132,7 +132,11 @@ fn pending_pods_fit_nowhere(plan: &Plan, known: &Known<'_>, scene: &Scene<'_>, f
         let examination = context.examine(pod);
         let found = suspects.iter().find(|(_, existing)| examination.refusal(&existing.node).is_none());
         if let Some((name, _)) = found {
-            findings.add(ViolationCode::PendingPodFits, format!("pod {key}"), format!("node {name} has room for it"));
+            findings.add(
+                ViolationCode::PendingPodFits,
+                ViolationPlace::pod(key),
+                format!("node {name} has room for it"),
+            );
         }
     }
 }
@@ -155,7 +159,7 @@ fn destinations(plan: &Plan, known: &Known<'_>, findings: &mut Findings) -> BTre
     for placement in &plan.placements {
         if !known.nodes.contains_key(&placement.node) || removed.contains(placement.node.as_str()) {
             let text = format!("goes to node {}, which is not there or goes away", placement.node);
-            findings.add(ViolationCode::UnknownNode, format!("pod {}", placement.pod), text);
+            findings.add(ViolationCode::UnknownNode, ViolationPlace::pod(&placement.pod), text);
         }
         destinations.insert(placement.pod.clone(), placement.node.clone());
     }
@@ -164,7 +168,7 @@ fn destinations(plan: &Plan, known: &Known<'_>, findings: &mut Findings) -> BTre
         let going = removed.contains(node) || known.nodes.get(node).is_some_and(|existing| existing.going);
         if !going || belongs_to_node(pod) || pod.is_terminal() {
             let text = format!("runs on node {node}, and nothing makes it leave");
-            findings.add(ViolationCode::PodMovedWithoutReason, format!("pod {key}"), text);
+            findings.add(ViolationCode::PodMovedWithoutReason, ViolationPlace::pod(key), text);
         }
     }
     destinations
@@ -182,7 +186,7 @@ fn requested_resources(plan: &Plan, context: &FilterContext<'_>, findings: &mut 
             let names: BTreeSet<&str> = shown.iter().chain(right.iter()).map(|(name, _)| name).collect();
             for name in names.into_iter().filter(|name| shown.get(name) != right.get(name)) {
                 let text = format!("{field} {name} is {}, not {}", right.get(name), shown.get(name));
-                findings.add(ViolationCode::WrongResources, place(step), text);
+                findings.add(ViolationCode::WrongResources, ViolationPlace::step(step), text);
             }
         }
     }
@@ -206,7 +210,7 @@ fn everybody_has_a_place(
                 known.nodes.get(removed_node(step)).is_some_and(|existing| needs_disk(pod, existing, known));
             if !needs_disk && !destinations.contains_key(&pod.key()) {
                 let text = format!("leaves node {} and has no other", removed_node(step));
-                findings.add(ViolationCode::PodWithoutPlace, format!("pod {}", pod.key()), text);
+                findings.add(ViolationCode::PodWithoutPlace, ViolationPlace::Pod(pod.key()), text);
             }
         }
     }

@@ -15,11 +15,19 @@ use super::{
 /// Everything in `plan` that breaks a rule of Kubernetes, of Karpenter's definitions or of the plan format; empty when
 /// the plan is valid. Sorted by code and place. Takes O(pods x nodes) where pods have affinity or spread constraints.
 pub fn check(plan: &Plan, inputs: &Inputs<'_>) -> Vec<Violation> {
-    check_within(plan, inputs, u64::MAX)
+    check_within(plan, inputs, u64::MAX).violations
+}
+
+/// What was found, and what was not looked for.
+#[derive(Debug, Default)]
+pub(super) struct Judgement {
+    pub violations: Vec<Violation>,
+    /// Whether the places of pods were left out.
+    pub leaves_places_out: bool,
 }
 
 /// The same, where places are judged only if that takes no more looks at pods than `looks_max`.
-pub fn check_within(plan: &Plan, inputs: &Inputs<'_>, looks_max: u64) -> Vec<Violation> {
+pub(super) fn check_within(plan: &Plan, inputs: &Inputs<'_>, looks_max: u64) -> Judgement {
     let priced = overlays::with_prices_of_previews(inputs);
     let inputs = &Inputs { catalog: priced.as_ref().unwrap_or(inputs.catalog), ..inputs.clone() };
     let with_buffers = buffers::written_out(inputs);
@@ -27,7 +35,8 @@ pub fn check_within(plan: &Plan, inputs: &Inputs<'_>, looks_max: u64) -> Vec<Vio
     let snapshot = spread_defaults::written_out(inputs);
     let inputs = &Inputs { snapshot: &snapshot, ..inputs.clone() };
     let known = Known::new(plan, inputs);
-    let places = (placements::looks(plan, &known) <= looks_max).then_some(placements::check as Check);
+    let leaves_places_out = placements::looks(plan, &known) > looks_max;
+    let places = (!leaves_places_out).then_some(placements::check as Check);
     let checks: Vec<Check> = CHECKS.into_iter().chain(places).collect();
     let run = |check: &Check| {
         let mut findings = Findings::default();
@@ -35,7 +44,7 @@ pub fn check_within(plan: &Plan, inputs: &Inputs<'_>, looks_max: u64) -> Vec<Vio
         findings
     };
     let all: Vec<Findings> = checks.par_iter().map(run).collect();
-    Findings::sorted(all)
+    Judgement { violations: Findings::sorted(all), leaves_places_out }
 }
 
 type Check = fn(&Plan, &Known<'_>, &mut Findings);

@@ -15,8 +15,8 @@ use cutlist_api::node_pool::{ConsolidationPolicy, NodePool};
 
 use super::known::{Existing, Known, is_mirror, must_move};
 use super::repairs;
-use super::steps::{place, removed_node, steps};
-use super::violation::{Findings, ViolationCode};
+use super::steps::{removed_node, steps};
+use super::violation::{Findings, ViolationCode, ViolationPlace};
 
 const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 
@@ -24,7 +24,7 @@ pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
     for step in steps(plan, StepKind::Remove) {
         let Some(existing) = known.nodes.get(removed_node(step)) else { continue };
         if existing.going {
-            findings.add(ViolationCode::NotRemovable, place(step), "is being removed already");
+            findings.add(ViolationCode::NotRemovable, ViolationPlace::step(step), "is being removed already");
         }
         prices(step, known, existing, findings);
         pods_are_named(step, known, findings);
@@ -47,7 +47,7 @@ pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
             }
             code => {
                 let text = format!("{code:?} is no reason for a removal");
-                findings.add(ViolationCode::NotRemovable, place(step), text);
+                findings.add(ViolationCode::NotRemovable, ViolationPlace::step(step), text);
             }
         }
     }
@@ -65,7 +65,7 @@ fn prices(step: &Step, known: &Known<'_>, existing: &Existing<'_>, findings: &mu
         if actual != *shown {
             findings.add(
                 ViolationCode::NotRemovable,
-                place(step),
+                ViolationPlace::step(step),
                 format!("{key} of the node is {actual}, not {shown}"),
             );
         }
@@ -74,7 +74,7 @@ fn prices(step: &Step, known: &Known<'_>, existing: &Existing<'_>, findings: &mu
     let price = price.unwrap_or(HourlyPrice::ZERO);
     if price != step.price_per_hour {
         let text = format!("the node costs {price}, not {}", step.price_per_hour);
-        findings.add(ViolationCode::WrongPrice, place(step), text);
+        findings.add(ViolationCode::WrongPrice, ViolationPlace::step(step), text);
     }
 }
 
@@ -87,19 +87,19 @@ fn pods_are_named(step: &Step, known: &Known<'_>, findings: &mut Findings) {
     named.sort();
     if actual != named {
         let text = format!("names pods [{}], on the node are [{}]", named.join(", "), actual.join(", "));
-        findings.add(ViolationCode::NotRemovable, place(step), text);
+        findings.add(ViolationCode::NotRemovable, ViolationPlace::step(step), text);
     }
 }
 
 fn graceful(step: &Step, known: &Known<'_>, existing: &Existing<'_>, findings: &mut Findings) {
     if !existing.initialized {
-        findings.add(ViolationCode::NotRemovable, place(step), "the node has not initialized");
+        findings.add(ViolationCode::NotRemovable, ViolationPlace::step(step), "the node has not initialized");
     }
     // A static pool keeps to its replicas all the same.
     let is_surplus = step.reason.code == ReasonCode::StaticCapacity;
     let annotations = existing.node.metadata.annotations.iter().flatten().filter(|_| !is_surplus);
     if annotations.into_iter().any(|(key, value)| key == keys::DO_NOT_DISRUPT && value == "true") {
-        findings.add(ViolationCode::DoNotDisrupt, place(step), "the node is annotated do-not-disrupt");
+        findings.add(ViolationCode::DoNotDisrupt, ViolationPlace::step(step), "the node is annotated do-not-disrupt");
     }
     // Drift goes on at last when the claim has a time after which pods are deleted.
     let has_deadline = existing.claim.is_some_and(|claim| claim.spec.termination_grace_period.is_some());
@@ -111,12 +111,16 @@ fn graceful(step: &Step, known: &Known<'_>, existing: &Existing<'_>, findings: &
         if !is_surplus && is_protected(pod, now) {
             findings.add(
                 ViolationCode::DoNotDisrupt,
-                place(step),
+                ViolationPlace::step(step),
                 format!("pod {} is annotated do-not-disrupt", pod.key()),
             );
         }
         if let Some(text) = eviction_refusal(pod, known) {
-            findings.add(ViolationCode::PodDisruptionBudget, place(step), format!("pod {}: {text}", pod.key()));
+            findings.add(
+                ViolationCode::PodDisruptionBudget,
+                ViolationPlace::step(step),
+                format!("pod {}: {text}", pod.key()),
+            );
         }
     }
 }
@@ -176,7 +180,7 @@ fn interrupted(step: &Step, known: &Known<'_>, existing: &Existing<'_>, findings
     let condition = existing.claim.and_then(|claim| claim.condition("Interrupted"));
     let is_noted = condition.is_some_and(|condition| condition.status == "True");
     if !is_noted && !is_in_ending_block(existing, known) {
-        findings.add(ViolationCode::NotRemovable, place(step), "EC2 does not take its instance away");
+        findings.add(ViolationCode::NotRemovable, ViolationPlace::step(step), "EC2 does not take its instance away");
     }
 }
 
@@ -194,7 +198,7 @@ fn is_in_ending_block(existing: &Existing<'_>, known: &Known<'_>) -> bool {
 
 fn expired(step: &Step, known: &Known<'_>, existing: &Existing<'_>, findings: &mut Findings) {
     if !is_expired(existing, known) {
-        findings.add(ViolationCode::NotRemovable, place(step), "its expireAfter has not passed");
+        findings.add(ViolationCode::NotRemovable, ViolationPlace::step(step), "its expireAfter has not passed");
     }
 }
 
@@ -219,7 +223,7 @@ fn seconds_since(moment: Timestamp, known: &Known<'_>) -> u64 {
 /// Pods that cost nothing to evict do not keep a node.
 fn empty(step: &Step, known: &Known<'_>, findings: &mut Findings) {
     for pod in known.pods_on(removed_node(step)).filter(|pod| must_move(pod) && eviction_cost(pod) > 0.0) {
-        findings.add(ViolationCode::NotEmpty, place(step), format!("pod {} runs on it", pod.key()));
+        findings.add(ViolationCode::NotEmpty, ViolationPlace::step(step), format!("pod {} runs on it", pod.key()));
     }
 }
 
@@ -234,7 +238,7 @@ pub(super) fn eviction_cost(pod: &Pod) -> f64 {
 fn consolidation(step: &Step, known: &Known<'_>, existing: &Existing<'_>, findings: &mut Findings) {
     let Some(pool) = known.pools.get(step.node_pool.as_str()) else { return };
     let refuse = |findings: &mut Findings, text: &str| {
-        findings.add(ViolationCode::ConsolidationNotAllowed, place(step), text);
+        findings.add(ViolationCode::ConsolidationNotAllowed, ViolationPlace::step(step), text);
     };
     if pool.spec.replicas.is_some() {
         refuse(findings, "a static pool is not consolidated");

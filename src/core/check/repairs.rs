@@ -5,8 +5,7 @@ use k8s_openapi::api::core::v1::NodeCondition;
 use crate::plan::Step;
 
 use super::known::{Existing, Known};
-use super::steps::place;
-use super::violation::{Findings, ViolationCode};
+use super::violation::{Findings, ViolationCode, ViolationPlace};
 
 /// Condition, status, and the minutes it may last.
 const BROKEN: [(&str, &str, i64); 7] = [
@@ -21,7 +20,7 @@ const BROKEN: [(&str, &str, i64); 7] = [
 
 pub(super) fn check(step: &Step, known: &Known<'_>, existing: &Existing<'_>, findings: &mut Findings) {
     if !known.inputs.policy.feature_gates.node_repair {
-        findings.add(ViolationCode::NotRemovable, place(step), "the feature gate NodeRepair is off");
+        findings.add(ViolationCode::NotRemovable, ViolationPlace::step(step), "the feature gate NodeRepair is off");
     }
     let now = known.inputs.now.as_second();
     let for_too_long = conditions(existing).iter().any(|condition| {
@@ -29,7 +28,11 @@ pub(super) fn check(step: &Step, known: &Known<'_>, existing: &Existing<'_>, fin
         minutes(condition).is_some_and(|minutes| now - since >= minutes * 60)
     });
     if !for_too_long {
-        findings.add(ViolationCode::NotRemovable, place(step), "it is not broken, or not for long enough");
+        findings.add(
+            ViolationCode::NotRemovable,
+            ViolationPlace::step(step),
+            "it is not broken, or not for long enough",
+        );
     }
     let of_pool = |other: &&Existing<'_>| existing.pool.is_none() || other.pool == existing.pool;
     let has_node = |other: &&Existing<'_>| !conditions(other).is_empty();
@@ -37,7 +40,7 @@ pub(super) fn check(step: &Step, known: &Known<'_>, existing: &Existing<'_>, fin
     let broken = alike.iter().filter(|other| conditions(other).iter().any(|it| minutes(it).is_some())).count();
     if broken * 5 >= alike.len() + 5 {
         let text = format!("{broken} of {} nodes are broken, which is more than a fifth", alike.len());
-        findings.add(ViolationCode::NotRemovable, place(step), text);
+        findings.add(ViolationCode::NotRemovable, ViolationPlace::step(step), text);
     }
 }
 

@@ -10,8 +10,8 @@ use cutlist_api::node_claim::NodeClaim;
 use cutlist_api::node_pool::Operator;
 
 use super::known::Known;
-use super::steps::{alternatives, claim, place, steps};
-use super::violation::{Findings, ViolationCode};
+use super::steps::{alternatives, claim, steps};
+use super::violation::{Findings, ViolationCode, ViolationPlace};
 
 /// What a class or the catalog says of one reservation.
 struct Stated {
@@ -28,7 +28,7 @@ pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
         let alternatives = alternatives(step);
         let reserved = alternatives.iter().filter(|it| it.capacity_type == keys::RESERVED).count();
         let pinned = claim(step).and_then(|claim| pinned_to(&claim));
-        let mut wrong = |text: String| findings.add(ViolationCode::WrongReservation, place(step), text);
+        let mut wrong = |text: String| findings.add(ViolationCode::WrongReservation, ViolationPlace::step(step), text);
         let Some(id) = pinned.filter(|_| reserved > 0) else {
             if reserved > 0 {
                 wrong("is reserved, and its claim names no one reservation".to_owned());
@@ -68,7 +68,7 @@ pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
         let left = least.get(&id).copied().unwrap_or(0);
         if count > left {
             let text = format!("{count} nodes are launched into it, and {left} instances are left");
-            findings.add(ViolationCode::ReservationOverused, format!("reservation {id}"), text);
+            findings.add(ViolationCode::ReservationOverused, ViolationPlace::Reservation(id.to_owned()), text);
         }
     }
 }

@@ -11,7 +11,7 @@ use cutlist_api::settings::Packing;
 
 use super::known::{Existing, Known};
 use super::steps::steps;
-use super::violation::{Findings, ViolationCode};
+use super::violation::{Findings, ViolationCode, ViolationPlace};
 
 pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
     let removals = steps(plan, StepKind::Remove);
@@ -28,7 +28,7 @@ pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
         if rollout.halt_after_failures > 0 && failed >= rollout.halt_after_failures as usize {
             let text =
                 format!("{failed} of its new nodes did not become ready, and more are launched in place of others");
-            findings.add(ViolationCode::RolloutHalted, format!("pool {pool}"), text);
+            findings.add(ViolationCode::RolloutHalted, ViolationPlace::pool(pool), text);
         }
         let under_way = of_pool(pool, known).filter(|existing| !existing.initialized && !existing.going).count();
         if has_canary && !of_pool(pool, known).any(is_ready) && moves.len() + under_way > 1 {
@@ -36,7 +36,7 @@ pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
                 "no node of it as it is now is ready, {under_way} are on their way, and {} moves replace nodes by more",
                 moves.len()
             );
-            findings.add(ViolationCode::NoCanary, format!("pool {pool}"), text);
+            findings.add(ViolationCode::NoCanary, ViolationPlace::pool(pool), text);
         }
     }
 }

@@ -45,8 +45,3 @@ pub(super) fn shown(step: &Step) -> Alternative {
 pub(super) fn claim(step: &Step) -> Option<NodeClaim> {
     serde_json::from_value(step.launch.as_ref()?.node_claim.clone()).ok()
 }
-
-/// How a violation names a step.
-pub(super) fn place(step: &Step) -> String {
-    format!("step {}", step.node_claim)
-}

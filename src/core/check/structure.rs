@@ -6,8 +6,8 @@ use crate::plan::{FORMAT_VERSION, Plan, StepKind};
 use crate::snapshot::Pod;
 
 use super::known::{Known, belongs_to_node};
-use super::steps::{place, removed_node, steps};
-use super::violation::{Findings, ViolationCode};
+use super::steps::{removed_node, steps};
+use super::violation::{Findings, ViolationCode, ViolationPlace};
 
 pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
     inputs_are_said(plan, known, findings);
@@ -27,10 +27,14 @@ fn inputs_are_said(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
         ("catalogDate", plan.catalog_date == inputs.catalog.date),
     ];
     for (field, _) in facts.iter().filter(|(_, right)| !right) {
-        findings.add(ViolationCode::WrongInput, *field, "does not say what the plan was made from");
+        findings.add(
+            ViolationCode::WrongInput,
+            ViolationPlace::Field(field),
+            "does not say what the plan was made from",
+        );
     }
     if plan.id != plan.content_hash() {
-        findings.add(ViolationCode::WrongId, "id", "is not the hash of what the plan says");
+        findings.add(ViolationCode::WrongId, ViolationPlace::Field("id"), "is not the hash of what the plan says");
     }
 }
 
@@ -41,11 +45,11 @@ fn order(plan: &Plan, findings: &mut Findings) {
         if two.move_number < one.move_number {
             findings.add(
                 ViolationCode::WrongOrder,
-                place(two),
+                ViolationPlace::step(two),
                 format!("move {} after {}", two.move_number, one.move_number),
             );
         } else if two.move_number == one.move_number && (one.kind, two.kind) == (StepKind::Remove, StepKind::Create) {
-            findings.add(ViolationCode::WrongOrder, place(two), "created after a removal of its move");
+            findings.add(ViolationCode::WrongOrder, ViolationPlace::step(two), "created after a removal of its move");
         }
     }
 }
@@ -57,24 +61,28 @@ fn names(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
     let mut seen = BTreeSet::new();
     for step in &plan.steps {
         if !seen.insert(&step.node_claim) {
-            findings.add(ViolationCode::DuplicateName, place(step), "two steps for one claim");
+            findings.add(ViolationCode::DuplicateName, ViolationPlace::step(step), "two steps for one claim");
         }
         if step.kind == StepKind::Create {
             if claims.contains(step.node_claim.as_str()) || known.nodes.contains_key(&step.node_claim) {
-                findings.add(ViolationCode::DuplicateName, place(step), "a claim of that name exists");
+                findings.add(ViolationCode::DuplicateName, ViolationPlace::step(step), "a claim of that name exists");
             }
             continue;
         }
         let Some(existing) = known.nodes.get(removed_node(step)) else {
-            findings.add(ViolationCode::UnknownNode, place(step), format!("no node {}", removed_node(step)));
+            findings.add(
+                ViolationCode::UnknownNode,
+                ViolationPlace::step(step),
+                format!("no node {}", removed_node(step)),
+            );
             continue;
         };
         let claim = existing.claim.and_then(|claim| claim.metadata.name.as_deref());
         if step.kind == StepKind::Remove && claim != Some(&step.node_claim) {
-            findings.add(ViolationCode::UnknownNode, place(step), "is not the claim of the node");
+            findings.add(ViolationCode::UnknownNode, ViolationPlace::step(step), "is not the claim of the node");
         }
         if step.kind == StepKind::Remove && existing.pool.as_deref() != Some(&step.node_pool) {
-            findings.add(ViolationCode::UnknownNodePool, place(step), "the node is not of this pool");
+            findings.add(ViolationCode::UnknownNodePool, ViolationPlace::step(step), "the node is not of this pool");
         }
     }
 }
@@ -84,7 +92,7 @@ fn destinations(plan: &Plan) -> BTreeMap<&str, Vec<String>> {
     let mut mentions: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for step in steps(plan, StepKind::Create) {
         for pod in &step.pods {
-            mentions.entry(pod).or_default().push(place(step));
+            mentions.entry(pod).or_default().push(ViolationPlace::step(step).to_string());
         }
     }
     for placement in &plan.placements {
@@ -100,21 +108,25 @@ fn mentions(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
     let mentions = destinations(plan);
     for (pod, places) in &mentions {
         if !known.pods.contains_key(*pod) {
-            findings.add(ViolationCode::UnknownPod, format!("pod {pod}"), "is not in the snapshot");
+            findings.add(ViolationCode::UnknownPod, ViolationPlace::pod(pod), "is not in the snapshot");
         }
         if places.len() > 1 {
-            findings.add(ViolationCode::PodInTwoPlaces, format!("pod {pod}"), places.join(", "));
+            findings.add(ViolationCode::PodInTwoPlaces, ViolationPlace::pod(pod), places.join(", "));
         }
     }
     for pod in known.inputs.snapshot.pods.iter().filter(|pod| is_provisionable(pod)) {
         if !mentions.contains_key(pod.key().as_str()) {
             let text = "is unschedulable, and the plan neither places it nor says why not";
-            findings.add(ViolationCode::PendingPodForgotten, format!("pod {}", pod.key()), text);
+            findings.add(ViolationCode::PendingPodForgotten, ViolationPlace::Pod(pod.key()), text);
         }
     }
     for step in steps(plan, StepKind::Remove) {
         for pod in step.pods.iter().filter(|pod| !known.pods.contains_key(*pod)) {
-            findings.add(ViolationCode::UnknownPod, place(step), format!("{pod} is not in the snapshot"));
+            findings.add(
+                ViolationCode::UnknownPod,
+                ViolationPlace::step(step),
+                format!("{pod} is not in the snapshot"),
+            );
         }
     }
 }

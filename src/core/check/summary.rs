@@ -6,7 +6,7 @@ use crate::plan::{Plan, ReasonCode, StepKind};
 use super::buffers::stands_for_room;
 use super::known::Known;
 use super::steps::{moves_with, steps};
-use super::violation::{Findings, ViolationCode};
+use super::violation::{Findings, ViolationCode, ViolationPlace};
 
 pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
     counts(plan, known, findings);
@@ -47,10 +47,18 @@ fn counts(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
         ("podsDisrupted", summary.pods_disrupted, disrupted),
     ];
     for (name, stated, counted) in figures.into_iter().filter(|(_, stated, counted)| stated != counted) {
-        findings.add(ViolationCode::WrongSummary, "summary", format!("{name} is {counted}, not {stated}"));
+        findings.add(
+            ViolationCode::WrongSummary,
+            ViolationPlace::Field("summary"),
+            format!("{name} is {counted}, not {stated}"),
+        );
     }
     if summary.candidates_examined > summary.candidates {
-        findings.add(ViolationCode::WrongSummary, "summary", "more candidates examined than there are");
+        findings.add(
+            ViolationCode::WrongSummary,
+            ViolationPlace::Field("summary"),
+            "more candidates examined than there are",
+        );
     }
 }
 
@@ -68,12 +76,16 @@ fn prices(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
         ("pricePerHourAfter", summary.price_per_hour_after, after),
     ] {
         if stated != counted {
-            findings.add(ViolationCode::WrongSummary, "summary", format!("{name} is {counted}, not {stated}"));
+            findings.add(
+                ViolationCode::WrongSummary,
+                ViolationPlace::Field("summary"),
+                format!("{name} is {counted}, not {stated}"),
+            );
         }
     }
     let only_provisions = plan.steps.iter().all(|step| step.reason.code == ReasonCode::PodsPending);
     if only_provisions && summary.nodes_before == 0 && summary.lower_bound_price_per_hour > Some(after) {
         let text = format!("the lower bound is above what the fleet costs, {after}");
-        findings.add(ViolationCode::WrongSummary, "summary", text);
+        findings.add(ViolationCode::WrongSummary, ViolationPlace::Field("summary"), text);
     }
 }

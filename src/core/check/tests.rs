@@ -304,6 +304,18 @@ fn breaks(code: Code, edit: impl FnOnce(&mut Case)) {
 }
 
 #[test]
+fn places_are_left_out_where_that_takes_too_many_looks() {
+    let case = valid();
+    let inputs = case.inputs();
+    assert!(!super::plan::check_within(&case.plan, &inputs, u64::MAX).leaves_places_out);
+    let mut wrong = case.plan.clone();
+    wrong.placements[0].node = "node-big".to_owned();
+    let judgement = super::plan::check_within(&wrong, &inputs, 0);
+    assert!(judgement.leaves_places_out);
+    assert!(!judgement.violations.iter().any(|violation| violation.code == Code::UnknownNode), "{judgement:?}");
+}
+
+#[test]
 fn the_document() {
     assert!(valid().check_as_it_is().iter().any(|violation| violation.code == Code::WrongId));
     breaks(Code::WrongInput, |case| case.plan.seed = 8);
@@ -565,7 +577,7 @@ fn what_a_move_must_be_worth() {
         case.edit_pod("web-0", |pod| pod.annotation("controller.kubernetes.io/pod-deletion-cost", "671088640"));
     });
     breaks(Code::BoughtAgain, |case| case.step("new-2").instance_type = "m.xlarge".to_owned());
-    breaks(Code::RestlessTarget, |case| {
+    breaks(Code::RecentlyChangedTarget, |case| {
         case.plan.steps.retain(|step| step.node_claim != "new-2");
         case.plan.placements.push(object(json!({ "pod": "default/web-0", "node": "node-kept" })));
         case.edit_claim("claim-kept", json!({ "status": { "lastPodEventTime": "2026-11-20T11:59:50Z" } }));

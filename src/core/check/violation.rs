@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::plan::Step;
+
 /// One code, one rule broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ViolationCode {
@@ -55,7 +57,7 @@ pub enum ViolationCode {
     /// All replicas of a workload leave several nodes in one wave.
     AllReplicasAtOnce,
     /// A pod moves to a node where pods came or went a moment ago.
-    RestlessTarget,
+    RecentlyChangedTarget,
     /// A pod is put on a node that expired, and goes as soon as it can.
     ExpiredTarget,
     /// A pod is put on a node whose provider ID another one has as well.
@@ -80,12 +82,60 @@ impl ViolationCode {
     }
 }
 
+/// Where in a plan a rule is broken.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ViolationPlace {
+    /// What all NodePools make together.
+    Cluster,
+    /// A field of the plan itself.
+    Field(&'static str),
+    /// By the name of its NodeClaim.
+    Step(String),
+    /// `namespace/name`
+    Pod(String),
+    NodePool(String),
+    DisruptionBudget(String),
+    /// By its id.
+    Reservation(String),
+    /// `Deployment namespace/name`
+    Workload(String),
+}
+
+impl ViolationPlace {
+    pub(super) fn step(step: &Step) -> Self {
+        Self::Step(step.node_claim.clone())
+    }
+
+    /// `key`: namespace and name.
+    pub(super) fn pod(key: &str) -> Self {
+        Self::Pod(key.to_owned())
+    }
+
+    pub(super) fn pool(name: &str) -> Self {
+        Self::NodePool(name.to_owned())
+    }
+}
+
+impl fmt::Display for ViolationPlace {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cluster => write!(out, "cluster"),
+            Self::Field(field) => write!(out, "{field}"),
+            Self::Step(claim) => write!(out, "step {claim}"),
+            Self::Pod(key) => write!(out, "pod {key}"),
+            Self::NodePool(name) => write!(out, "pool {name}"),
+            Self::DisruptionBudget(name) => write!(out, "budget {name}"),
+            Self::Reservation(id) => write!(out, "reservation {id}"),
+            Self::Workload(workload) => write!(out, "{workload}"),
+        }
+    }
+}
+
 /// A rule, where it is broken, and how.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Violation {
     pub code: ViolationCode,
-    /// `step default-7k2mp`, `pod default/web-0`, `pool default`, `summary`.
-    pub place: String,
+    pub place: ViolationPlace,
     pub text: String,
 }
 
@@ -100,8 +150,8 @@ impl fmt::Display for Violation {
 pub(super) struct Findings(Vec<Violation>);
 
 impl Findings {
-    pub(super) fn add(&mut self, code: ViolationCode, place: impl Into<String>, text: impl Into<String>) {
-        self.0.push(Violation { code, place: place.into(), text: text.into() });
+    pub(super) fn add(&mut self, code: ViolationCode, place: ViolationPlace, text: impl Into<String>) {
+        self.0.push(Violation { code, place, text: text.into() });
     }
 
     pub(super) fn sorted(all: Vec<Self>) -> Vec<Violation> {

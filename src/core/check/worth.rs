@@ -17,8 +17,8 @@ use super::concentration::Whereabouts;
 use super::costs;
 use super::known::{Known, must_move};
 use super::removals::eviction_cost;
-use super::steps::{moves_with, place, removed_node, steps};
-use super::violation::{Findings, ViolationCode};
+use super::steps::{moves_with, removed_node, steps};
+use super::violation::{Findings, ViolationCode, ViolationPlace};
 
 const PAYBACK_ANNOTATION: &str = "cutlist.dev/payback";
 
@@ -95,7 +95,7 @@ fn cheaper(it: &Saving<'_>, first: &Step, known: &Known<'_>, findings: &mut Find
     // Less than a billionth of a dollar is rounding.
     if it.saved(known) < 0.5e-9 {
         let text = format!("move {} replaces {} by {}", first.move_number, it.before(), it.after());
-        findings.add(ViolationCode::NotCheaper, place(first), text);
+        findings.add(ViolationCode::NotCheaper, ViolationPlace::step(first), text);
     }
 }
 
@@ -123,7 +123,7 @@ fn repaid(it: &Saving<'_>, first: &Step, zones: &BTreeMap<&str, &str>, known: &K
     let limit = limit as f64;
     if seconds > limit + TOLERANCE_SECONDS {
         let text = format!("move {} repays itself after {seconds:.0} s, allowed are {limit:.0}", first.move_number);
-        findings.add(ViolationCode::PaybackTooLong, place(first), text);
+        findings.add(ViolationCode::PaybackTooLong, ViolationPlace::step(first), text);
     }
 }
 
@@ -195,7 +195,7 @@ fn balanced(it: &Saving<'_>, first: &Step, known: &Known<'_>, findings: &mut Fin
                 saved,
                 disrupted / disruption_of_pool
             );
-            findings.add(ViolationCode::NotBalanced, place(first), text);
+            findings.add(ViolationCode::NotBalanced, ViolationPlace::step(first), text);
         }
     }
 }
@@ -211,7 +211,7 @@ fn bought_again(moves: &BTreeMap<u32, Saving<'_>>, findings: &mut Findings) {
     let gone: BTreeSet<_> = moves.values().flat_map(|it| &it.removed).map(|step| like(step)).collect();
     for step in moves.values().flat_map(|it| &it.created).filter(|step| gone.contains(&like(step))) {
         let text = format!("a {} in {} is removed by the same plan to save money", step.instance_type, step.zone);
-        findings.add(ViolationCode::BoughtAgain, place(step), text);
+        findings.add(ViolationCode::BoughtAgain, ViolationPlace::step(step), text);
     }
 }
 
@@ -227,7 +227,7 @@ fn undisturbed(plan: &Plan, moves: &BTreeMap<u32, Saving<'_>>, known: &Known<'_>
         let Some((wait, seconds)) = wait.zip(last.map(since)) else { continue };
         if u64::try_from(seconds).unwrap_or(0) < wait {
             let text = format!("goes to node {}, where a pod came or went {seconds} s ago", placement.node);
-            findings.add(ViolationCode::RestlessTarget, format!("pod {}", placement.pod), text);
+            findings.add(ViolationCode::RecentlyChangedTarget, ViolationPlace::pod(&placement.pod), text);
         }
     }
 }
@@ -253,14 +253,19 @@ fn some_replica_stays(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
         for (wave, gone) in &waves {
             if on_several && nodes.iter().all(|node| gone.contains(node)) {
                 let text = format!("all {} replicas leave in wave {wave}", nodes.len());
-                findings.add(ViolationCode::AllReplicasAtOnce, format!("{kind} {namespace}/{name}"), text);
+                let place = ViolationPlace::Workload(format!("{kind} {namespace}/{name}"));
+                findings.add(ViolationCode::AllReplicasAtOnce, place, text);
             }
         }
     }
     for created in steps(plan, StepKind::Create) {
         let mut same = steps(plan, StepKind::Remove).filter(|step| step.move_number == created.move_number);
         if same.any(|step| step.wave < created.wave) {
-            findings.add(ViolationCode::WrongOrder, place(created), "comes in a later wave than what it replaces");
+            findings.add(
+                ViolationCode::WrongOrder,
+                ViolationPlace::step(created),
+                "comes in a later wave than what it replaces",
+            );
         }
     }
 }

@@ -157,6 +157,8 @@ pub enum NoteCode {
     PlaceLost,
     /// Pods are left without a place, because theirs would break a rule, by a mistake in Cutlist; all others are planned for.
     PlaceWithheld,
+    /// The judge did not look at the places of pods, since that would take too long; at all else it did.
+    PlacesNotJudged,
     /// A node has no price in the catalog.
     PriceUnknown,
     /// There is no price table for the region: the prices are those of another one.

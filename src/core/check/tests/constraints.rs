@@ -1,5 +1,5 @@
 //! Every constraint that kube-scheduler enforces, broken alone in a plan that is right otherwise: the checker must refuse
-//! the pod, and find nothing else. What each filter says of single nodes is in `filters/tests.rs`.
+//! the pod, and find nothing else. What each filter says of single nodes is in `kube_scheduler/tests.rs`.
 
 use serde_json::{Value, json};
 
