@@ -9,7 +9,7 @@ use super::indices::{ClassIndex, DaemonIndex, KeyIndex, SpotPool, TemplateIndex}
 use super::offerings::{OfferingSet, Slots};
 use super::quota::LimitedCapacity;
 use super::taints::EffectiveTaint;
-use super::topology::{Domain, NO_DOMAIN};
+use super::topology::Domain;
 use super::vectors::Vector;
 
 pub use super::indices::HostIndex;
@@ -17,7 +17,7 @@ pub use super::indices::HostIndex;
 impl HostIndex {
     /// Its domain of the host name key.
     pub fn domain(self) -> Domain {
-        Domain::try_from(usize::from(self)).unwrap_or(NO_DOMAIN)
+        Domain::at(self.into())
     }
 }
 

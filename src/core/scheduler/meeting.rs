@@ -31,6 +31,6 @@ impl Meetings {
 
     /// Whether all pods with the affinity get to the domain.
     pub fn is_common(&self, group: GroupIndex, domain: Domain) -> bool {
-        self.common.get(&group).is_some_and(|domains| domains.get(domain as usize).copied().unwrap_or(false))
+        self.common.get(&group).is_some_and(|domains| domains.get(domain.position()).copied().unwrap_or(false))
     }
 }

@@ -32,7 +32,7 @@ impl Spreading {
     /// Whether a pod of the class could have a node bought in the domain; true as well where nothing depends on it.
     pub fn reaches(&self, class: ClassIndex, key: KeyIndex, domain: Domain) -> bool {
         let reached = self.reached[class].as_ref();
-        reached.is_none_or(|reached| reached[key].get(domain as usize).copied().unwrap_or(false))
+        reached.is_none_or(|reached| reached[key].get(domain.position()).copied().unwrap_or(false))
     }
 
     /// Whether [`Self::reaches`] is true of every domain.

@@ -21,11 +21,33 @@ use crate::snapshot::selector;
 pub use super::indices::{GroupIndex, KeyIndex};
 
 /// A value of a topology key, numbered; for the host name key, the number of the host.
-pub type Domain = u32;
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Domain(u32);
+
 /// The node has no such label.
-pub const NO_DOMAIN: Domain = u32::MAX;
+pub const NO_DOMAIN: Domain = Domain(u32::MAX);
 /// A node to be created has not settled on one value yet.
-pub const OPEN_DOMAIN: Domain = u32::MAX - 1;
+pub const OPEN_DOMAIN: Domain = Domain(u32::MAX - 1);
+
+impl Domain {
+    /// The largest number that stands for a value.
+    const LAST: Self = Self(OPEN_DOMAIN.0 - 1);
+
+    /// As many domains of one key as this have a number each; those beyond share the last.
+    pub fn at(position: usize) -> Self {
+        u32::try_from(position).map_or(Self::LAST, |number| Self(number).min(Self::LAST))
+    }
+
+    /// Where it is counted; beyond all counters for a node without a value, or without one yet.
+    pub fn position(self) -> usize {
+        self.0 as usize
+    }
+
+    /// Whether it stands for a value.
+    pub fn is_settled(self) -> bool {
+        self < OPEN_DOMAIN
+    }
+}
 
 #[derive(Clone, Debug)]
 pub struct Group {
@@ -109,7 +131,7 @@ impl Domains {
     }
 
     pub fn intern(&mut self, key: KeyIndex, value: &str) -> Domain {
-        let next = u32::try_from(self.values[key].len()).unwrap_or(OPEN_DOMAIN - 1);
+        let next = Domain::at(self.count(key));
         *self.values[key].entry(value.to_owned()).or_insert(next)
     }
 
@@ -123,12 +145,12 @@ impl Domains {
 
     /// The domain of a host whose value of the key no other host has: beyond those that have a number by their value.
     pub fn own(&self, key: KeyIndex, host: HostIndex) -> Domain {
-        host.domain().saturating_add(u32::try_from(self.count(key)).unwrap_or_default()).min(OPEN_DOMAIN - 1)
+        Domain::at(usize::from(host) + self.count(key))
     }
 
     /// Whether it is one of these.
     pub fn is_own(&self, key: KeyIndex, domain: Domain) -> bool {
-        domain < OPEN_DOMAIN && domain as usize >= self.count(key)
+        domain.is_settled() && domain.position() >= self.count(key)
     }
 
     /// Value and number of each domain of the key, by value.
@@ -188,11 +210,11 @@ impl Counters {
     }
 
     pub fn matching(&self, domain: Domain) -> u32 {
-        self.matching.get(domain as usize).copied().unwrap_or(0)
+        self.matching.get(domain.position()).copied().unwrap_or(0)
     }
 
     pub fn owners(&self, domain: Domain) -> u32 {
-        self.owners.get(domain as usize).copied().unwrap_or(0)
+        self.owners.get(domain.position()).copied().unwrap_or(0)
     }
 
     pub fn owners_at(&self, domain: usize) -> u32 {
@@ -202,7 +224,7 @@ impl Counters {
     /// Domains with pods that have the term themselves.
     pub fn owned(&self) -> impl Iterator<Item = Domain> {
         let owned = self.owners.iter().enumerate().filter(|(_, owners)| **owners > 0);
-        owned.filter_map(|(domain, _)| Domain::try_from(domain).ok())
+        owned.map(|(domain, _)| Domain::at(domain))
     }
 
     pub fn any_owners(&self) -> bool {
@@ -217,7 +239,7 @@ impl Counters {
     pub fn count_matching(&mut self, domain: Domain, pods: u32, sign: i8) {
         let count = change(&mut self.matching, domain, pods, sign);
         if let Some(full_at) = self.full_at {
-            let host = domain as usize;
+            let host = domain.position();
             set(&mut self.hosts.present, host, count > 0);
             set(&mut self.hosts.full, host, count >= full_at);
             set(&mut self.hosts.over, host, count > full_at);
@@ -230,7 +252,7 @@ impl Counters {
         let count = change(&mut self.owners, domain, pods, sign);
         self.total_owners = if sign > 0 { self.total_owners + pods } else { self.total_owners.saturating_sub(pods) };
         if self.full_at.is_some() {
-            set(&mut self.hosts.owned, domain as usize, count > 0);
+            set(&mut self.hosts.owned, domain.position(), count > 0);
         }
     }
 }
@@ -246,7 +268,7 @@ pub fn set(bits: &mut FixedBitSet, position: usize, value: bool) {
 
 /// The count after the change.
 fn change(counts: &mut Vec<u32>, domain: Domain, pods: u32, sign: i8) -> u32 {
-    let position = domain as usize;
+    let position = domain.position();
     if position >= counts.len() {
         counts.resize(position + 1, 0);
     }

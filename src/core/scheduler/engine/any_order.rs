@@ -10,7 +10,7 @@ use super::Engine;
 use super::refused::Refused;
 use crate::scheduler::class::ClassIndex;
 use crate::scheduler::host::{HostIndex, OpenNode};
-use crate::scheduler::topology::{Domain, GroupIndex, GroupKind, OPEN_DOMAIN, Spread};
+use crate::scheduler::topology::{Domain, GroupIndex, GroupKind, Spread};
 
 impl<'p> Engine<'p, '_> {
     /// From now on plans are, or are not, to hold in any order. Whether they were before.
@@ -50,7 +50,7 @@ impl<'p> Engine<'p, '_> {
     }
 
     pub(super) fn lets_in(&self, group: GroupIndex, host: HostIndex, domain: Domain) -> bool {
-        domain >= OPEN_DOMAIN
+        !domain.is_settled()
             || (self.is_host(host) && !self.counts_host(group, host))
             || self.has_room_for_others(group, domain)
     }
@@ -123,7 +123,7 @@ impl<'p> Engine<'p, '_> {
             return true;
         }
         let places = self.table.places(self.problem.groups[group].key);
-        let hosts = places.by_domain.get(domain as usize).into_iter().flat_map(|hosts| hosts.ones());
+        let hosts = places.by_domain.get(domain.position()).into_iter().flat_map(|hosts| hosts.ones());
         let hosts = hosts.map(HostIndex::from);
         let mut new = hosts.filter(|host| *host >= self.problem.nodes.end() && !self.hosts[*host].closed);
         new.any(|host| self.counts_host(group, host))

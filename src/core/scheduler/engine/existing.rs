@@ -12,7 +12,7 @@ use crate::scheduler::class::{ClassIndex, VariantIndex};
 use crate::scheduler::host::{Host, HostIndex, OpenNode};
 use crate::scheduler::refusal::Refusal;
 use crate::scheduler::taints::repelling;
-use crate::scheduler::topology::{Domain, GroupIndex, GroupKind, NO_DOMAIN, OPEN_DOMAIN, Spread};
+use crate::scheduler::topology::{Domain, GroupIndex, GroupKind, NO_DOMAIN, Spread};
 use crate::scheduler::vectors;
 
 impl Engine<'_, '_> {
@@ -128,10 +128,10 @@ impl Engine<'_, '_> {
     /// Hosts in the domains that a constraint allows, and those that may still come to be in one.
     fn places_allowed(&self, group: GroupIndex, class: ClassIndex) -> Vec<&FixedBitSet> {
         let places = self.table.places(self.problem.groups[group].key);
-        let domains: Vec<Domain> = (0..places.by_domain.len()).filter_map(|it| Domain::try_from(it).ok()).collect();
+        let domains: Vec<Domain> = (0..places.by_domain.len()).map(Domain::at).collect();
         let allowed = self.allowed_domains(group, class, &domains, 0);
         let mut union: Vec<&FixedBitSet> =
-            allowed.into_iter().filter_map(|domain| places.by_domain.get(domain as usize)).collect();
+            allowed.into_iter().filter_map(|domain| places.by_domain.get(domain.position())).collect();
         union.push(&places.unsettled);
         if matches!(self.problem.groups[group].kind, GroupKind::AntiAffinity) {
             union.push(&places.without);
@@ -269,11 +269,11 @@ impl Engine<'_, '_> {
         let counters = &self.counters[group];
         match &self.problem.groups[group].kind {
             GroupKind::Spread(spread) => {
-                domain < OPEN_DOMAIN
+                domain.is_settled()
                     && self.skew_after(group, spread, class, domain).is_some_and(|skew| skew <= spread.max_skew)
             }
             GroupKind::Affinity => {
-                domain < OPEN_DOMAIN
+                domain.is_settled()
                     && (counters.matching(domain) > 0 || (!counters.any_matching() && self.is_counted(group, class)))
             }
             GroupKind::AntiAffinity => domain == NO_DOMAIN || counters.matching(domain) == 0,
@@ -288,7 +288,7 @@ impl Engine<'_, '_> {
                 let added = u32::from(self.is_counted(group, class));
                 let counted = self.existing_hosts().filter(|host| !self.is_closed(*host));
                 let counted = counted.filter(|host| self.problem.counts_node(group, *host));
-                let hosts = counted.filter_map(|host| Domain::try_from(usize::from(host)).ok());
+                let hosts = counted.map(|host| Domain::at(host.into()));
                 let fewest = hosts.map(|host| self.counters[group].matching(host)).min();
                 coming + added <= spread.max_skew.saturating_add(fewest.unwrap_or(coming).min(coming))
             }

@@ -182,7 +182,7 @@ impl HostTable {
             NO_DOMAIN => set(&mut places.without, host.into(), is_there),
             OPEN_DOMAIN => set(&mut places.unsettled, host.into(), is_there),
             domain => {
-                let domain = domain as usize;
+                let domain = domain.position();
                 if domain >= places.by_domain.len() {
                     places.by_domain.resize(domain + 1, FixedBitSet::new());
                 }

@@ -7,7 +7,7 @@ use crate::catalog::Catalog;
 use crate::inputs::{Inputs, Policy};
 use crate::plan::Revision;
 use crate::scheduler::template::TemplateIndex;
-use crate::scheduler::topology::GroupIndex;
+use crate::scheduler::topology::{Domain, GroupIndex};
 use crate::scheduler::{ClassIndex, HostIndex, Problem};
 use crate::snapshot::Snapshot;
 use cutlist_api::ec2_node_class::EC2NodeClass;
@@ -100,7 +100,7 @@ fn definitions() -> (NodePool, EC2NodeClass) {
 /// Everything an engine knows, as text; a count of zero and no count are the same.
 fn state(engine: &Engine<'_, '_>) -> String {
     let planned = &engine.planned;
-    let domains = 0..u32::try_from(engine.all_hosts().count() + 8).unwrap();
+    let domains = (0..engine.all_hosts().count() + 8).map(Domain::at);
     let counts = |group: GroupIndex| {
         let counters = &engine.counters[group];
         domains.clone().map(|domain| (counters.matching(domain), counters.owners(domain))).collect::<Vec<_>>()

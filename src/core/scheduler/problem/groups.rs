@@ -65,7 +65,7 @@ impl Problem<'_> {
             |position: &HostIndex| spread.counts_node(&self.nodes[*position].labels, &self.nodes[*position].taints);
         let counts_node_group: Vec<bool> = representative.iter().map(counts).collect();
         for (_, domain) in domains.iter().filter(|(node_group, _)| counts_node_group[*node_group]) {
-            if let Some(flag) = eligible.get_mut(*domain as usize) {
+            if let Some(flag) = eligible.get_mut(domain.position()) {
                 *flag = true;
             }
         }
@@ -85,7 +85,7 @@ impl Problem<'_> {
             for (set, filter) in sets.iter().zip(filters).filter(|_| !template.is_static()) {
                 for value in template_values(template, set, filter, self.domains.name(group.key)) {
                     if let Some(flag) =
-                        self.domains.get(group.key, &value).and_then(|domain| eligible.get_mut(domain as usize))
+                        self.domains.get(group.key, &value).and_then(|domain| eligible.get_mut(domain.position()))
                     {
                         *flag = true;
                     }

@@ -148,18 +148,18 @@ impl Problem<'_> {
     }
 
     pub fn is_eligible(&self, group: GroupIndex, domain: Domain) -> bool {
-        self.eligible[group].get(domain as usize).copied().unwrap_or(false)
+        self.eligible[group].get(domain.position()).copied().unwrap_or(false)
     }
 
     /// Domains that a spread is over.
     pub fn eligible_domains(&self, group: GroupIndex) -> impl Iterator<Item = Domain> {
         let flags = self.eligible[group].iter().enumerate();
-        flags.filter(|(_, eligible)| **eligible).filter_map(|(domain, _)| Domain::try_from(domain).ok())
+        flags.filter(|(_, eligible)| **eligible).map(|(domain, _)| Domain::at(domain))
     }
 
     /// Whether a node is in the domain that the group counts.
     pub fn is_there(&self, group: GroupIndex, domain: Domain) -> bool {
-        self.there[group].get(domain as usize).copied().unwrap_or(false)
+        self.there[group].get(domain.position()).copied().unwrap_or(false)
     }
 
     pub fn counts_node(&self, group: GroupIndex, node: HostIndex) -> bool {

@@ -21,7 +21,7 @@ pub(super) fn reached_by(problem: &Problem<'_>, class: ClassIndex) -> Reached {
                     let name = problem.domains.name(key);
                     let values = template_values(&problem.templates[template], &set, &requirements, name);
                     for domain in values.iter().filter_map(|value| problem.domains.get(key, value)) {
-                        reached[key][domain as usize] = true;
+                        reached[key][domain.position()] = true;
                     }
                 }
             }

@@ -72,6 +72,6 @@ fn spreads_of(problem: &Problem<'_>, class: ClassIndex) -> BTreeSet<GroupIndex> 
 
 fn misses_some(problem: &Problem<'_>, group: GroupIndex, reached: &Reached) -> bool {
     let of_key = &reached[problem.groups[group].key];
-    let is_reached = |domain: Domain| of_key.get(domain as usize).copied().unwrap_or(false);
+    let is_reached = |domain: Domain| of_key.get(domain.position()).copied().unwrap_or(false);
     problem.eligible_domains(group).any(|domain| !problem.is_there(group, domain) && !is_reached(domain))
 }
