@@ -97,7 +97,8 @@ impl Problem<'_> {
             vectors::add(&mut free, &self.classes[*class].request, -1);
             host_ports.extend(self.classes[*class].host_ports.iter().cloned());
         }
-        let node_requirements = Requirements::from_labels(&machine.labels);
+        let mut node_requirements = Requirements::from_labels(&machine.labels);
+        node_requirements.add(NODE_NAME, Requirement::is_in([machine.name.to_owned()]));
         let mut neighbours = Vec::new();
         for (number, daemon) in self
             .daemons
