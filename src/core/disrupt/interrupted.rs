@@ -26,7 +26,7 @@ impl Pass<'_, '_> {
             self.targets[candidate.host].leaving = true;
         }
         for (candidate, (reason, announced)) in interrupted {
-            self.remove_at_once(RemovalMode::AtOnce { announced }, engine, candidate, reason);
+            self.remove_without_waiting(RemovalMode::AtOnce { announced }, engine, candidate, reason);
         }
     }
 }

@@ -229,7 +229,25 @@ impl Pass<'_, '_> {
         self.remove_as(RemovalMode::Graceful, engine, going, reason, rehoming);
     }
 
-    pub(super) fn remove_as(
+    /// Whatever budgets allow, with new places for its pods as far as there are any.
+    pub(super) fn remove_without_waiting(
+        &mut self,
+        mode: RemovalMode,
+        engine: &mut Engine<'_, '_>,
+        candidate: &Candidate,
+        mut reason: Reason,
+    ) {
+        let mark = engine.mark();
+        let rehoming = rehome::rehome(engine, &[candidate], &self.targets, self.inputs).unwrap_or_else(|obstacle| {
+            engine.revert(mark);
+            reason.text.push_str(&format!("; {obstacle}"));
+            Rehoming::default()
+        });
+        self.spend(engine, candidate, None);
+        self.remove_as(mode, engine, &[candidate], reason, rehoming);
+    }
+
+    fn remove_as(
         &mut self,
         mode: RemovalMode,
         engine: &mut Engine<'_, '_>,

@@ -9,7 +9,6 @@ use super::candidate::Candidate;
 use super::obstacle::NodeObstacle;
 use super::pass::Pass;
 use super::refused::Refused;
-use super::rehome::{self, Rehoming};
 
 /// Removes nodes whose time is over, before anything else is looked at.
 pub(super) fn look(pass: &mut Pass<'_, '_>, engine: &mut Engine<'_, '_>, candidates: &[Candidate]) {
@@ -37,26 +36,6 @@ pub(super) fn look(pass: &mut Pass<'_, '_>, engine: &mut Engine<'_, '_>, candida
         }
         let health::RepairPolicy { condition, status, .. } = fault.policy;
         let mode = RemovalMode::ByForce { condition: (*condition).to_owned(), status: (*status).to_owned() };
-        pass.remove_at_once(mode, engine, candidate, reason);
-    }
-}
-
-impl Pass<'_, '_> {
-    /// With new places for its pods, as far as there are any.
-    pub(super) fn remove_at_once(
-        &mut self,
-        mode: RemovalMode,
-        engine: &mut Engine<'_, '_>,
-        candidate: &Candidate,
-        mut reason: Reason,
-    ) {
-        let mark = engine.mark();
-        let rehoming = rehome::rehome(engine, &[candidate], &self.targets, self.inputs).unwrap_or_else(|obstacle| {
-            engine.revert(mark);
-            reason.text.push_str(&format!("; {obstacle}"));
-            Rehoming::default()
-        });
-        self.spend(engine, candidate, None);
-        self.remove_as(mode, engine, &[candidate], reason, rehoming);
+        pass.remove_without_waiting(mode, engine, candidate, reason);
     }
 }

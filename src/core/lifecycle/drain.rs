@@ -65,25 +65,21 @@ pub fn deleted_at(pod: &Pod, deadline: Timestamp) -> Timestamp {
     deadline.saturating_sub(jiff::SignedDuration::from_secs(grace)).unwrap_or(Timestamp::MIN)
 }
 
-/// Pods that ask for up to so many times as much as others leave in one go with them.
-const ALIKE_BITS: u32 = 4;
+/// Pods are of similar size where one asks for less than 2 to this power times as much as the other.
+const SIMILAR_BITS: u32 = 4;
 
-/// In which order pods leave, for kube-scheduler to find room for those that come in their place: the much larger ones first, by the
-/// parts that they ask of the processors and of the memory which all of them ask for together. Those that are somewhat alike mixed:
-/// it evens out how much of each node is taken, and of pods that ask for much memory, one after the other, each would go to another
-/// node, until the memory of all is gone and their processors are idle. 1,306 pods on 41 nodes with room for all but 50 of them:
-/// strictly by size 222 found no room, mixed evenly some 80. An order that goes by the places which a plan wants, always a pod that is
-/// meant for the node which kube-scheduler prefers by then, took half of some 600 pods there instead of a fifth, and fleets cost as much
-/// in the end.
-///
-/// Gives positions.
+/// In which order pods leave, so that kube-scheduler finds room for those that come in their place; gives positions. Larger pods leave
+/// first, by the parts that they ask of the processors and of the memory which all of them ask for together. Pods of similar size are
+/// shuffled: in strict order of size, those that ask for much memory would each go to another node, until the memory of all nodes is
+/// taken and their processors are idle.
+#[doc = include_str!("order_of_eviction.md")]
 pub fn order_of_eviction(pods: &[&Pod]) -> Vec<usize> {
     let requests: Vec<Resources> = pods.iter().map(|pod| effective_requests(pod).unwrap_or_default()).collect();
     let total = |name: &str| requests.iter().map(|requests| i128::from(requests.get(name))).sum::<i128>().max(1);
     let totals = [CPU, MEMORY].map(|name| (name, total(name)));
     let size = |requests: &Resources| {
         let part = |(name, total): &(&str, i128)| i128::from(requests.get(name)) * 1_000_000_000_000 / total;
-        totals.iter().map(part).sum::<i128>().max(1).ilog2() / ALIKE_BITS
+        totals.iter().map(part).sum::<i128>().max(1).ilog2() / SIMILAR_BITS
     };
     let mut order: Vec<usize> = (0..pods.len()).collect();
     // Of fewer pods the order is the same, so that it goes on as it began.

@@ -11,10 +11,7 @@
 //!
 //! What is remembered may be lost: another turn begins then, and taints that are not needed are taken off.
 //!
-//! # What was tried
-//!
-//! A plan can foresee where kube-scheduler sends each pod, in the order of evictions, and be made for that. Such plans ended 1 % dearer.
-//! There were more of them, and under `payback: Never` they ended twice as far from the bound.
+#![doc = include_str!("eviction_order.md")]
 
 use std::collections::{BTreeSet, HashMap};
 

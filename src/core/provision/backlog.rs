@@ -28,7 +28,7 @@ pub struct Backlog {
     pub waiting: BTreeMap<ClassIndex, Vec<usize>>,
     /// Those of them that run on a node that is being removed, and have to move.
     pub displaced: BTreeSet<usize>,
-    /// Those that have lost the place that they were to have, and are bought for when they are without a node.
+    /// Those that run, and whose planned place was lost: a node is bought for them once they run on none.
     pub postponed: Vec<usize>,
     /// Pods that no node can help: position, and why.
     pub not_schedulable: Vec<(usize, PodObstacle)>,

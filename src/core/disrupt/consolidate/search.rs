@@ -49,8 +49,8 @@ const SET_NODES_MAX: usize = 12;
 const LARGE_SET_NODES_MAX: usize = 48;
 
 /// Moves that have as long as that to repay themselves are worth ten times the work, and sets of many nodes.
-const PATIENT_HORIZON_SECONDS: i64 = 6 * 3_600;
-const PATIENT_WORK_TIMES: u64 = 10;
+const LONG_HORIZON_SECONDS: i64 = 6 * 3_600;
+const LONG_HORIZON_WORK_TIMES: u64 = 10;
 
 /// Nodes that are taken apart together in the last phase.
 const REGROUPED_NODES_MAX: usize = 4;
@@ -69,7 +69,7 @@ const LOOKS_MIN: u64 = 400_000;
 /// there is a ten-thousandth of its price.
 const SEARCH_PART: u64 = 4;
 
-/// Of nodes that find no room although they should go, one in so many is kept at a time.
+/// When pods of nodes that were chosen for removal do not fit, the search keeps one of so many of those nodes, and tries again.
 const KEPT_PART: usize = 4;
 
 /// How many times the cost of a move may count when it is decided which nodes are worth keeping. The program buys parts of nodes, so
@@ -92,8 +92,8 @@ impl Pass<'_, '_> {
         let pods: usize = demand.values().sum();
         let mut budget = WorkBudget::new(engine.problem);
         let of_pods = LOOKS_MIN + LOOKS_PER_POD * pods as u64;
-        budget.looks = if self.is_patient(sources) {
-            budget.looks.min(of_pods.saturating_mul(PATIENT_WORK_TIMES))
+        budget.looks = if self.has_long_horizon(sources) {
+            budget.looks.min(of_pods.saturating_mul(LONG_HORIZON_WORK_TIMES))
         } else {
             (budget.looks / SEARCH_PART).min(of_pods)
         };
@@ -134,7 +134,7 @@ impl Pass<'_, '_> {
             // The program knows no budgets. A set that it would replace may use up what two nodes that can be emptied need.
             ways.push(Way::least_used(engine, sources));
         }
-        if self.is_patient(sources) && ways.iter().any(|way| way.has_large_sets(engine)) {
+        if self.has_long_horizon(sources) && ways.iter().any(|way| way.has_large_sets(engine)) {
             let larger = |way: &Way<'c>| Way { set_nodes_max: LARGE_SET_NODES_MAX, ..way.clone() };
             ways.extend(ways.iter().map(larger).collect::<Vec<_>>());
         }
@@ -149,9 +149,9 @@ impl Pass<'_, '_> {
         if sources.len() <= SET_NODES_MAX {
             counted.push(once);
         }
-        if self.horizon_seconds(sources) > PATIENT_HORIZON_SECONDS {
+        if self.horizon_seconds(sources) > LONG_HORIZON_SECONDS {
             // As if they had to repay themselves as soon as that: what is kept is right at once, and the rest is another plan's.
-            counted.push(more * hours(self.horizon_seconds(sources)) / hours(PATIENT_HORIZON_SECONDS));
+            counted.push(more * hours(self.horizon_seconds(sources)) / hours(LONG_HORIZON_SECONDS));
         }
         counted
     }
@@ -161,8 +161,8 @@ impl Pass<'_, '_> {
         self.payback_seconds(&going).unwrap_or(HORIZON_SECONDS).clamp(1, HORIZON_SECONDS)
     }
 
-    fn is_patient(&self, sources: &[Source<'_>]) -> bool {
-        self.horizon_seconds(sources) >= PATIENT_HORIZON_SECONDS
+    fn has_long_horizon(&self, sources: &[Source<'_>]) -> bool {
+        self.horizon_seconds(sources) >= LONG_HORIZON_SECONDS
     }
 
     /// What the move of one pod costs in the mean, for each hour in which it has to repay itself.
@@ -314,7 +314,7 @@ struct Search<'s, 'c, 'p, 'a> {
     nowhere: Nowhere,
     rooms: Rooms,
     set_nodes_max: usize,
-    is_patient: bool,
+    has_long_horizon: bool,
 }
 
 impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
@@ -329,7 +329,7 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
         let Way { sources, goes, rooms, set_nodes_max } = way;
         let classes = sources.iter().map(|source| classes_of(engine, source.candidate)).collect();
         let (refused, partners) = (vec![None; sources.len()], partners(engine, &sources));
-        let is_patient = pass.is_patient(&sources);
+        let has_long_horizon = pass.has_long_horizon(&sources);
         Self {
             pass,
             sources,
@@ -344,7 +344,7 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
             nowhere: Nowhere::default(),
             rooms,
             set_nodes_max,
-            is_patient,
+            has_long_horizon,
         }
     }
 
@@ -554,7 +554,7 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
         let looks = budget.looks / part.max(1);
         let mut of_set = WorkBudget { looks, ..*budget };
         let tried =
-            self.try_set(engine, &set, Buying::Nodes { markets, budget: &mut of_set, as_fleet: self.is_patient });
+            self.try_set(engine, &set, Buying::Nodes { markets, budget: &mut of_set, as_fleet: self.has_long_horizon });
         budget.spend(looks - of_set.looks);
         tried
     }

@@ -6,17 +6,9 @@
 //! [`improve`] takes some apart and tries again. The reference's packing is run too, and the cheaper of the two wins, so that the price
 //! is never above it. [`free_room`] says who gets room that is there.
 //!
-//! # What was tried
-//!
-//! Pods that topology binds to zones are sent there first; then a program of whole nodes says what to buy in each. That program and the
-//! lower bound are solved by column generation. A weighted sum of resources in its place, and an ascent on the bound, ended 2 to 30 %
-//! below what could be proven. A buyer that goes by the prices of a program of parts, node by node, ended 5 to 35 % dearer.
-//!
-//! Consolidation asks a program of its own which nodes are worth keeping (`core/disrupt/consolidate/keeping`): where half of all nodes
-//! could go, the prices of new ones mislead. How near that comes to the best can be proven (`core/disrupt/consolidate/bound.rs`, which the benchmark alone asks): with a price on each move
-//! the same program bounds what nodes and moves cost together, so the fewest pods that anybody must move to end at a price. Within 3 %
-//! of the price bound that may be more pods for a dollar than the reference moves: nearness to the bound and few moves are one choice,
-//! which is what `payback` is for.
+//! Pods that topology binds to zones are sent there first; then a program of whole nodes says what to buy in each. Consolidation asks a
+//! program of its own which nodes are worth keeping (`core/disrupt/consolidate/keeping`).
+#![doc = include_str!("what_was_tried.md")]
 
 mod free_room;
 pub mod greedy;
