@@ -1,5 +1,6 @@
-//! What Flux and Argo CD do with the objects of a folder after they were built, where the files say so: patches, and names. Where clusters
-//! are told different things about one folder, nobody here knows which one is meant: it is left as it is, and a note says so.
+//! What Flux and Argo CD do with the objects of a folder after they were built, where the files say so: patches, and
+//! names. Where clusters are told different things about one folder, nobody here knows which cluster is meant. The
+//! folder is left as it is, and a note says so.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +9,7 @@ use serde_json::Value;
 use super::diagnostic::Severity;
 use super::document::{Document, Parsed};
 use super::files;
-use super::findings::{Finding, Place};
+use super::findings::{Finding, FindingPlace};
 use super::flux::{self, FluxKustomization, FluxKustomizations};
 use super::kinds::{Class, classify};
 use super::kustomize::{Build, Layout, Plain, Together};
@@ -16,9 +17,9 @@ use super::rules::kustomize as rules;
 use crate::api::kustomization::join;
 use crate::api::source::{SourceFile, Standing};
 
-/// Fields of what both are told that have the form of a kustomization's, and are carried out.
+/// The fields that are carried out. Flux and Argo CD write them in the form of a kustomization.
 const FIELDS: [&str; 6] = ["components", "patches", "namePrefix", "nameSuffix", "commonLabels", "commonAnnotations"];
-/// Other fields of Argo CD's that change nothing of what decides about nodes.
+/// Other fields of Argo CD. They change nothing that decides about nodes.
 const WITHOUT_EFFECT: [&str; 11] = [
     "images",
     "replicas",
@@ -38,12 +39,12 @@ pub const ARGO: &str = "argoproj.io";
 /// A field, by file and line: the line of its key.
 pub type Line = (String, usize);
 
-/// By the folder whose objects they are.
+/// What Flux and Argo CD are told, by the folder whose objects it is for.
 #[derive(Debug, Default)]
 pub struct Afterwards {
-    /// What is told of a folder around one of them is not meant for this one.
+    /// What is told of an outer folder is not meant for the folders in it.
     by_folder: BTreeMap<String, Told>,
-    /// Where variables come from whose values are known, and what is for other clusters.
+    /// The places of variables whose values are known, and what is told for other clusters.
     known: BTreeSet<Line>,
 }
 
@@ -53,7 +54,7 @@ struct Part {
     /// The file that it stands in.
     file: String,
     by: By,
-    /// With fields of a kustomization.
+    /// The document has the fields of a kustomization.
     fields: Document,
 }
 
@@ -72,31 +73,31 @@ struct Told {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum What {
-    /// Nothing that changes objects.
+    /// It has nothing that changes objects.
     Nothing,
-    /// All say the same.
+    /// All that tell of the folder say the same.
     Alike,
-    /// Several say different things, one for each cluster.
+    /// Several tell different things of the folder, one for each cluster.
     Different,
-    /// A patch of Flux's by the path of a file, which it does not take.
+    /// A patch of Flux names the path of a file. Flux takes no such patch.
     NoPatch,
 }
 
 /// What was made of the files.
 #[derive(Debug, Default)]
 pub struct Done {
-    /// Files whose objects are others now.
+    /// Files whose objects were changed, by index.
     pub files: BTreeMap<usize, Parsed>,
     /// What was carried out.
     pub lines: BTreeSet<Line>,
-    /// Files that had a part in it.
+    /// Files that had a part in what was carried out.
     pub used: BTreeSet<usize>,
-    /// What is wrong with it, and what of it was not carried out.
+    /// What is wrong with what is told, and what of it was not carried out.
     pub findings: Vec<Finding>,
 }
 
 impl Afterwards {
-    /// `cluster`: whose objects they are, where that is known.
+    /// `cluster` is the one whose objects these are, where that is known.
     pub fn of(flux: &FluxKustomizations, sources: &[&SourceFile], parsed: &[Parsed], cluster: Option<&str>) -> Self {
         let mut told: BTreeMap<String, Vec<Part>> = BTreeMap::new();
         for (folder, kustomizations) in flux.folders() {
@@ -128,14 +129,14 @@ impl Afterwards {
         }
         for all in told.values_mut() {
             for Part { file, fields, .. } in flux::taken_of_others(all, cluster, |part| &part.file) {
-                known.insert((file, fields.place("", Place::Key).line));
+                known.insert((file, fields.place("", FindingPlace::Key).line));
             }
         }
         let by_folder = told.into_iter().map(|(folder, all)| (folder, Told::of(all))).collect();
         Self { by_folder, known }
     }
 
-    /// Does it to what was built, and to the objects of files that no kustomization names. Each is looked up once.
+    /// Changes what was built, and the objects of files that no kustomization names. Each object is looked up once.
     pub fn carry_out(&self, layout: &Layout<'_>, parsed: &[Parsed], builds: &mut [Build], plain: &[usize]) -> Done {
         let mut done = Done { lines: self.known.clone(), ..Done::default() };
         if self.by_folder.values().all(|told| told.what == What::Nothing) {
@@ -178,14 +179,14 @@ struct Meant<'b> {
 }
 
 impl Meant<'_> {
-    /// Objects of other kinds decide nothing here, whatever is made of them.
+    /// Objects of other kinds decide nothing here, whatever Flux and Argo CD make of them.
     fn has_ours(&self, parsed: &[Parsed]) -> bool {
         let of_files = self.plain.iter().filter_map(|file| parsed.get(*file)).flat_map(|it| &it.documents);
         let mut all = self.builds.iter().flat_map(|build| &build.documents).chain(of_files);
         all.any(|it| matches!(classify(&it.value), Class::Read(kind) if kind.is_object()))
     }
 
-    /// `false`: something is wrong with what is told, and nothing was changed.
+    /// Gives `false` where something is wrong with what is told. Nothing is changed then.
     fn change(
         mut self,
         together: &mut Together<'_>,
@@ -202,7 +203,7 @@ impl Meant<'_> {
             let Some(Parsed { documents: before, count, findings, aside, has_unread }) = parsed.get(file) else {
                 continue;
             };
-            // What is as it was is still known.
+            // An object that did not change is still known.
             if documents.len() == before.len() && documents.iter().zip(before).all(|(now, before)| now.is_same(before))
             {
                 continue;
@@ -234,7 +235,7 @@ impl Told {
     fn lines(&self) -> BTreeSet<Line> {
         let mut lines = BTreeSet::new();
         for Part { file, fields, .. } in &self.parts {
-            let mut add = |pointer: &str| lines.insert((file.clone(), fields.place(pointer, Place::Key).line));
+            let mut add = |pointer: &str| lines.insert((file.clone(), fields.place(pointer, FindingPlace::Key).line));
             for (pointer, name, value) in fields.members("") {
                 if FIELDS.contains(&name) && !is_empty(value) {
                     add(&pointer);
@@ -250,7 +251,7 @@ impl Told {
         lines
     }
 
-    /// For people who go by what is reported: which fields are not in it.
+    /// Names the fields that are not carried out, for people who go by what is reported.
     fn not_carried_out(&self, folder: &str) -> Vec<Finding> {
         let mut findings = Vec::new();
         if self.what == What::Nothing {
@@ -262,7 +263,7 @@ impl Told {
                 for (pointer, _) in part.fields.items("/patches").filter(|(_, patch)| patch.get("path").is_some()) {
                     let message = "a patch in a Kustomization of Flux stands in `patch`: it takes no file";
                     let at = format!("{pointer}/path");
-                    let finding = Finding::at(&rules::NOT_CARRIED_OUT, &part.fields, &at, Place::Key, message);
+                    let finding = Finding::at(&rules::NOT_CARRIED_OUT, &part.fields, &at, FindingPlace::Key, message);
                     findings.push(
                         finding.hint("write the patch there, or name its file in the kustomization of the folder"),
                     );
@@ -274,7 +275,7 @@ impl Told {
                     "several say different `{field}` of {shown}, one for each cluster: none is carried out here"
                 );
                 let pointer = format!("/{field}");
-                let finding = Finding::at(&rules::NOT_CARRIED_OUT, &part.fields, &pointer, Place::Key, message);
+                let finding = Finding::at(&rules::NOT_CARRIED_OUT, &part.fields, &pointer, FindingPlace::Key, message);
                 let hint = match part.by {
                     By::Flux => {
                         "to have one of them: flux build kustomization NAME --path FOLDER --dry-run | cutlist lint -"
@@ -282,7 +283,7 @@ impl Told {
                     By::ArgoCd => "to have one of them: argocd app manifests NAME | cutlist lint -",
                 };
                 let mut finding = finding.hint(hint);
-                // It may be right as it is, and there is no other way to write it.
+                // The field may be right as it is, and there is no other way to write it.
                 finding.severity = Severity::Note;
                 findings.push(finding);
             }
@@ -299,7 +300,8 @@ impl Part {
     }
 }
 
-/// By the folder of each source, what Argo CD is told of it. What a generator of a set puts in its place is not known.
+/// What Argo CD is told of each source, by the folder of the source. Nobody here knows what a generator of a set puts
+/// in the place of a folder.
 fn told_by_argo(document: &Document) -> Vec<(String, Document)> {
     let part = |pointer: String| {
         let path = document.str(&format!("{pointer}/path"))?;
@@ -322,7 +324,7 @@ pub fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// A part of a document as one of its own, with the places of its values.
+/// A part of a document as a document of its own, with the places of its values.
 fn within(document: &Document, pointer: &str) -> Document {
     Document {
         value: document.value.pointer(pointer).cloned().unwrap_or_default().into(),
@@ -343,7 +345,7 @@ pub fn sources_of(document: &Document) -> Vec<String> {
     pointers
 }
 
-/// Where Flux is told of variables whose values are known here, all of those that are meant for a folder.
+/// The lines where Flux is told of variables, where the values of all that are meant for a folder are known here.
 fn variables(flux: &FluxKustomizations, sources: &[&SourceFile], parsed: &[Parsed]) -> BTreeSet<Line> {
     const POST_BUILD: &str = "/spec/postBuild";
     let (mut lines, mut taken, mut doubtful) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
@@ -354,7 +356,7 @@ fn variables(flux: &FluxKustomizations, sources: &[&SourceFile], parsed: &[Parse
             let maps = if is_alike { &mut taken } else { &mut doubtful };
             maps.extend(config_maps(document).filter(|name| !unread.contains(&format!("ConfigMap {name}"))));
             if is_alike && unread.is_empty() && document.value.pointer(POST_BUILD).is_some() {
-                lines.insert((file.clone(), document.place(POST_BUILD, Place::Key).line));
+                lines.insert((file.clone(), document.place(POST_BUILD, FindingPlace::Key).line));
             }
         }
     }
@@ -364,12 +366,12 @@ fn variables(flux: &FluxKustomizations, sources: &[&SourceFile], parsed: &[Parse
     };
     for (source, parsed) in sources.iter().zip(parsed) {
         let maps = parsed.documents.iter().filter(is_map);
-        lines.extend(maps.map(|document| (source.path.clone(), document.place("/data", Place::Key).line)));
+        lines.extend(maps.map(|document| (source.path.clone(), document.place("/data", FindingPlace::Key).line)));
     }
     lines
 }
 
-/// The names of those that variables are taken from.
+/// The names of the ConfigMaps that variables are taken from.
 fn config_maps(document: &Document) -> impl Iterator<Item = String> {
     let from = document.items("/spec/postBuild/substituteFrom");
     let of_maps = from.filter(|(_, from)| from.get("kind").and_then(Value::as_str) == Some("ConfigMap"));
@@ -526,7 +528,7 @@ spec:
             (argo("pools", by_file), vec![of("CL0015", 7)]),
             (flux("pools", "./pools", "components: [../x]"), vec![of("CL0015", 7)]),
             (different.join("---\n"), vec![of("CL0016", 7), of("CL0016", 15)]),
-            // Of a folder without objects of ours nobody knows enough.
+            // Nobody knows enough of a folder without objects of ours.
             (flux("apps", "./apps", &broken), Vec::new()),
         ] {
             assert_eq!(linted(&[("pools/pool.yaml", POOL), ("clusters/told.yaml", &told)]), expected, "{told}");

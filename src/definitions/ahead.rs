@@ -12,7 +12,7 @@ use super::memory::JudgedOfFile;
 use super::{rules, schema, unread};
 use crate::api::source::SourceFile;
 
-/// By the place of the document in its file.
+/// What was worked out, by the place of the document in its file.
 #[derive(Debug, Default)]
 pub struct Ahead {
     pub judged: JudgedOfFile,
@@ -48,7 +48,7 @@ impl Ahead {
     }
 }
 
-/// Workloads say which nodes are needed, and other classes what Auto Mode makes.
+/// Findings in an object of another kind. Workloads say which nodes are needed, and classes of Auto Mode what it makes.
 pub fn of_foreign(document: &Document) -> Vec<Finding> {
     let mut found = schema::faults_of_workload(document);
     found.extend(rules::requirements::of_workload(document));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::document::Document;
-use super::findings::{Finding, Place};
+use super::findings::{Finding, FindingPlace};
 use super::kinds::Kind;
 use super::limits;
 use super::rules::reading::LIMIT;
@@ -20,7 +20,7 @@ const ENTRIES: [(Kind, &str); 7] = [
     (Kind::NodeOverlay, "/spec/capacity"),
     (Kind::CapacityBuffer, "/spec/limits"),
 ];
-/// Those that a schema limits to less.
+/// Lists and mappings that a schema limits to less.
 const LIMITED_BY_SCHEMA: [(Kind, &str); 8] = [
     (Kind::NodePool, "/spec/disruption/budgets"),
     (Kind::NodePool, "/spec/template/metadata/labels"),
@@ -40,7 +40,7 @@ const REQUIREMENTS: [(Kind, &str); 2] =
 pub struct Amounts(BTreeMap<Kind, usize>);
 
 impl Amounts {
-    /// Counts a definition. The first beyond the limit is said.
+    /// Counts a definition. Only the first one beyond the limit has a finding.
     pub fn one_more(&mut self, kind: Kind, document: &Document) -> Option<Finding> {
         let count = self.0.entry(kind).or_default();
         *count += 1;
@@ -48,7 +48,10 @@ impl Amounts {
             return None;
         }
         let message = format!("there are more than {} definitions of kind {}", limits::OF_ONE_KIND, kind.name());
-        Some(Finding::at(&LIMIT, document, "/kind", Place::Value, message).hint("divide them among several clusters"))
+        Some(
+            Finding::at(&LIMIT, document, "/kind", FindingPlace::Value, message)
+                .hint("divide them among several clusters"),
+        )
     }
 
     pub fn is_beyond(&self, kind: Kind) -> bool {
@@ -77,7 +80,7 @@ pub fn too_much_of(kind: Kind, document: &Document) -> Vec<Finding> {
     let replicas = document.value.pointer("/spec/replicas").and_then(Value::as_u64).filter(|_| kind == Kind::NodePool);
     if let Some(replicas) = replicas.filter(|replicas| *replicas > limits::REPLICAS) {
         let message = format!("{replicas} nodes are more than the {} that are planned for", limits::REPLICAS);
-        found.push(Finding::at(&LIMIT, document, "/spec/replicas", Place::Value, message));
+        found.push(Finding::at(&LIMIT, document, "/spec/replicas", FindingPlace::Value, message));
     }
     found
 }
@@ -89,11 +92,11 @@ fn entries(value: &Value) -> usize {
 fn beyond(document: &Document, pointer: &str, what: &str, count: usize, most: usize) -> Finding {
     let name = super::document::spans::last(pointer);
     let message = format!("`{name}` has {count} {what}, and must have at most {most}");
-    Finding::at(&LIMIT, document, pointer, Place::Key, message)
+    Finding::at(&LIMIT, document, pointer, FindingPlace::Key, message)
 }
 
-/// Whether something in it is so long that it is not to be looked at entry by entry. It has a finding that says so: of the schema, or of
-/// [`too_much_of`].
+/// Whether a list or mapping of the definition is too long to be looked at entry by entry. The schema or
+/// [`too_much_of`] has a finding that says so.
 pub fn is_far_too_long(kind: Kind, document: &Document) -> bool {
     let of_schema = LIMITED_BY_SCHEMA.iter().filter(|(its, _)| *its == kind);
     let mut lengths = of_schema.map(|(_, pointer)| document.value.pointer(pointer).map_or(0, entries));

@@ -12,10 +12,10 @@ use super::document::Document;
 use super::kinds::Kind;
 use super::providers::{is_of_another_provider, is_of_auto_mode};
 
-/// Kinds that ask for any.
+/// Kinds that ask for instance types or places.
 pub const KINDS: [Kind; 3] = [Kind::NodePool, Kind::NodeOverlay, Kind::PodTemplate];
 
-/// Places have a rule of their own, which knows the region.
+/// Labels of places. They have a rule of their own, which knows the region.
 pub const PLACES: [&str; 3] = [keys::ZONE, keys::ZONE_ID, keys::REGION];
 
 const REQUIREMENTS: &str = "/spec/template/spec/requirements";
@@ -26,7 +26,7 @@ const LABELS: &str = "/spec/template/metadata/labels";
 pub struct Written {
     pub pointer: String,
     pub entry: NodeSelectorRequirement,
-    /// Whether it is a label, whose value stands at the pointer itself.
+    /// Whether this is a label. The value of a label stands at the pointer itself.
     pub is_label: bool,
 }
 
@@ -43,7 +43,7 @@ impl Written {
 /// Requirements that count together.
 #[derive(Clone, Debug)]
 pub struct List {
-    /// What the list is part of, for what concerns all of it.
+    /// What the list is part of. A finding about all of the list stands there.
     pub pointer: String,
     pub written: Vec<Written>,
 }
@@ -52,7 +52,7 @@ pub struct List {
 #[derive(Clone, Debug, Default)]
 pub struct Asked {
     pub lists: Vec<List>,
-    /// Of a pool that names places, what it says of them.
+    /// What a pool that names places says of them.
     pub places: Option<NodePool>,
 }
 
@@ -68,7 +68,7 @@ impl Asked {
 fn lists(kind: Kind, document: &Document) -> Vec<List> {
     match kind {
         Kind::NodePool => {
-            // What is sold there, and labels of its nodes, nobody knows here.
+            // Nobody here knows what another provider sells, or which labels its nodes have.
             if is_of_another_provider(document) {
                 return Vec::new();
             }
@@ -118,7 +118,7 @@ pub fn lists_of_pod(document: &Document, spec: &str) -> Vec<List> {
     }
 }
 
-/// Those that can be read and hold no variable: of the others the schema speaks.
+/// The requirements that can be read and hold no variable. The schema speaks of the others.
 fn requirements(document: &Document, pointer: &str) -> Vec<Written> {
     let read = |(pointer, entry): (String, &Value)| {
         let entry: NodeSelectorRequirement = serde_json::from_value(entry.clone()).ok()?;
@@ -144,7 +144,7 @@ fn names_places(pool: &Document) -> bool {
     pool.items(REQUIREMENTS).any(|(_, entry)| key(entry)) || pool.members(LABELS).any(|(_, key, _)| is_place(key))
 }
 
-/// A pool with what its requirements and labels say: a mistake elsewhere in it makes nothing of its zones.
+/// The pool with nothing but its requirements and labels. So a mistake elsewhere in the pool does not hide its zones.
 fn with_places_alone(pool: &Document) -> Option<NodePool> {
     let entries = pool.items(REQUIREMENTS).map(|(_, entry)| entry);
     let entries: Vec<&Value> = entries.filter(|entry| NodeSelectorRequirement::deserialize(*entry).is_ok()).collect();

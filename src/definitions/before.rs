@@ -34,7 +34,7 @@ impl Before {
         Self { objects: kept.filter_map(old).collect() }
     }
 
-    /// The same with what was defined elsewhere.
+    /// Adds what was defined elsewhere.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.objects.extend(other.objects);
@@ -101,7 +101,7 @@ pub(super) fn pools<'o>(
     })
 }
 
-/// Name with namespace.
+/// The name of an object with its namespace.
 fn name_of(kind: Kind, value: &Value) -> Option<String> {
     let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str);
     let name = text("/metadata/name")?;

@@ -18,7 +18,8 @@ use crate::core::model::static_hash::{class_hash, node_pool_hash, whole_hash};
 use crate::core::plan::{DefinitionPlace, Note, NoteCode};
 use crate::core::snapshot::{Snapshot, kept};
 
-/// Where a variable decides which nodes there may be; elsewhere the rest of the definition can be planned for without it.
+/// The fields in which a variable decides which nodes there may be. Without a variable in another field, the rest of
+/// the definition can be planned for.
 const DECIDING: [(Kind, &[&str]); 4] = [
     (
         Kind::NodePool,
@@ -54,7 +55,7 @@ const FIELDS_MAX: usize = 5;
 trait Applied: DeserializeOwned + Serialize + Clone {
     const KIND: Kind;
     fn metadata(&self) -> &ObjectMeta;
-    /// Over what launches depend on, also of an object of which a snapshot left something out.
+    /// The hash of what launches depend on. An object of which a snapshot left something out has one, too.
     fn hash(&self) -> String;
     fn of(snapshot: &Snapshot) -> Vec<&Self>;
     fn defined(definitions: &mut Definitions) -> &mut Vec<Definition<Self>>;
@@ -118,7 +119,7 @@ impl Definitions {
         }
         let notes = definitions.of_variables(snapshot);
         definitions.notes.extend(notes);
-        // What was open is settled.
+        // The open definitions are settled now.
         for open in &mut definitions.open {
             open.unchecked = false;
         }
@@ -223,7 +224,7 @@ impl Definitions {
         self.say_unplanned(open, text);
     }
 
-    /// Of one that no plan is made with as it is written.
+    /// Adds a note about a definition that no plan is made with as it is written.
     fn say_unplanned(&mut self, open: &OpenDefinition, text: String) {
         let own = self.open.iter_mut().find(|it| (&it.file, it.line) == (&open.file, open.line));
         if let Some(own) = own {
@@ -260,7 +261,7 @@ impl OpenDefinition {
         of_kind.is_some_and(|(_, fields)| fields.iter().any(|field| is_within(field, pointer)))
     }
 
-    /// Its fields may be the cluster's: only the document has its place.
+    /// The fields may be the cluster's. So only the document has a place.
     fn places(&self) -> BTreeMap<String, DefinitionPlace> {
         BTreeMap::from([(String::new(), DefinitionPlace { file: self.file.clone(), line: self.line })])
     }
@@ -277,7 +278,7 @@ impl OpenDefinition {
         }
     }
 
-    /// Other variables in it may have values.
+    /// Other variables in the definition may have values.
     fn hash_as_written(&self) -> String {
         self.as_written.hash.clone().unwrap_or_else(|| whole_hash(&self.value))
     }
@@ -292,7 +293,7 @@ struct Filled {
 }
 
 /// Puts the cluster's values where they fit the open text: what stands around the variables must be the same.
-/// `as_written`: hashes say so where a snapshot does not.
+/// `as_written` says that the hashes show it to be applied as it is written, where a snapshot does not.
 fn fill(open: &OpenDefinition, applied: Option<&Value>, as_written: bool) -> Filled {
     let mut filled = Filled { value: open.value.clone(), fields: Vec::new(), left: Vec::new() };
     for pointer in &open.pointers {

@@ -16,23 +16,23 @@ use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::node_overlay::NodeOverlay;
 use crate::api::node_pool::NodePool;
 
-/// One of them, as far as it can be told which it is.
+/// An object that can not be used, as far as it can be told which one it is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BrokenDefinition {
     pub kind: &'static str,
     /// `name`, or `namespace/name`.
     pub name: String,
-    /// In the form of its kind where it has that, else as it is written.
+    /// The object in the form of its kind. An object without that form stands as it is written.
     pub value: Value,
-    /// Whether it has the form of its kind.
+    /// Whether the object has the form of its kind.
     pub has_form: bool,
     pub file: String,
-    /// From 1.
+    /// The line of the object, from 1.
     pub line: usize,
 }
 
 impl BrokenDefinition {
-    /// `None` for what is no object, or has no name.
+    /// Gives `None` for a document that is no object, or has no name.
     pub(super) fn of(kind: Kind, document: &Document, paths: &[&str]) -> Option<Self> {
         if !kind.is_object() {
             return None;
@@ -72,7 +72,7 @@ fn without_fields_of_cluster(document: &Document) -> Value {
     value
 }
 
-/// As it would be among the definitions, so that it can be held against one that is there.
+/// The object as it would be among the definitions, so that it can be held against one that is there.
 fn in_form(kind: Kind, written: &Value) -> Option<Value> {
     match kind {
         Kind::NodePool => form::<NodePool>(written),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::document::{self, Document, scalar};
 use super::files;
-use super::findings::{Finding, Place};
+use super::findings::{Finding, FindingPlace};
 use super::flux::{self, FluxKustomizations};
 use super::rules::kinds as rules;
 use super::substitution::Values;
@@ -21,23 +21,24 @@ pub const BASELINE: &str = "/spec/lint/baseline";
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Flux {
     pub values: BTreeMap<String, flux::Values>,
-    /// Who says what, where several Kustomizations say different things; nothing for other folders.
+    /// What each Kustomization says, for folders of which several say different things. Other folders have no entry.
     pub of_clusters: BTreeMap<String, Vec<(String, flux::Values)>>,
-    /// All variables that have a value, of folders for which the files say all that Flux is told.
+    /// All variables that have a value, for folders where the files say all that Flux is told.
     pub names: BTreeMap<String, BTreeSet<String>>,
     /// Folders in which Flux replaces variables, be they those of the files or others.
     pub substituted: BTreeSet<String>,
 }
 
-/// From `cutlist.yaml`, `scenario.yaml` and the names of the files.
+/// What `cutlist.yaml`, `scenario.yaml` and the names of the files say.
 #[derive(Default)]
 pub struct Context {
     pub variables: BTreeMap<String, String>,
-    /// Those of files below a folder that Flux builds, by the folder; in them are the others, which come before what Flux has.
+    /// Variables of files below a folder that Flux builds, by the folder. They include the variables above, which come
+    /// before those of Flux.
     pub of_flux: Flux,
-    /// Where Flux gives variables their values, by the folder that it builds; for plans alone.
+    /// Where Flux gives variables their values, by the folder that it builds. Only plans need these places.
     pub places_of_flux: BTreeMap<String, flux::Places>,
-    /// Those of them whose values are shown nowhere.
+    /// The variables whose values are shown nowhere.
     pub hidden: BTreeSet<String>,
     /// Entries of `spec.paths`.
     pub paths: Vec<String>,
@@ -65,7 +66,7 @@ impl Context {
             context.variables.extend(variables.filter_map(|(_, name, value)| Some((name.to_owned(), scalar(value)?))));
             let baseline = settings.str(BASELINE);
             context.baseline = baseline.map(|path| path.strip_prefix("./").unwrap_or(path).to_owned());
-            // What is no version that is known the schema of the settings says.
+            // The schema of the settings refuses a version that is not known.
             let version = settings.str("/spec/lint/karpenterVersion").and_then(|version| version.parse().ok());
             context.karpenter = version.map(|version| Installed { version, said_by: SaidBy::Settings });
             context
@@ -89,7 +90,8 @@ impl Context {
         self.settings.as_ref()?.str("/spec/clusterName")
     }
 
-    /// Takes the variables that Flux is told of in the files, beside those that are known; with `of_each` also those of each cluster.
+    /// Takes the variables that Flux is told of in the files, beside those that are known. With `of_each` it takes
+    /// those of each cluster, too.
     pub fn take_flux(&mut self, kustomizations: &FluxKustomizations, of_each: bool) {
         self.of_flux.values = kustomizations.values();
         self.of_flux.names = kustomizations.names_told();
@@ -116,21 +118,23 @@ impl Context {
         Values { of: values, hidden: &self.hidden, is_of_flux }
     }
 
-    /// All variables that Flux has a value for there, where it is told of some and all of that is known.
+    /// All variables that Flux has a value for at this path. `None` where Flux is told of none, or where not all that
+    /// it is told is known.
     pub fn names_of_flux(&self, path: &str) -> Option<&BTreeSet<String>> {
         let (folder, _) = files::nearest(&self.of_flux.values, path)?;
         self.of_flux.names.get(folder)
     }
 
-    /// What variables stand for by the Kustomizations of Flux that say different things of it, with their names.
+    /// What variables stand for at this path, for each Kustomization of Flux that says something else, with its name.
     pub fn values_of_clusters(&self, path: &str) -> impl Iterator<Item = (&str, Values<'_>)> {
         let clusters = files::nearest(&self.of_flux.of_clusters, path).into_iter().flat_map(|(_, all)| all);
         let of = |values| Values { of: values, hidden: &self.hidden, is_of_flux: true };
         clusters.map(move |(cluster, values)| (cluster.as_str(), of(values)))
     }
 
-    /// Where the text at a pointer of a document gets its value, of what the kustomization of this path builds or stands in this file: in what
-    /// Flux is told, if that gives it one variable.
+    /// Where the texts of a document get their values in what Flux is told, by pointer. The kustomization of this path
+    /// builds the document, or it stands in this file. Only a text with one variable that Flux gives a value has a
+    /// place.
     pub fn given_at(&self, path: &str, document: &Document) -> BTreeMap<String, DefinitionPlace> {
         let Some((_, places)) = files::nearest(&self.places_of_flux, path) else { return BTreeMap::new() };
         let given = document.variables.names().iter().filter_map(|(pointer, names)| {
@@ -146,7 +150,7 @@ impl Context {
         self.templates.iter().map(String::as_str).find(|folder| path.starts_with(folder))
     }
 
-    /// Entries of `spec.paths` under which there is nothing. They say nothing of what a cluster has.
+    /// Entries of `spec.paths` under which there is nothing. Such paths say nothing of what a cluster has.
     pub fn unused_paths(&self, sources: &[&SourceFile]) -> Vec<Finding> {
         let Some(settings) = &self.settings else { return Vec::new() };
         if sources.iter().any(|source| source.standing == Standing::Applied) {
@@ -157,7 +161,7 @@ impl Context {
         let entries = entries.filter(|(_, path)| unused(path));
         let finding = |(pointer, path): (String, &str)| {
             let message = format!("nothing to read under `{path}`");
-            Finding::at(&rules::EMPTY_PATH, settings, &pointer, Place::Value, message)
+            Finding::at(&rules::EMPTY_PATH, settings, &pointer, FindingPlace::Value, message)
                 .hint("paths are files and folders of the repository, from its root")
         };
         entries.map(finding).collect()

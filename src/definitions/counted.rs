@@ -1,5 +1,5 @@
-//! How much one reading holds in memory. Documents and their values are counted while files are parsed, and past a limit no more are: a
-//! commit of small files is a small one, and would take gigabytes.
+//! How much one reading holds in memory. Documents and their values are counted while files are parsed, and past a
+//! limit no more files are parsed. A small commit of small files could otherwise take gigabytes.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -11,7 +11,7 @@ use super::findings::Finding;
 use super::limits;
 use super::rules::reading::LIMIT;
 
-/// What was parsed so far. Whether it is too much does not go by the order in which it was.
+/// What was parsed so far. Whether it is too much does not depend on the order of parsing.
 #[derive(Debug, Default)]
 pub struct Counted {
     documents: AtomicUsize,
@@ -29,7 +29,7 @@ impl Counted {
             || self.values.load(Ordering::Relaxed) > limits::REVISION_VALUES
     }
 
-    /// What is said where it is too much, of the first file.
+    /// The finding where it is too much, at the first file.
     pub fn finding(&self) -> Option<Finding> {
         let message = format!(
             "the files hold more than {} documents, or {} values, together: none is read",

@@ -49,7 +49,7 @@ pub struct Suppressed {
     #[serde(flatten)]
     pub diagnostic: Diagnostic,
     pub by: SuppressedBy,
-    /// In the words of whoever suppressed it.
+    /// The reason, in the words of whoever suppressed the finding.
     pub reason: String,
 }
 
@@ -70,7 +70,7 @@ pub enum SuppressedBy {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleDescription {
     pub code: &'static str,
-    /// In words: `duplicate-key`.
+    /// The name of the rule in words: `duplicate-key`.
     pub name: &'static str,
     pub severity: Severity,
     /// One line.
@@ -97,7 +97,8 @@ pub enum Severity {
     Error,
     /// It can be used, and is probably not what was meant.
     Warning,
-    /// Nothing to do; said so that nobody wonders. Changes no exit code unless that is asked for.
+    /// There is nothing to do, and the note keeps people from wondering. It changes no exit code unless that is asked
+    /// for.
     Note,
 }
 

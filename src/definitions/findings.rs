@@ -6,11 +6,11 @@ use super::diagnostic::{Diagnostic, Fix, Related, Severity, Span};
 use super::document::Document;
 use super::fixes::{Instead, Scalar};
 use super::rule::Rule;
-use super::suggest;
+use super::suggest::Hint;
 
 /// Which part of a member a finding is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum FindingPlace {
     Key,
     Value,
 }
@@ -27,10 +27,12 @@ pub struct Finding {
     pub pointer: Option<String>,
     pub message: String,
     pub hint: Option<String>,
+    /// What the hint asks about: the thing that was probably meant. Of several things it is the likeliest.
+    pub meant: Option<String>,
     pub object: Option<String>,
     /// File by index, place, and what is there.
     pub related: Vec<(usize, Span, String)>,
-    /// The key or value that the finding is at, where it is one that stands in the file as it is.
+    /// The key or value that the finding is at, where the file has it as it is.
     scalar: Option<Scalar>,
     /// What can be written for it.
     instead: Option<Instead>,
@@ -46,6 +48,7 @@ impl Finding {
             pointer: None,
             message: message.into(),
             hint: None,
+            meant: None,
             object: None,
             related: Vec::new(),
             scalar: None,
@@ -58,7 +61,7 @@ impl Finding {
         rule: &'static Rule,
         document: &Document,
         pointer: &str,
-        place: Place,
+        place: FindingPlace,
         message: impl Into<String>,
     ) -> Self {
         Self {
@@ -69,6 +72,7 @@ impl Finding {
             pointer: Some(pointer.to_owned()),
             message: message.into(),
             hint: None,
+            meant: None,
             object: document.name(),
             related: Vec::new(),
             scalar: Scalar::at(document, pointer, place),
@@ -76,18 +80,19 @@ impl Finding {
         }
     }
 
-    /// What to do. A hint that only asks "did you mean" is also what `--fix` writes.
+    /// What to do. A hint that asks whether one thing was meant is also what `--fix` writes.
     #[must_use]
-    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub fn hint(mut self, hint: impl Into<Hint>) -> Self {
         let hint = hint.into();
-        if let Some(meant) = suggest::meant(&hint) {
+        if let Some(meant) = hint.only_meant() {
             self = self.meaning(meant);
         }
-        self.hint = Some(hint);
+        self.meant = hint.meant.into_iter().next();
+        self.hint = Some(hint.text);
         self
     }
 
-    /// What was probably meant by the key or value that the finding is at; where it is only a guess, `--fix` leaves it to people.
+    /// What was probably meant by the key or value that the finding is at. `--fix` leaves a mere guess to people.
     #[must_use]
     pub fn meaning(mut self, meant: &str) -> Self {
         if self.scalar.as_ref().is_some_and(|scalar| scalar.is_slip_of(meant)) {
@@ -104,7 +109,7 @@ impl Finding {
     }
 
     #[must_use]
-    pub fn maybe_hint(self, hint: Option<String>) -> Self {
+    pub fn maybe_hint(self, hint: Option<impl Into<Hint>>) -> Self {
         match hint {
             Some(hint) => self.hint(hint),
             None => self,
@@ -114,7 +119,7 @@ impl Finding {
     /// Names what stands at `pointer` of another document.
     #[must_use]
     pub fn related(mut self, document: &Document, pointer: &str, message: impl Into<String>) -> Self {
-        self.related.push((document.file_of(pointer), document.place(pointer, Place::Value), message.into()));
+        self.related.push((document.file_of(pointer), document.place(pointer, FindingPlace::Value), message.into()));
         self
     }
 
@@ -139,8 +144,8 @@ impl Finding {
     }
 }
 
-/// Takes away what repeats: the same twice; and what the schema says of a scalar or a tag that the YAML itself is
-/// wrong in, at the same place.
+/// Takes away findings that repeat another one at the same place: one that is the same, and one of the schema about a
+/// scalar or a tag in which the YAML itself is wrong.
 pub fn without_repetition(findings: Vec<Finding>) -> Vec<Finding> {
     let place = |finding: &Finding| (finding.file, finding.span.line, finding.span.column);
     let of_yaml: BTreeSet<_> = findings.iter().filter(|f| f.rule.is_of_yaml()).map(place).collect();

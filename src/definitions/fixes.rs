@@ -1,11 +1,11 @@
-//! What may be written in the place of a key or value, keeping its quotes. Only a scalar on one line that stands in the file as it
-//! is: not what a variable, an alias or a patch made.
+//! What may be written in the place of a key or value, keeping its quotes. That is only a scalar on one line that
+//! stands in the file as it is, and not what a variable, an alias or a patch made.
 
 use serde_json::Value;
 
 use super::diagnostic::Fix;
 use super::document::{Document, SharedValue, may_be_written, spans};
-use super::findings::Place;
+use super::findings::FindingPlace;
 use super::suggest;
 
 /// A key or value as it stands in its file.
@@ -16,21 +16,21 @@ pub struct Scalar {
     beside: Beside,
 }
 
-/// The keys beside a key, or the texts of the list beside one of them, which it must not become. They are looked up when something is written:
-/// of thousands of findings in one mapping none copies all the keys of it.
+/// The keys beside a key, or the texts beside a text of a list. The key or text must not become one of these. They are
+/// looked up only when something is written, so that none of thousands of findings in one mapping copies all its keys.
 #[derive(Clone, Debug)]
 struct Beside {
     document: SharedValue,
-    /// Of the mapping or the list.
+    /// The pointer of the mapping or the list.
     around: String,
-    place: Place,
+    place: FindingPlace,
 }
 
 impl Beside {
     fn has(&self, own: &str, text: &str) -> bool {
         match (self.place, self.document.pointer(&self.around)) {
-            (Place::Key, Some(Value::Object(members))) => text != own && members.contains_key(text),
-            (Place::Value, Some(Value::Array(items))) => items.iter().any(|item| item == text),
+            (FindingPlace::Key, Some(Value::Object(members))) => text != own && members.contains_key(text),
+            (FindingPlace::Value, Some(Value::Array(items))) => items.iter().any(|item| item == text),
             _ => false,
         }
     }
@@ -46,8 +46,8 @@ pub enum Instead {
 }
 
 impl Scalar {
-    /// `None` for what is no scalar, or is not what stands in the file.
-    pub fn at(document: &Document, pointer: &str, place: Place) -> Option<Self> {
+    /// Gives `None` for what is no scalar, or is not what stands in the file.
+    pub fn at(document: &Document, pointer: &str, place: FindingPlace) -> Option<Self> {
         let origin = document.origin(pointer);
         let node = origin.spans.get(&origin.root)?;
         let span = document.place(pointer, place);
@@ -62,12 +62,12 @@ impl Scalar {
             return None;
         }
         let is_same = match place {
-            Place::Key => node.key == Some(span) && inner == spans::last(pointer),
-            Place::Value => {
+            FindingPlace::Key => node.key == Some(span) && inner == spans::last(pointer),
+            FindingPlace::Value => {
                 node.alias.is_none()
                     && match document.value.pointer(pointer)? {
                         Value::String(text) => text == inner,
-                        // As many ways to write a number as there are, it is one word.
+                        // A number can be written in many ways, but it is one word.
                         value @ (Value::Number(_) | Value::Bool(_)) => {
                             quote.is_none() && !inner.contains([' ', '&', '*', '$']) && may_be_written(value, inner)
                         }
@@ -98,7 +98,7 @@ impl Scalar {
     }
 }
 
-/// The text as a scalar, in quotes where it needs some. It has none itself.
+/// The text as a scalar, in quotes where it needs some. The text has no quotes itself.
 pub fn in_yaml(text: &str) -> String {
     if is_plain(text) { text.to_owned() } else { format!("\"{text}\"") }
 }
@@ -152,7 +152,7 @@ mod tests {
         let document = serde_json::json!({ "spto": 1, "weight": 1, "list": ["spto", "spot"] });
         let beside =
             |around: &str, place| Beside { document: document.clone().into(), around: around.to_owned(), place };
-        let scalar = |quote| Scalar { text: "spto".to_owned(), quote, beside: beside("", Place::Key) };
+        let scalar = |quote| Scalar { text: "spto".to_owned(), quote, beside: beside("", FindingPlace::Key) };
         let text = |text: &str| Instead::Text(text.to_owned());
         assert_eq!(scalar(Some('\'')).written(&text("spot")).as_deref(), Some("'spot'"));
         for plain in ["spot", "720h", "16Gi", "kubernetes.io/arch", "al2023@latest"] {
@@ -162,7 +162,7 @@ mod tests {
             assert_eq!(scalar(None).written(&text(needs)), Some(format!("\"{needs}\"")), "{needs}");
         }
         assert_eq!(scalar(None).written(&text("weight")), None, "a key does not come twice");
-        let of_list = Scalar { text: "spto".to_owned(), quote: None, beside: beside("/list", Place::Value) };
+        let of_list = Scalar { text: "spto".to_owned(), quote: None, beside: beside("/list", FindingPlace::Value) };
         assert_eq!(of_list.written(&text("spot")), None, "nor does a text of a list");
         assert_eq!(scalar(None).written(&text("a\"b")), None);
         assert_eq!(scalar(Some('"')).written(&Instead::Yaml("5".to_owned())).as_deref(), Some("5"));

@@ -17,7 +17,7 @@ use super::limits::FILE_BYTES;
 use crate::api::kustomization::{folder, join};
 use crate::api::source::{SourceFile, Standing};
 
-/// Of Flux's own Kustomization, which is no file of kustomize.
+/// The group of Flux's own Kustomization, which is no file of kustomize.
 pub const GROUP: &str = "kustomize.toolkit.fluxcd.io";
 /// Where [`FluxKustomization::document`] has patches, of the form that a file of kustomize has.
 pub const PATCHES: &str = "spec/patches";
@@ -31,7 +31,7 @@ pub type Values = BTreeMap<String, String>;
 /// A Kustomization of Flux that stands in the files.
 #[derive(Clone, Debug)]
 pub struct FluxKustomization {
-    /// With the place of each of its values. Its `spec.patches` are at [`PATCHES`].
+    /// The document, with the place of each value. Its `spec.patches` are at [`PATCHES`].
     pub document: Document,
     /// The file that it stands in.
     pub file: String,
@@ -39,11 +39,11 @@ pub struct FluxKustomization {
     pub folder: String,
     /// What it puts in the place of variables, as far as the files say so.
     pub variables: Values,
-    /// Where each of them is given.
+    /// Where each of these variables is given.
     pub places: Places,
-    /// All variables that it may have a value for: also those of ConfigMaps that are patches, or for other clusters.
+    /// All variables that it may have a value for, with those of ConfigMaps that are patches or are for other clusters.
     names: BTreeSet<String>,
-    /// What it takes variables from and is not read: `Secret cluster-secrets`.
+    /// What it takes variables from without being read here: `Secret cluster-secrets`.
     pub unread: Vec<String>,
 }
 
@@ -58,18 +58,18 @@ impl FluxKustomization {
     }
 }
 
-/// All of them, by the folder that they build.
+/// All Kustomizations of Flux, by the folder that they build.
 #[derive(Clone, Debug, Default)]
 pub struct FluxKustomizations {
     by_folder: BTreeMap<String, Vec<FluxKustomization>>,
-    /// Those that are for another cluster.
+    /// The Kustomizations that are for another cluster.
     of_others: Vec<FluxKustomization>,
-    /// Whether something in the files may tell them of more variables, such as a patch.
+    /// Whether something in the files, such as a patch, may tell the Kustomizations of more variables.
     may_be_told_more: bool,
 }
 
 impl FluxKustomizations {
-    /// `parsed` has the documents of each of the files. What a cluster has Flux has built already.
+    /// `parsed` has the documents of each of the files. Flux has already built what a cluster has.
     pub fn of(sources: &[&SourceFile], parsed: &[Parsed]) -> Self {
         let files = || sources.iter().zip(parsed).filter(|(source, _)| source.standing != Standing::Applied);
         let documents = || files().flat_map(|(source, parsed)| parsed.documents.iter().map(|it| (*source, it)));
@@ -88,7 +88,7 @@ impl FluxKustomizations {
         Self { by_folder, of_others: Vec::new(), may_be_told_more }
     }
 
-    /// The same of files that are not parsed yet.
+    /// Finds the Kustomizations in files that are not parsed yet.
     pub fn in_files(files: &[SourceFile]) -> Self {
         let sources: Vec<&SourceFile> = files.iter().collect();
         let parse = |(index, source): (usize, &&SourceFile)| match may_tell(source) {
@@ -99,35 +99,36 @@ impl FluxKustomizations {
         Self::of(&sources, &parsed)
     }
 
-    /// Those that build a file, or what a kustomization of this path makes: of the folders around it the nearest one that any is for. More
-    /// than one where several clusters get the same folder.
+    /// The Kustomizations that build a file, or what a kustomization of this path makes. They are those for the nearest
+    /// folder around it that any is for. There is more than one where several clusters get the same folder.
     pub fn for_file(&self, path: &str) -> &[FluxKustomization] {
         files::nearest(&self.by_folder, path).map_or(&[], |(_, all)| all.as_slice())
     }
 
-    /// The folder of those that build it.
+    /// The folder of the Kustomizations that build this path.
     pub fn folder_of(&self, path: &str) -> Option<&str> {
         files::nearest(&self.by_folder, path).map(|(folder, _)| folder)
     }
 
-    /// Where several build a folder, leaves those that are for this cluster, if it is known which ones are.
+    /// Leaves, where several build a folder, those that are for this cluster, if it is known which ones are.
     pub fn keep(&mut self, cluster: Option<&str>) {
         for all in self.by_folder.values_mut() {
             self.of_others.extend(taken_of_others(all, cluster, |it| &it.file));
         }
     }
 
-    /// Those that are for another cluster.
+    /// The Kustomizations that are for another cluster.
     pub fn of_others(&self) -> &[FluxKustomization] {
         &self.of_others
     }
 
-    /// All of them, by the folder that they build.
+    /// All Kustomizations of Flux, by the folder that they build.
     pub fn folders(&self) -> impl Iterator<Item = (&str, &[FluxKustomization])> {
         self.by_folder.iter().map(|(folder, all)| (folder.as_str(), all.as_slice()))
     }
 
-    /// What stands for variables below each of the folders. Where several clusters get a folder, what all of them say alike.
+    /// What stands for variables below each of the folders. Where several clusters get a folder, these are the values
+    /// that all of them say alike.
     pub fn values(&self) -> BTreeMap<String, Values> {
         let values = self.by_folder.iter().map(|(folder, all)| {
             let shared = all.iter().map(|it| it.variables.clone()).reduce(|one, other| {
@@ -145,21 +146,23 @@ impl FluxKustomizations {
         folders.map(|(folder, _)| folder.clone()).collect()
     }
 
-    /// All variables that have a value below each of the folders where Flux replaces some, and the files say all that it is told: it writes
-    /// nothing in the place of any other. Of several clusters each has those of the others here.
+    /// All variables that have a value, by the folder. A folder is here where Flux replaces variables and the files say
+    /// all that it is told: Flux writes nothing in the place of any other variable there. Where several clusters get a
+    /// folder, the variables of all of them are in it.
     pub fn names_told(&self) -> BTreeMap<String, BTreeSet<String>> {
         let is_all_said = |it: &FluxKustomization| it.is_told() && it.unread.is_empty();
         let folders = self.by_folder.iter().filter(|(_, all)| !self.may_be_told_more && all.iter().all(is_all_said));
         folders.map(|(folder, all)| (folder.clone(), all.iter().flat_map(|it| it.names.clone()).collect())).collect()
     }
 
-    /// Where what stands for variables below each of the folders is given.
+    /// Where the values of variables are given, by the folder that they are for.
     pub fn places(&self) -> BTreeMap<String, Places> {
         let places = |all: &[FluxKustomization]| all.iter().rev().flat_map(|it| it.places.clone()).collect();
         self.by_folder.iter().map(|(folder, all)| (folder.clone(), places(all))).collect()
     }
 
-    /// What each says where they say different things, and nothing where they do not: by the folder, with the name and the file of each.
+    /// What each Kustomization says of its folder, with its name and its file. Only folders of which several say
+    /// different things are here.
     pub fn of_clusters(&self) -> BTreeMap<String, Vec<(String, Values)>> {
         let differ =
             |all: &[FluxKustomization]| all.iter().any(|it| Some(&it.variables) != all.first().map(|it| &it.variables));
@@ -169,7 +172,8 @@ impl FluxKustomizations {
     }
 }
 
-/// Patches of kustomize and of Flux add variables as well, in whatever form: each word of them counts that is in none of the Kustomizations.
+/// Patches of kustomize and of Flux may add variables, too, in whatever form. So each word of a patch counts that is in
+/// none of the Kustomizations.
 fn may_be_told_more(found: &[FluxKustomization], sources: &[&SourceFile]) -> bool {
     const WORD: &str = "postBuild";
     let is_told = |it: &&FluxKustomization| it.document.value.pointer("/spec/postBuild").is_some();
@@ -178,8 +182,9 @@ fn may_be_told_more(found: &[FluxKustomization], sources: &[&SourceFile]) -> boo
     known > 0 && texts().map(|text| text.matches(WORD).count()).sum::<usize>() > known
 }
 
-/// Paths are from the root of the repository, and files from the folder that was asked for. Where more of the paths are there without the part
-/// of them that leads to that folder than with it, it is taken off. Each path is looked up once for each folder around it.
+/// Paths are from the root of the repository, and files from the folder that was asked for. The part of a path that
+/// leads to that folder is taken off where more of the paths exist without it than with it. Each path is looked up once
+/// for each folder around it.
 fn from_the_folder_read(found: &mut Vec<FluxKustomization>, sources: &[&SourceFile]) {
     if found.is_empty() {
         return;
@@ -193,7 +198,7 @@ fn from_the_folder_read(found: &mut Vec<FluxKustomization>, sources: &[&SourceFi
         above.for_each(|above| *there.entry(above).or_default() += 1);
     }
     let as_written = paths().filter(|path| is_there(path)).count();
-    // Of two the shorter one takes off less.
+    // The shorter one of two takes off less.
     let best = there.into_iter().max_by_key(|(above, count)| (*count, Reverse(above.len())));
     let Some((above, _)) = best.filter(|(_, count)| *count > as_written) else { return };
     found.retain_mut(|it| {
@@ -204,7 +209,7 @@ fn from_the_folder_read(found: &mut Vec<FluxKustomization>, sources: &[&SourceFi
     });
 }
 
-/// From the nearest to the root.
+/// The folders around a path, from the nearest to the root.
 fn folders_around(path: &str) -> impl Iterator<Item = String> + use<> {
     let nearest = Some(folder(path).to_owned());
     std::iter::successors(nearest, |it| (!it.is_empty()).then(|| folder(it).to_owned()))
@@ -215,7 +220,8 @@ fn below<'p>(path: &'p str, above: &str) -> Option<&'p str> {
     path.strip_prefix(above)?.strip_prefix('/')
 }
 
-/// Takes out what is told of one folder for other clusters: what lies in no folder of this cluster's name, where something does.
+/// Takes out what is told of one folder for other clusters. Where something lies in a folder of this cluster's name,
+/// all that lies in none is for other clusters.
 pub fn taken_of_others<T>(all: &mut Vec<T>, cluster: Option<&str>, file: impl Fn(&T) -> &str) -> Vec<T> {
     let is_own = |it: &T| cluster.is_some_and(|cluster| folder(file(it)).split('/').any(|part| part == cluster));
     let (own, others): (Vec<T>, Vec<T>) = std::mem::take(all).into_iter().partition(is_own);
@@ -246,13 +252,13 @@ pub fn is_told(sources: &[&SourceFile]) -> bool {
 const SUBSTITUTE: &str = "/spec/postBuild/substitute";
 const SUBSTITUTE_FROM: &str = "/spec/postBuild/substituteFrom";
 
-/// What is no whole one is a patch of another.
+/// A Kustomization that is not whole is a patch of another one.
 fn kustomization(source: &SourceFile, document: &Document) -> Option<FluxKustomization> {
     let is_whole = ["/spec/path", "/spec/sourceRef"].iter().any(|it| document.value.pointer(it).is_some());
     if document.group() != GROUP || document.str("/kind") != Some("Kustomization") || document.broken || !is_whole {
         return None;
     }
-    // Without a path it is for the root, as one that begins with a slash is from the root.
+    // A Kustomization without a path is for the root. A path that begins with a slash is from the root, too.
     let path = document.str("/spec/path").unwrap_or_default();
     let folder = join("", path.trim_start_matches('/')).filter(|it| !it.starts_with("..") && !it.contains("${"))?;
     let (file, document) = (source.path.clone(), document.clone());
@@ -288,7 +294,8 @@ impl<'d> ConfigMap<'d> {
     }
 }
 
-/// What is written there comes before what it is taken from, and of that the later before the earlier.
+/// Variables that are written in the Kustomization come before those that it takes from ConfigMaps. A later ConfigMap
+/// comes before an earlier one.
 fn take_values(kustomization: &mut FluxKustomization, maps: &[ConfigMap<'_>]) {
     let document = kustomization.document.clone();
     let namespace = document.str("/metadata/namespace");
@@ -311,7 +318,7 @@ fn take_values(kustomization: &mut FluxKustomization, maps: &[ConfigMap<'_>]) {
     kustomization.variables.extend(written);
     kustomization.places.extend(places(&kustomization.file, &document, SUBSTITUTE));
     kustomization.names.extend(document.members(SUBSTITUTE).map(|(_, name, _)| name.to_owned()));
-    // What Flux replaces in it in its turn is not known.
+    // Nobody here knows what Flux replaces in such a value in its turn.
     kustomization.variables.retain(|_, value| !value.contains("${"));
 }
 
@@ -324,8 +331,8 @@ fn places<'d>(
     document.lines_of_members(pointer).map(move |(name, line)| (name.to_owned(), (file.to_owned(), line)))
 }
 
-/// Of ConfigMaps of one name, one for each cluster, the one that lies nearest to who names it. `None` where two are as near and say
-/// different things.
+/// The ConfigMap that lies nearest to the file that names it, among those of one name for several clusters. `None`
+/// where two are as near and say different things.
 fn meant<'m, 'd: 'm>(file: &str, found: impl Iterator<Item = &'m ConfigMap<'d>>) -> Option<&'m ConfigMap<'d>> {
     let shared = |map: &ConfigMap<'_>| {
         let (one, other) = (folder(file).split('/'), folder(map.file).split('/'));
@@ -461,7 +468,7 @@ mod tests {
             file("classes/class.yaml", "kind: EC2NodeClass\n"),
         ];
         assert_eq!(values(&files, "pools"), pairs(&[("A", "eu")]));
-        // From the root all of them are as they are written.
+        // From the root, all paths are as they are written.
         files.iter_mut().skip(3).for_each(|file| file.path.insert_str(0, "deploy/eu/"));
         assert_eq!(values(&files, "deploy/eu/pools"), pairs(&[("A", "eu")]));
         assert_eq!(values(&files, "flux"), pairs(&[("A", "other")]));

@@ -9,12 +9,14 @@ use crate::core::plan::{Plan, Precondition};
 
 use super::Diagnostic;
 
-/// Values for `${NAME}` beside those of `cutlist.yaml`, which they override. Its values are not in what `{:?}` prints.
+/// Values for `${NAME}` beside those of `cutlist.yaml`, which they override. What `{:?}` prints does not have the
+/// values.
 #[derive(Clone, Default)]
 pub struct GivenVariables {
-    /// As typed.
+    /// Values that the operator typed.
     pub typed: BTreeMap<String, String>,
-    /// From the environment, by the operator's wish. What is shown says the name instead.
+    /// Values that the operator wanted taken from the environment. What is shown has the name in the place of such a
+    /// value.
     pub from_environment: BTreeMap<String, String>,
     /// Names that occur in the files, that nobody gave, and that the environment has.
     pub only_in_environment: BTreeSet<String>,
@@ -30,7 +32,7 @@ impl fmt::Debug for GivenVariables {
 }
 
 impl GivenVariables {
-    /// What was typed comes before the environment.
+    /// All values. A typed one comes before one of the environment.
     pub fn values(&self) -> BTreeMap<String, String> {
         let values = self.from_environment.iter().chain(&self.typed);
         values.map(|(name, value)| (name.clone(), value.clone())).collect()
@@ -57,15 +59,16 @@ pub struct Masks {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Hidden {
     value: String,
-    /// Of the variable.
+    /// The name of the variable.
     name: String,
-    /// A word of many others' texts: hidden only where it is all of a text, or quoted in it.
+    /// The value is a word that stands in many other texts. It is hidden only where it is all of a text, or quoted in
+    /// one.
     only_quoted: bool,
 }
 
 /// Shorter values are parts of too many words.
 const SHORT: usize = 4;
-/// Shorter words of a value with blanks are too many others' words, and so are shorter beginnings.
+/// Shorter words of a value with blanks stand in too many other texts, and so do shorter beginnings.
 const SHORT_WORD: usize = 8;
 /// What stands behind text that was cut.
 const CUT: [&str; 2] = ["...", "…"];
@@ -99,7 +102,7 @@ impl Masks {
             masks.values.extend(forms.map(|(only_quoted, value)| Hidden { value, name: name.clone(), only_quoted }));
         }
         masks.values.sort_by(|one, other| (other.value.len(), one).cmp(&(one.value.len(), other)));
-        // Of two that are alike the first hides more.
+        // The first of two that are alike hides more.
         masks.values.dedup_by(|one, other| (&one.value, &one.name) == (&other.value, &other.name));
         masks
     }
@@ -108,15 +111,17 @@ impl Masks {
         self.values.is_empty()
     }
 
-    /// Values that `is_public` knows are no secret: they are words that stand in what is shown anyway.
+    /// Leaves out values that `is_public` knows. They are no secret, as they are words that stand in what is shown
+    /// anyway.
     #[must_use]
     pub fn without(mut self, is_public: impl Fn(&str) -> bool) -> Self {
         self.values.retain(|hidden| !is_public(&hidden.value));
         self
     }
 
-    /// The plan with a number that covers nothing that is hidden, but the names: who has a plan could try which value gives its number. A
-    /// value is one of the operator's environment, and the same for as long as the process runs that has it.
+    /// The plan with a number that covers names in the place of hidden values: whoever has a plan could try which value
+    /// gives its number. A hidden value comes from the operator's environment, and stays the same for as long as the
+    /// process runs.
     #[must_use]
     pub fn numbered(&self, mut plan: Plan) -> Plan {
         if !self.is_empty() {
@@ -125,8 +130,8 @@ impl Masks {
         plan
     }
 
-    /// The plan with names in the place of what is hidden, by the numbers that it has. `None`: it can not be read any more with these names in
-    /// it.
+    /// The plan with names in the place of what is hidden. It keeps its numbers. `None` where it can not be read any
+    /// more with these names in it.
     pub fn shown(&self, plan: Plan) -> Option<Plan> {
         if self.is_empty() {
             return Some(plan);
@@ -134,7 +139,7 @@ impl Masks {
         let mut json = serde_json::to_value(&plan).ok()?;
         self.value(&mut json);
         let mut shown: Plan = serde_json::from_value(json).ok()?;
-        // What is hidden may stand in a number by chance.
+        // A hidden value may stand in a number by chance.
         shown.id = plan.id;
         if let Some((shown, against)) = shown.against.as_mut().zip(plan.against) {
             shown.plan_id = against.plan_id;
@@ -142,7 +147,7 @@ impl Masks {
         Some(shown)
     }
 
-    /// These, and the hashes in a plan that cover them: those of NodePools in which there are hidden values.
+    /// These masks, with the hashes in a plan that cover hidden values: those of NodePools that have some.
     #[must_use]
     pub fn with_hashes_of(&self, plan: &Plan, hidden_pools: &BTreeMap<&str, &BTreeSet<String>>) -> Self {
         let mut masks = self.clone();
@@ -156,12 +161,13 @@ impl Masks {
             })
             .collect();
         let hashes = hashes.into_iter().map(|(hash, pool)| self.of_hash(hash, pool));
-        // Before all others: one of them may stand in a hash by chance, and what is left of it would be shown.
+        // Hashes come before all values. A value may stand in a hash by chance, and the rest of the hash would be
+        // shown.
         masks.values.splice(0..0, hashes);
         masks
     }
 
-    /// What stands in the place of a hash is shown, and the name of the pool may be hidden itself.
+    /// The text in the place of a hash is shown. The name of the pool in it may be hidden itself.
     fn of_hash(&self, hash: &str, pool: &str) -> Hidden {
         Hidden { value: hash.to_owned(), name: format!("hash of NodePool {}", self.text(pool)), only_quoted: false }
     }
@@ -186,7 +192,7 @@ impl Masks {
         text
     }
 
-    /// Every text in `value`, keys included.
+    /// Hides what is hidden in every text in `value`, keys included.
     pub fn value(&self, value: &mut Value) {
         match value {
             Value::String(text) => *text = self.text(text),
@@ -222,7 +228,7 @@ impl Masks {
     }
 }
 
-/// Whether it has more than small letters: no word that others use.
+/// Whether the part has more than small letters. Then it is no word that others use.
 fn is_no_word(part: &str) -> bool {
     part.chars().any(|character| !character.is_lowercase())
 }

@@ -9,7 +9,7 @@ use super::asked::Asked;
 use super::context::Context;
 use super::diagnostic::Severity;
 use super::document::{self, Document};
-use super::findings::{Finding, Place};
+use super::findings::{Finding, FindingPlace};
 use super::fixes::Instead;
 use super::kinds::Kind;
 use super::open;
@@ -21,7 +21,8 @@ use super::versions;
 use crate::api::ec2_node_class::Subnet;
 use crate::api::source::{SourceFile, Standing};
 
-/// A document is judged for so many clusters that have other values. What is wrong for more of them is seldom wrong for one alone.
+/// At most this many clusters with values of their own are judged for one document. A mistake is seldom one for a
+/// single cluster among many.
 const CLUSTERS_MAX: usize = 20;
 
 /// What the document is with its variables, and what was found in it.
@@ -31,15 +32,15 @@ pub struct Judged {
     pub asked: Arc<Asked>,
     pub findings: Vec<Finding>,
     pub misses: Vec<Miss>,
-    /// What may be an error is not known: it hangs on a variable without a value.
+    /// Whether there is an error is not known, as it depends on a variable without a value.
     pub unchecked: bool,
-    /// It was not looked at entry by entry.
+    /// The document was not looked at entry by entry.
     pub is_too_long: bool,
 }
 
 impl Judged {
-    /// `source` is the file that it is in; `place` the path of the kustomization that built it, or else of the file. `old` finds what the
-    /// document was before, by what it is with its variables.
+    /// `source` is the file that the document is in. `place` is the path of the kustomization that built it, or else of
+    /// the file. `old` finds what the document was before, from what it is with its variables.
     pub fn of<'o>(
         kind: Kind,
         document: Document,
@@ -68,7 +69,7 @@ impl Judged {
         judged
     }
 
-    /// With these values for variables.
+    /// Judges the document with these values for variables.
     fn with<'o>(
         kind: Kind,
         mut document: Document,
@@ -77,7 +78,8 @@ impl Judged {
         old: impl FnOnce(&Value) -> Option<&'o Value>,
     ) -> Self {
         let mut misses = Vec::new();
-        // Of what a cluster has variables were replaced, and what looks like one is meant as it stands there.
+        // Variables were already replaced in what a cluster has. What looks like a variable is meant as it stands
+        // there.
         if kind.is_object() && source.standing != Standing::Applied {
             misses = substitution::apply(kind, &mut document, values);
         }
@@ -94,7 +96,7 @@ impl Judged {
             None => versions::unreleased(kind, &document, None),
         });
         findings.extend(amounts::too_much_of(kind, &document));
-        // What is far too long is not looked at entry by entry.
+        // A document that is far too long is not looked at entry by entry.
         let is_too_long = amounts::is_far_too_long(kind, &document);
         let asked = if is_too_long { Asked::default() } else { Asked::of(kind, &document) };
         if !is_too_long {
@@ -116,15 +118,15 @@ impl Judged {
         Self { document, asked: Arc::new(asked), findings, misses, unchecked, is_too_long }
     }
 
-    /// Whether nothing found in it, or in `others`, keeps it from being used.
+    /// Whether no finding of the document, or of `others`, keeps it from being used.
     pub fn is_usable(&self, others: &[Finding]) -> bool {
         let is_error = |finding: &Finding| finding.rule.severity == Severity::Error;
         !self.document.broken && !self.findings.iter().chain(others).any(is_error)
     }
 }
 
-/// Of a class that was read from a cluster what its status says of subnets, which nobody without a cloud can know. The rest of a status
-/// is not the author's and is not read.
+/// What the status of a class that was read from a cluster says of subnets. Nobody without a cloud can know that. The
+/// rest of a status is not the author's and is not read.
 fn subnets_found(kind: Kind, document: &Value) -> Option<Value> {
     let subnets = document.pointer("/status/subnets").filter(|_| kind == Kind::EC2NodeClass)?;
     let found: Vec<Subnet> = serde_json::from_value(subnets.clone()).ok()?;
@@ -137,7 +139,7 @@ pub fn ambiguous(kind: Kind, document: &Document) -> Vec<Finding> {
         let written = document.written(pointer).unwrap_or_default();
         let message = format!("`{written}` {}", what.meanings());
         let instead = schema::type_at(kind, pointer).and_then(|name| what.as_kubectl(&written, name));
-        Finding::at(&reading::AMBIGUOUS, document, pointer, Place::Value, message)
+        Finding::at(&reading::AMBIGUOUS, document, pointer, FindingPlace::Value, message)
             .hint(what.instead(&written))
             .instead(instead.map(Instead::Yaml))
     };

@@ -12,7 +12,7 @@ pub enum Kind {
     EC2NodeClass,
     NodeOverlay,
     CapacityBuffer,
-    /// Read for the buffers that name one.
+    /// Pod templates are read for the buffers that name one.
     PodTemplate,
     DisruptionBudget,
     Settings,
@@ -58,7 +58,7 @@ impl Kind {
         }
     }
 
-    /// That of its apiVersion; nothing for a kind of Kubernetes' core.
+    /// The group in the apiVersion of the kind. It is empty for a kind of Kubernetes' core.
     pub fn group(self) -> &'static str {
         self.api_version().split_once('/').map_or("", |(group, _)| group)
     }
@@ -95,7 +95,7 @@ pub enum Class {
     Old(&'static OldKind),
     /// Karpenter's or ours by its group, but not read.
     Unread { note: &'static str },
-    /// In our groups, or nearly, and a kind that nobody serves; with the one that was probably meant.
+    /// A kind that nobody serves, in one of our groups or nearly, with the kind that was probably meant.
     Unknown { meant: Option<Kind> },
     /// Neither `apiVersion` nor `kind`, or one of them and no `metadata`.
     NoObject,
@@ -283,15 +283,16 @@ pub fn is_partly_ours(value: &Value) -> bool {
     group.is_some_and(|group| GROUPS.contains(&group)) || text("kind").and_then(named_alike).is_some()
 }
 
-/// The kind that was probably meant by a kind of this group, where it is none that anybody serves. Who means another kind has a group of
-/// their own, which is not like ours; and `NodePool` is a kind of other projects, too.
+/// The kind that was probably meant by a kind of this group, where it is none that anybody serves. Whoever means
+/// another kind has a group of their own, which is not like ours. `NodePool` is a kind of other projects, too.
 fn meant(group: &str, kind: &str) -> Option<Kind> {
     let objects = || Kind::ALL.into_iter().filter(|it| it.api_version().contains('/'));
     if GROUPS.contains(&group) {
         return nearest_kind(kind, objects());
     }
     let is_like = |ours: &str| group.eq_ignore_ascii_case(ours) || suggest::is_like(group, ours);
-    // `karpenter.k8s.gcp` is like a group of ours as a whole, and of others: there only a slip of the kind tells.
+    // `karpenter.k8s.gcp` as a whole is like a group of ours, and is the group of another project. There only a slip in
+    // the kind tells.
     let is_near = |it: &Kind| group == it.group() || suggest::nearest(group, std::iter::once(it.group())).is_some();
     let is_slip = |it: &Kind| it.name() == kind || suggest::is_slip(kind, it.name());
     let near = nearest_kind(kind, objects().filter(|it| is_near(it) || (is_like(it.group()) && is_slip(it))));
@@ -301,7 +302,7 @@ fn meant(group: &str, kind: &str) -> Option<Kind> {
     near.or_else(|| objects().filter(|it| it.is_object() && is_alike).find(|it| it.name().eq_ignore_ascii_case(kind)))
 }
 
-/// Of these kinds the one with this name, or with the nearest.
+/// The one of these kinds with this name, or with the nearest one.
 fn nearest_kind(text: &str, mut kinds: impl Iterator<Item = Kind> + Clone) -> Option<Kind> {
     let nearest = suggest::nearest(text, kinds.clone().map(Kind::name));
     kinds.clone().find(|kind| kind.name() == text).or_else(|| kinds.find(|kind| Some(kind.name()) == nearest))

@@ -8,7 +8,8 @@ pub const FILE_DOCUMENTS: usize = 10_000;
 pub const DEPTH: usize = 64;
 /// Documents of all files together. One of 1 kB takes some 33 kB of memory, most of it for the place of each value.
 pub const REVISION_DOCUMENTS: usize = 20_000;
-/// Their values, of which each takes half a kilobyte: what is above it takes more than the chart gives.
+/// Values of all documents together. Each takes half a kilobyte, and more of them take more memory than the chart
+/// gives.
 pub const REVISION_VALUES: usize = 1_000_000;
 /// Values of one document after its aliases were expanded; stops a file of a kilobyte that stands for a terabyte.
 pub const DOCUMENT_VALUES: usize = 1_000_000;
@@ -22,7 +23,7 @@ pub const SUBSTITUTION_DEPTH: usize = 8;
 pub const SUBSTITUTED_BYTES: usize = 2 << 20;
 /// Bytes of memory, about, of one object that a kustomization makes.
 pub const BUILT_OBJECT_BYTES: usize = 8 << 20;
-/// Bytes, about, that all kustomizations together build, patch and copy; those counted again that are built again.
+/// Bytes, about, that all kustomizations together build, patch and copy. What is built twice is counted twice.
 pub const BUILT_BYTES: usize = 512 << 20;
 /// Pools, and other definitions of one kind, that are planned with. A large organisation has some dozens of them for a cluster.
 pub const OF_ONE_KIND: usize = 500;

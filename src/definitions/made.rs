@@ -27,14 +27,14 @@ pub struct Made {
     pub builds: Vec<Build>,
     /// What becomes of each file.
     pub hows: Vec<How>,
-    /// Files whose objects are others now.
+    /// Files whose objects were changed, by index.
     pub changed: BTreeMap<usize, Parsed>,
-    /// Lines of what Flux and Argo CD are told that are in it.
+    /// The lines of what Flux and Argo CD are told that were carried out.
     pub carried_out: BTreeSet<Line>,
     pub findings: Vec<Finding>,
 }
 
-/// `cluster`: the one that the files are read for, where that is known.
+/// `cluster` is the one that the files are read for, where that is known.
 pub fn of(
     sources: &[&SourceFile],
     parsed: &[Parsed],
@@ -74,7 +74,8 @@ pub fn of(
     Made { builds, hows, changed, carried_out, findings }
 }
 
-/// What a cluster has is asked for whatever the paths of the settings are: they are those of the repository that it came from.
+/// What a cluster has is asked for, whatever the paths of the settings are. Those paths are of the repository that it
+/// came from.
 pub fn is_asked_for(source: &SourceFile, paths: &[String]) -> bool {
     let is_own = matches!(source.standing, Standing::Own | Standing::Template | Standing::TooLarge);
     source.standing == Standing::Applied || (is_own && files::is_selected(&source.path, paths))
@@ -86,12 +87,13 @@ pub enum How {
     Skipped,
     /// A kustomization used it: its objects are judged as it built them.
     Counted(Role),
-    /// The same, and what is wrong with it wherever it is used.
+    /// Its objects are judged as kustomizations build them, and what is wrong in the file wherever it is used counts as
+    /// well.
     InPart(Role),
     Whole,
-    /// Whole, as others make its objects after they were read.
+    /// All of the file is read, and others change its objects then.
     Changed,
-    /// Whole, and it is part of nothing that is built.
+    /// All of the file is read, and it is part of nothing that is built.
     Apart,
     NotRead,
 }
@@ -112,7 +114,7 @@ fn how(
     let judges = purpose == Purpose::Judge && is_asked_for;
     match (source.standing.clone(), role, is_used) {
         (Standing::LinkNotFollowed | Standing::Submodule, ..) => How::NotRead,
-        // Settings may leave it out, unless a kustomization needs it.
+        // Settings may leave out a file, unless a kustomization needs it.
         (Standing::TooLarge, Role::Plain | Role::Apart, _) if !is_asked_for => How::Skipped,
         (Standing::TooLarge, ..) => How::NotRead,
         (_, Role::Resource | Role::Patch, true) if judges => How::InPart(role),

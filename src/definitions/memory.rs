@@ -10,18 +10,18 @@ use super::versions::Installed;
 use crate::api::kustomization;
 use crate::api::source::SourceFile;
 
-/// Files as they were read last. It has no more of them than there were then.
+/// The files as they were read last, and no others.
 #[derive(Debug, Default)]
 pub struct Memory {
     frame: Frame,
-    /// In the order of their paths, which gives each its index.
+    /// The files in the order of their paths, which gives each its index.
     files: Vec<Option<Remembered>>,
     built: JudgedOfBuilds,
     /// What Flux put in the place of variables.
     of_flux: Flux,
 }
 
-/// What all files are read by. With another one nothing that is known counts.
+/// What all files are read by. Once it changes, nothing that was known counts.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Frame {
     variables: BTreeMap<String, String>,
@@ -35,21 +35,23 @@ struct Frame {
 /// Documents of a file that were judged alone, by their place in it.
 pub type JudgedOfFile = BTreeMap<usize, Judged>;
 
-/// Objects that kustomizations built, as they were built and judged; by the path of the kustomization and their place in it.
+/// Objects that kustomizations built, as they were built and judged, by the path of the kustomization and the place of
+/// the object in it.
 pub type JudgedOfBuilds = BTreeMap<(String, usize), (Document, Judged)>;
 
 /// What is known of documents while they are judged, and is kept for the next time.
 #[derive(Debug, Default)]
 pub struct KnownJudged {
-    /// By the index of the file.
+    /// The documents of each file, by the index of the file.
     pub files: Vec<JudgedOfFile>,
     pub built: JudgedOfBuilds,
-    /// Those of the last time.
+    /// The objects that kustomizations built last time.
     built_before: JudgedOfBuilds,
 }
 
 impl KnownJudged {
-    /// What an object that a kustomization built is; one that it built the same from the same places is not judged again.
+    /// What was found in an object that a kustomization built. An object that it built before, the same and from the
+    /// same places, is not judged again.
     pub fn of_built(&mut self, by: &str, number: usize, document: &Document, judge: impl FnOnce() -> Judged) -> Judged {
         let key = (by.to_owned(), number);
         let known = self.built_before.remove(&key).filter(|(before, _)| before.is_same(document));
@@ -85,14 +87,14 @@ impl Memory {
         }
     }
 
-    /// What is known of a file that is what and where it was.
+    /// What is known of a file whose path and content did not change.
     pub fn recall(&mut self, index: usize, source: &SourceFile) -> Option<(Parsed, JudgedOfFile)> {
         let remembered = self.files.get_mut(index)?.take()?;
         let is_same = remembered.path == source.path && remembered.content == source.content;
         is_same.then_some((remembered.parsed, remembered.judged))
     }
 
-    /// What is known, to judge by: nothing, where Flux now has other values for variables.
+    /// What is known of documents. It is forgotten where Flux now has other values for variables.
     pub fn judged(&mut self, mut files: Vec<JudgedOfFile>, of_flux: &Flux) -> KnownJudged {
         let mut built_before = std::mem::take(&mut self.built);
         if self.of_flux != *of_flux {

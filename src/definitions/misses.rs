@@ -9,15 +9,15 @@ use super::given::GivenVariables;
 use super::limits::SUBSTITUTED_BYTES;
 use super::rules::{Rule, reading, variables};
 use super::substitution::{Miss, MissKind, SWITCH};
-use super::suggest;
+use super::suggest::{self, Hint};
 use crate::core::plan::{Note, NoteCode};
 
 /// The first finding for each variable, and how often it occurs.
 #[derive(Debug, Default)]
 pub struct Misses {
     undefined: BTreeMap<String, Said>,
-    /// Those that Flux replaces by nothing, by their name and what is said of them.
-    emptied: BTreeMap<(String, String), Said>,
+    /// Variables that Flux replaces by nothing, by their name and their hint.
+    emptied: BTreeMap<(String, Hint), Said>,
     shell: BTreeMap<String, Said>,
     defaults: BTreeMap<String, Said>,
 }
@@ -30,8 +30,8 @@ struct Said {
 }
 
 impl Misses {
-    /// Takes what a document lacks. A form that is not supported is said at each place, in `found`. `of_flux`: all variables that Flux has a value
-    /// for, where that is known.
+    /// Takes what a document lacks. A form that is not supported has a finding at each place, in `found`. `of_flux` has
+    /// all variables that Flux has a value for, where that is known.
     pub fn add(
         &mut self,
         document: &Document,
@@ -103,6 +103,7 @@ impl Misses {
             format!(
                 "name it under `postBuild.substitute` of the Kustomization, or give it a default: `${{{name}:=VALUE}}`"
             )
+            .into()
         });
         let message = format!("`${{{name}}}` has no value: Flux writes nothing in its place");
         let first = || Said {
@@ -145,7 +146,7 @@ impl Misses {
         undefined.chain(emptied).chain(shell).chain(defaults).collect()
     }
 
-    /// The same for those who read a plan: names only, one note for each kind.
+    /// The notes for those who read a plan. There is one note for each kind, and it has names only.
     pub fn notes(&self) -> Vec<Note> {
         fn names(said: &BTreeMap<String, Said>) -> BTreeSet<&str> {
             said.keys().map(String::as_str).collect()
@@ -168,7 +169,7 @@ impl Misses {
 }
 
 impl Said {
-    fn finding(&self, hint: String) -> Finding {
+    fn finding(&self, hint: impl Into<Hint>) -> Finding {
         let mut finding = self.finding.clone();
         if self.places > 1 {
             finding.message.push_str(&format!(" ({} places)", self.places));
@@ -178,14 +179,14 @@ impl Said {
 }
 
 /// The one name of the same words in another order: `limit_cpu` for `cpu_limit`.
-fn meant_by_words(name: &str, names: &BTreeSet<String>) -> Option<String> {
+fn meant_by_words(name: &str, names: &BTreeSet<String>) -> Option<Hint> {
     fn words(name: &str) -> BTreeSet<String> {
         name.to_lowercase().split(['_', '-', '.']).map(str::to_owned).collect()
     }
     let wanted = words(name);
     let mut meant = names.iter().filter(|other| words(other) == wanted);
     let first = meant.next()?;
-    meant.next().is_none().then(|| format!("did you mean `{first}`?"))
+    meant.next().is_none().then(|| Hint::question(&[first]))
 }
 
 fn at(rule: &'static Rule, document: &Document, miss: &Miss, message: String) -> Finding {

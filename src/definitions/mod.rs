@@ -91,12 +91,12 @@ pub use versions::{FactKind, KarpenterVersion, UnknownVersion};
 pub struct Definition<T> {
     pub value: T,
     pub file: String,
-    /// From 1.
+    /// The line of the document, from 1.
     pub line: usize,
-    /// By JSON pointer, fields that reasons name; with a kustomization each may stand in another file. The document itself has the
-    /// empty pointer.
+    /// The places of fields that reasons name, by JSON pointer. With a kustomization each may stand in another file.
+    /// The document itself has the empty pointer.
     pub places: BTreeMap<String, DefinitionPlace>,
-    /// Variables that stood in it, by the pointer of the text or of the member whose key they stood in.
+    /// Variables that stood in the document, by the pointer of the text, or of the member whose key they stood in.
     pub variables: BTreeMap<String, BTreeSet<String>>,
     /// SHA-256 of what was written, in hexadecimal, where the value has fields of the cluster in the place of open variables, or what is
     /// shown nowhere in the place of others.
@@ -113,16 +113,16 @@ pub struct Definitions {
     pub node_classes: Vec<Definition<EC2NodeClass>>,
     pub node_overlays: Vec<Definition<NodeOverlay>>,
     pub capacity_buffers: Vec<Definition<CapacityBuffer>>,
-    /// Those that a buffer of the definitions names.
+    /// The pod templates that a buffer of the definitions names.
     pub pod_templates: Vec<Definition<PodTemplate>>,
     pub disruption_budgets: Vec<Definition<DisruptionBudget>>,
     /// Only the embedded world plays it.
     pub scenario: Option<Definition<Scenario>>,
     /// The places are those of classes by their names, and of images by `CLASS/IMAGE`.
     pub image_lock: Option<Definition<ImageLock>>,
-    /// In the order file, line, column, code.
+    /// The findings that count, in the order file, line, column, code.
     pub diagnostics: Vec<Diagnostic>,
-    /// What was found and does not count, in the same order. Only of `lint`: else everything counts.
+    /// Findings that do not count, in the same order. Only `lint` has some, as otherwise everything counts.
     pub suppressed: Vec<Suppressed>,
     /// Paths of the files that were looked at, in order.
     pub paths_read: Vec<String>,
@@ -132,9 +132,10 @@ pub struct Definitions {
     pub open: Vec<OpenDefinition>,
     /// Objects in which an error was found, or whose names others have: they are in no other list, and were not taken away.
     pub broken: Vec<BrokenDefinition>,
-    /// Files that are among the others and are not read: what was defined in them is not gone.
+    /// Files that are among the others and are not read. What was defined in them is not gone.
     pub not_read: Vec<NotRead>,
-    /// What Flux and Argo CD are told that is in the others, or is for another cluster: fields, by file and line.
+    /// Fields of what Flux and Argo CD are told, by file and line. They are carried out in the definitions, or are for
+    /// another cluster.
     pub carried_out: BTreeSet<(String, usize)>,
     /// Hides the values that came from the environment.
     pub masks: Masks,
@@ -148,7 +149,7 @@ pub struct Definitions {
 }
 
 impl Definitions {
-    /// By name, the NodePools in which there are values that are shown nowhere, with the variables that have them.
+    /// The NodePools with values that are shown nowhere, by name, with the variables that have these values.
     pub fn hidden_pools(&self) -> BTreeMap<&str, &BTreeSet<String>> {
         let hidden = self.node_pools.iter().filter(|pool| !pool.hidden_variables.is_empty());
         hidden.filter_map(|pool| Some((pool.value.metadata.name.as_deref()?, &pool.hidden_variables))).collect()
@@ -170,12 +171,13 @@ impl Definitions {
         self.open.iter().filter(|open| open.unchecked)
     }
 
-    /// The region they are for, as far as they say it themselves.
+    /// The region that the definitions are for, as far as they say it themselves.
     pub fn region(&self) -> Region {
         regions::find(self.settings.region.as_deref(), [], self.node_pools.iter().map(|pool| &pool.value))
     }
 
-    /// The files of pools, classes and what goes with them, of those that can not be used as well; some more than once.
+    /// The files of pools, classes and what goes with them, with those that can not be used. Some files come more than
+    /// once.
     pub fn files_of_objects(&self) -> impl Iterator<Item = &str> {
         fn files<T>(definitions: &[Definition<T>]) -> impl Iterator<Item = &str> {
             definitions.iter().map(|it| it.file.as_str())
@@ -203,8 +205,8 @@ pub fn read(files: &[SourceFile], given: &GivenVariables) -> Definitions {
     definitions
 }
 
-/// The same to judge every file, and not to use them together: kustomizations that define the same stand side by side,
-/// and what none of them takes is read as well.
+/// Reads files to judge each of them, and not to use them together. Kustomizations that define the same stand side by
+/// side, and what none of them takes is read as well.
 pub fn lint(files: &[SourceFile], given: &GivenVariables) -> Definitions {
     reader::read(files, given, reader::Purpose::Judge, Aside::default())
 }
@@ -234,7 +236,7 @@ pub fn lint_before(files: &[SourceFile], given: &GivenVariables, options: LintOp
     (reader::read(files, given, reader::Purpose::Judge, aside), before)
 }
 
-/// The same again and again, while files change: what did not change is not worked out anew.
+/// The same as [`lint`], for files that change again and again. What did not change is not worked out anew.
 pub fn lint_again(files: &[SourceFile], given: &GivenVariables, memory: &mut Memory) -> Definitions {
     reader::read(files, given, reader::Purpose::Judge, Aside { memory: Some(memory), ..Aside::default() })
 }

@@ -33,33 +33,34 @@ pub struct NotRead {
     pub path: String,
     /// `is a submodule now`
     pub why: String,
-    /// Where in the file it says so; 0 where it is the file itself.
+    /// The line of the file that says so, or 0 where it is the file itself.
     line: usize,
     hides: Hides,
 }
 
-/// What is out of sight because of it.
+/// What is out of sight because a file is not read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Hides {
-    /// What was defined in it.
+    /// What was defined in the file or folder itself.
     OwnFiles,
     /// `NodePool/default`: nothing but this object, whatever file it was defined in.
     Object(String),
     /// What was defined anywhere, and may come from there now.
     Anything {
         always: Hidden,
-        /// Whether the definitions before had it as well, and nothing was missing in them: what goes now goes for another reason.
+        /// Whether the definitions before had the same source, and nothing was missing in them. What goes now goes for
+        /// another reason then.
         is_known: bool,
     },
 }
 
-/// What is hidden also by what was there before.
+/// What a source hides even where it was there before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Hidden {
     Nothing,
     /// What was defined in the folder that is built.
     Below(String),
-    /// Definitions come the same way, so that any may.
+    /// Anything, as definitions come the same way.
     All,
 }
 
@@ -68,20 +69,22 @@ impl NotRead {
         Self { path: path.into(), why: why.into(), line: 0, hides: Hides::OwnFiles }
     }
 
-    /// An object of another project, called like one of ours was: whether somebody meant to put it in the place of that one, who knows.
+    /// An object of another project that is called as one of ours was. Nobody knows whether somebody meant to put it in
+    /// the place of that one.
     pub fn alike(path: &str, document: &Document) -> Option<Self> {
         let kind = document.str("/kind").and_then(kinds::named_alike)?;
         let object = format!("{}/{}", kind.name(), document.str("/metadata/name")?);
         Some(Self { hides: Hides::Object(object), ..Self::new(path, ALIKE) })
     }
 
-    /// What may bring objects that nobody sees here: what is in no file any more may have moved there.
+    /// A source that may bring objects that nobody sees here. What is in no file any more may have moved there.
     pub fn bringing(path: impl Into<String>, why: impl Into<String>) -> Self {
         let hides = Hides::Anything { always: Hidden::Nothing, is_known: false };
         Self { hides, ..Self::new(path, why) }
     }
 
-    /// The same of what a kustomization takes from elsewhere. Where definitions are built with it, any of them may come from there.
+    /// A source from which a kustomization takes objects. Where definitions are built with it, any of them may come
+    /// from there.
     pub fn elsewhere(found: &Elsewhere, path: &str, top: &str, builds_definitions: bool) -> Self {
         let always = if builds_definitions { Hidden::All } else { Hidden::Below(folder(top).to_owned()) };
         let hides = Hides::Anything { always, is_known: false };
@@ -100,7 +103,7 @@ impl NotRead {
         (&self.path, &self.why) == (&other.path, &other.why)
     }
 
-    /// Nothing of what hides its own files alone: a submodule is both.
+    /// Gives `None` for what hides its own files alone. A submodule hides those and others.
     fn is_known(&self) -> Option<bool> {
         match self.hides {
             Hides::Anything { is_known, .. } => Some(is_known),
@@ -127,7 +130,7 @@ impl NotRead {
     }
 }
 
-/// What stands for such a file, and what is said of it.
+/// What stands for a file that is passed over, and the finding about it.
 pub(super) fn passed_over(index: usize, source: &SourceFile) -> (NotRead, Option<Finding>) {
     let why = match source.standing {
         Standing::Submodule => SUBMODULE,
@@ -136,7 +139,7 @@ pub(super) fn passed_over(index: usize, source: &SourceFile) -> (NotRead, Option
     };
     let not_read = NotRead::new(source.path.clone(), why);
     let at = |rule, message: &str| Finding::at_span(rule, index, Span::start(), message);
-    // Nothing that settings ask for may be missing in silence.
+    // What settings ask for must not be missing without a finding.
     if source.path == settings::FILE_NAME {
         let message = format!("{} {why}: no settings are read", settings::FILE_NAME);
         return (not_read, Some(at(&kind_rules::NO_SETTINGS, &message)));
@@ -153,7 +156,7 @@ pub(super) fn passed_over(index: usize, source: &SourceFile) -> (NotRead, Option
 }
 
 impl Definitions {
-    /// The name and the file of each NodePool, of those that can not be used as well.
+    /// The name and the file of each NodePool, with those that can not be used.
     pub fn pools_in_files(&self) -> impl Iterator<Item = (&str, &str)> {
         let usable = self.node_pools.iter();
         let usable = usable.filter_map(|it| Some((it.value.metadata.name.as_deref()?, it.file.as_str())));
@@ -161,7 +164,8 @@ impl Definitions {
         usable.chain(broken.map(|it| (it.name.as_str(), it.file.as_str())))
     }
 
-    /// That a NodePool that was defined in this file is not here, and not gone either. `earlier`: the definitions that it was in.
+    /// Notes that a NodePool that was defined in this file is not here, and not gone either. `earlier` are the
+    /// definitions that it was in.
     pub fn note_of_hidden_pool(&self, name: &str, file: &str, earlier: Option<&Self>) -> Option<Note> {
         if self.pools_in_files().any(|(own, _)| own == name) {
             return None;
@@ -172,8 +176,8 @@ impl Definitions {
         Some(Note::new(NoteCode::LeftOut, text).about_pool(name))
     }
 
-    /// That these definitions come after others. What brought objects to them as well hides nothing more, unless it hid something then:
-    /// `hid_something` says so.
+    /// Notes that these definitions come after others. A source that brought objects to those as well hides nothing
+    /// more now, unless it hid something then. `hid_something` says that it did.
     pub fn come_after(&mut self, earlier: &Self, hid_something: bool) {
         for own in &mut self.not_read {
             let was_known = earlier.not_read.iter().filter(|before| before.is_same(own)).find_map(NotRead::is_known);

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::diagnostic::Severity;
 use super::document::{Document, spans};
-use super::findings::{Finding, Place};
+use super::findings::{Finding, FindingPlace};
 use super::kinds::Kind;
 use super::revision::Revision;
 use super::rules::{Check, ec2_node_class, kubelet, references, schema, versions};
@@ -19,17 +19,18 @@ pub struct OpenDefinition {
     pub name: String,
     /// As read: open texts stand as they were written.
     pub value: Value,
-    /// Why no plan is made with it as it is written; `None`: one is, or it was not looked at beside a cluster.
+    /// Why no plan is made with the definition as it is written. `None` where one is made, or where the definition was
+    /// not looked at beside a cluster.
     pub unplanned: Option<String>,
     pub file: String,
     pub line: usize,
     /// Pointers of open texts and of members with an open key.
     pub pointers: Vec<String>,
-    /// Those of them that are members with an open key.
+    /// The pointers of members with an open key alone.
     pub keys: BTreeSet<String>,
-    /// The variables in them.
+    /// The variables in these texts and keys.
     pub variables: BTreeSet<String>,
-    /// Something was not judged, or can not be read, as long as they have no value.
+    /// Whether something is not judged, or can not be read, as long as the variables have no value.
     pub unchecked: bool,
     pub as_written: AsWritten,
 }
@@ -48,7 +49,7 @@ impl OpenDefinition {
             value: document.value.clone().into_value(),
             unplanned: None,
             file: file.to_owned(),
-            line: document.place("", Place::Value).line,
+            line: document.place("", FindingPlace::Value).line,
             variables: names.flatten().cloned().collect(),
             keys: pointers.iter().filter(|it| document.variables.is_open_key(it)).cloned().collect(),
             pointers,
@@ -57,7 +58,8 @@ impl OpenDefinition {
         })
     }
 
-    /// Variables that have a value in the object as it is applied, and none in what is to be written: their names would take its place.
+    /// Variables that have a value in the object as it is applied, and none in what is to be written. Their names would
+    /// take the place of the value.
     pub fn lost(&self, to_write: &Value, applied: &Value) -> BTreeSet<&str> {
         let has = |text: &str, name: &str| text.contains(&format!("${{{name}"));
         let texts = self.pointers.iter().filter(|pointer| !self.keys.contains(*pointer)).filter_map(|pointer| {
@@ -71,7 +73,7 @@ impl OpenDefinition {
         lost.map(String::as_str).collect()
     }
 
-    /// For those who wait for the revision to take force.
+    /// Why the definition keeps the revision from taking force, for those who wait for that.
     pub fn why_unusable(&self) -> String {
         let names: Vec<&str> = self.variables.iter().map(String::as_str).collect();
         format!(
@@ -83,7 +85,7 @@ impl OpenDefinition {
     }
 }
 
-/// Takes away what was found about text that is not known yet. Whether an error was among it.
+/// Takes away findings about text that is not known yet. Gives whether an error was among them.
 pub fn drop_hidden(document: &Document, findings: &mut Vec<Finding>) -> bool {
     let mut unchecked = false;
     findings.retain(|finding| {
@@ -100,7 +102,7 @@ fn hides(document: &Document, finding: &Finding) -> bool {
         return false;
     };
     let variables = &document.variables;
-    // What is said of the variable itself, or of the YAML.
+    // The finding is about the variable itself, or about the YAML.
     if matches!(finding.rule.check, Check::Pass) && !finding.rule.is_of_schema() {
         return false;
     }
@@ -131,7 +133,7 @@ fn hides(document: &Document, finding: &Finding) -> bool {
             let entry = entry_of(pointer);
             variables.is_open_within(entry) || has_open_sibling(document, variables, entry)
         }
-        // Rules of the schema that have no name of their own.
+        // Some rules of the schema have no name of their own.
         Check::Pass => std::ptr::eq(finding.rule, &schema::OTHER) && variables.is_open_within(pointer),
         _ => false,
     }
@@ -178,7 +180,8 @@ fn has_open_sibling(document: &Document, variables: &Variables, entry: &str) -> 
     })
 }
 
-/// The same for rules over all documents: a name with an open variable may be any.
+/// Whether the finding of a rule over all documents may be an outcome of open text. A name with an open variable may be
+/// any name.
 pub fn hides_of(revision: &Revision<'_>, finding: &Finding) -> bool {
     let of_file = |object: &&super::revision::Object| {
         object.document.file == finding.file && object.document.name() == finding.object

@@ -3,16 +3,16 @@
 
 use super::baseline::{Baseline, LookedAt};
 use super::context::{BASELINE, Context};
-use super::findings::{Finding, Place};
+use super::findings::{Finding, FindingPlace};
 use super::rules::suppression::UNUSABLE_BASELINE;
 use super::{Definitions, fingerprint};
 use crate::api::source::SourceFile;
 
 #[derive(Debug, Default)]
 pub struct OwnBaseline {
-    /// Its path, and what it knows.
+    /// The path of the baseline, and what it knows.
     known: Option<(String, Baseline)>,
-    /// Why it is none.
+    /// Why the file is no baseline.
     pub finding: Option<Finding>,
 }
 
@@ -22,7 +22,7 @@ impl OwnBaseline {
             return Self::default();
         };
         let unusable = |message: String| {
-            let finding = Finding::at(&UNUSABLE_BASELINE, settings, BASELINE, Place::Value, message);
+            let finding = Finding::at(&UNUSABLE_BASELINE, settings, BASELINE, FindingPlace::Value, message);
             let hint =
                 format!("write it in the folder of cutlist.yaml: cutlist lint . --baseline {path} --write-baseline");
             Self { known: None, finding: Some(finding.hint(hint)) }
@@ -40,7 +40,7 @@ impl OwnBaseline {
     pub fn apply(self, definitions: &mut Definitions, sources: &[&SourceFile]) {
         let Some((path, known)) = self.known else { return };
         let text = |path: &str| {
-            // In the order of their paths.
+            // The files come in the order of their paths.
             let place = sources.binary_search_by(|source| source.path.as_str().cmp(path)).ok()?;
             str::from_utf8(&sources.get(place)?.content).ok()
         };

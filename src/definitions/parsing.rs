@@ -1,4 +1,4 @@
-//! Text to documents: the files that may be needed are parsed, at once, and what is known of one that did not change is not parsed again.
+//! Text to documents. The files that may be needed are parsed, at once. A file that did not change is not parsed again.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ pub fn known_or_parsed(
         }
     };
     if counted.is_too_much() {
-        // Which ones were parsed before it was is by chance.
+        // Which files were parsed before the limit was reached is by chance.
         let none = |_| (Parsed::default(), JudgedOfFile::new());
         return sources.iter().map(none).unzip();
     }
@@ -59,7 +59,7 @@ pub fn known_or_parsed(
 /// Parses every file that may be needed: of a repository with kustomizations also those that the settings leave out.
 fn parser<'c>(sources: &[&SourceFile], context: &'c Context) -> impl Fn(usize, &SourceFile) -> Parsed + use<'c> {
     let has_kustomizations = sources.iter().any(|source| kustomization::is_file(&source.path));
-    // Of what the settings leave out nothing else is needed.
+    // Nothing else of what the settings leave out is needed.
     let is_told = !has_kustomizations && !context.paths.is_empty() && flux::is_told(sources);
     move |index, source| {
         let is_needed =

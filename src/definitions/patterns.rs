@@ -8,7 +8,7 @@ pub struct Patterns {
 }
 
 impl Patterns {
-    /// What is no pattern fits nothing; [`problem`] says why.
+    /// A text that is no pattern fits nothing. [`problem`] says why.
     pub fn new(patterns: &[String]) -> Self {
         let mut builder = GlobSetBuilder::new();
         for form in patterns.iter().flat_map(|pattern| forms(pattern)) {
@@ -31,7 +31,7 @@ pub fn problem(pattern: &str) -> Option<String> {
     forms(pattern).into_iter().find_map(error).map(|error| error.kind().to_string())
 }
 
-/// The thing itself, and what is below it. Without a `/` it may be anywhere.
+/// A pattern fits the named file or folder itself, and what is below it. Without a `/` that may lie anywhere.
 fn forms(pattern: &str) -> Vec<String> {
     let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
     let trimmed = pattern.trim_end_matches('/');

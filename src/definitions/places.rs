@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::document::Document;
-use super::findings::Place;
+use super::findings::FindingPlace;
 use crate::core::plan::DefinitionPlace;
 
 /// Fields, and fields of which each entry has its place.
@@ -25,7 +25,7 @@ const LISTS: [&str; 2] = ["/spec/disruption/budgets", "/spec/template/spec/requi
 
 /// The place of one field, in whichever file it was written.
 pub fn of(document: &Document, pointer: &str, paths: &[&str]) -> DefinitionPlace {
-    let place = if pointer.is_empty() { Place::Value } else { Place::Key };
+    let place = if pointer.is_empty() { FindingPlace::Value } else { FindingPlace::Key };
     // What a patch adds to a document does not move the document.
     let file = if pointer.is_empty() { document.file } else { document.file_of(pointer) };
     DefinitionPlace {

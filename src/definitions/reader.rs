@@ -13,7 +13,7 @@ use super::context::Context;
 use super::counted::Counted;
 use super::diagnostic::{Diagnostic, Span, Suppressed, SuppressedBy};
 use super::document::{Document, Parsed};
-use super::findings::{self, Finding, Place};
+use super::findings::{self, Finding, FindingPlace};
 use super::flux::FluxKustomizations;
 use super::given::GivenVariables;
 use super::judging::{self, Judged};
@@ -40,7 +40,7 @@ pub use super::made::Purpose;
 /// What a reading knows and leaves beside the files.
 #[derive(Debug, Default)]
 pub struct Aside<'a> {
-    /// What is known of files that did not change is not worked out again. It is of one purpose.
+    /// What is known of files that did not change, so that it is not worked out again. A memory is for one purpose.
     pub memory: Option<&'a mut Memory>,
     /// Where to put what is defined now, to be held against another time.
     pub objects: Option<&'a mut Before>,
@@ -67,7 +67,7 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
     let cluster = cluster_of(given, &context).map(str::to_owned);
     let made = made::of(&sources, &parsed, &layout, &flux, &context, (purpose, cluster.as_deref()));
     let Made { builds, hows, changed, carried_out, findings } = made;
-    // With a memory most of it is known.
+    // With a memory, most of what could be worked out ahead is known.
     let ahead = if memory.is_some() { Vec::new() } else { ahead_of(&sources, &parsed, &hows, &context, options) };
     let mut reading =
         Reading { context, findings, ahead, purpose: Some(purpose), before: options.before, ..Reading::default() };
@@ -126,7 +126,8 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
     definitions
 }
 
-/// What is told to Flux and Argo CD of all that they build. Of `files` the first are those that were parsed, in the same order.
+/// What is told to Flux and Argo CD of all that they build. The first of `files` are those that were parsed, in the
+/// same order.
 fn of_deliveries(
     flux: &FluxKustomizations,
     parsed: &[Parsed],
@@ -158,8 +159,9 @@ fn ahead_of(
     ahead.collect()
 }
 
-/// What is to be known before the first definition. Only a report goes by a baseline and by the Karpenter that is installed: what is newer than
-/// that is no obstacle to a plan, which is carried out without it.
+/// What is to be known before the first definition. Only a report goes by a baseline and by the Karpenter that is
+/// installed. A plan is carried out without Karpenter, so a field that is newer than the installed one is no obstacle
+/// to it.
 fn context_of(
     sources: &[&SourceFile],
     given: &GivenVariables,
@@ -181,7 +183,7 @@ fn context_of(
     (context, own_baseline)
 }
 
-/// Holds the objects of a scope against each other; gives the values of those in which no error was found.
+/// Holds the objects of a scope against each other. Gives the values of those in which no error was found.
 fn judged(scope: Scope, sources: &[&SourceFile], findings: &mut Vec<Finding>, keeps_places: bool) -> Definitions {
     let paths = sources.iter().map(|source| source.path.as_str()).collect();
     let (objects, judge) = scope.into_parts();
@@ -218,14 +220,15 @@ fn flux_of(
 /// Where a document comes from.
 #[derive(Clone, Copy)]
 enum Origin<'p> {
-    /// From a file, as it stands there: which one of its documents it is.
+    /// The document stands in a file. The number says which one of the file's documents it is.
     Written(usize),
-    /// From the kustomization, or the file that others change, of this path: which one of its objects it is.
+    /// The document was built by the kustomization of this path, or comes of the file of this path that others change.
+    /// The number says which one of its objects it is.
     Built(&'p str, usize),
 }
 
 impl<'p> Origin<'p> {
-    /// The kustomization, or nothing.
+    /// The path of the kustomization, or an empty text.
     fn built_by(self) -> &'p str {
         match self {
             Self::Written(_) => "",
@@ -254,7 +257,7 @@ struct Reading<'b> {
     before: Option<&'b Before>,
     /// What was worked out of each file before.
     ahead: Vec<Ahead>,
-    /// What is known of documents, and is kept for the next time. `None`: nothing is.
+    /// What is known of documents, and is kept for the next time. `None` where nothing is kept.
     judged: Option<KnownJudged>,
     files_read: usize,
     documents_read: usize,
@@ -273,7 +276,7 @@ impl Reading<'_> {
         definitions.paths_read = std::mem::take(&mut self.paths_read);
     }
 
-    /// What counts, and what does not. Of definitions that are used everything does.
+    /// Sorts findings that count from those that do not. All findings of definitions that are used count.
     fn sorted_out(&mut self, definitions: &mut Definitions, sources: &[&SourceFile]) -> SortedOut {
         let found = findings::without_repetition(std::mem::take(&mut self.findings));
         if self.purpose == Some(Purpose::Use) {
@@ -285,7 +288,7 @@ impl Reading<'_> {
         std::mem::take(&mut self.ignores).sort_out(found, &chosen, is_whole, |file| path_of(sources, file))
     }
 
-    /// `is_named`: whether somebody says that it is ours, so that all that is wrong with it counts.
+    /// `is_named` says that somebody names the file as ours. Then all that is wrong with it counts.
     fn file(&mut self, index: usize, source: &SourceFile, parsed: &Parsed, (how, is_named): (How, bool)) {
         if how == How::NotRead {
             let (not_read, finding) = not_read::passed_over(index, source);
@@ -347,14 +350,14 @@ impl Reading<'_> {
             && let Some(document) = parsed.documents.iter().find(|it| is_ours(it))
         {
             let message = "the kustomization beside this file does not name it: it is no part of what is built";
-            let finding = Finding::at(&kustomize_rules::APART, document, "/kind", Place::Key, message);
+            let finding = Finding::at(&kustomize_rules::APART, document, "/kind", FindingPlace::Key, message);
             found.push(finding.hint("name it under `resources`, or remove it"));
         }
         self.findings.extend(bounded(index, found));
     }
 
-    /// Whether the file is a template of another program, of which one note is said. What is to be used has to be rendered: there all that is
-    /// wrong with it counts.
+    /// Whether the file is a template of another program, of which one note is said. A file that is to be used has to
+    /// be rendered, and all that is wrong with it counts.
     fn is_template(&mut self, index: usize, source: &SourceFile, parsed: &Parsed, how: How) -> bool {
         if self.purpose == Some(Purpose::Use) || !matches!(how, How::Whole | How::Apart) {
             return false;
@@ -369,8 +372,8 @@ impl Reading<'_> {
         true
     }
 
-    /// What is held against all objects, whatever scope they are in: workloads, and what was there before. Gives the files that are gone and
-    /// that findings are in. `is_all_known`: every file could be read.
+    /// Holds workloads, and what was there before, against all objects, whatever scope they are in. Gives the files
+    /// that are gone and that findings are in. `is_all_known` says that every file could be read.
     fn beside_objects(&mut self, objects: &[Object], paths: &[&str], is_all_known: bool) -> Vec<SourceFile> {
         if self.purpose == Some(Purpose::Use) {
             return Vec::new();
@@ -407,12 +410,13 @@ impl Reading<'_> {
                 }
             }
         }
-        // What stands for objects that are elsewhere, or encrypted, takes none away. A file without a document does.
+        // A document that stands for objects elsewhere, or for encrypted ones, takes no object away. A file without a
+        // document does.
         let is_no_object = |it: &Document| matches!(classify(&it.value), Class::NoObject);
         if parsed.documents.iter().any(|it| !it.value.is_null()) && parsed.documents.iter().all(is_no_object) {
             self.not_read.push(NotRead::new(source.path.clone(), not_read::WITHOUT_OBJECTS));
         }
-        // One note for a file, and none where a file has objects as well, or findings anyway.
+        // A file has one note. It has none where it has objects as well, or findings anyway.
         let unread = parsed.aside.first().filter(|_| parsed.has_unread).map(unread::no_definition);
         if let Some(note) = no_object.or(unread)
             && parsed.documents.len() <= 1
@@ -423,8 +427,8 @@ impl Reading<'_> {
         }
     }
 
-    /// What is wrong in a part of an object wherever it is used: what is missing in it may come from elsewhere, and where it is built its variables
-    /// have their values.
+    /// Finds what is wrong in a part of an object wherever it is used. What is missing in the part may come from
+    /// elsewhere, and its variables have their values where it is built.
     fn in_part(&mut self, source: &SourceFile, parsed: &Parsed, role: Role, found: &mut Vec<Finding>) {
         for document in &parsed.documents {
             let class = classify(&document.value);
@@ -457,8 +461,8 @@ impl Reading<'_> {
         }
     }
 
-    /// What is wrong in an object that kustomizations take counts where one of them builds it so: what each of them changes is wrong nowhere.
-    /// It is said of the object by the name that it has in its file.
+    /// Keeps what is wrong in an object that kustomizations take, where one of them builds it so. A mistake that each
+    /// of them changes counts nowhere. The finding has the name of the object in its file.
     fn keep_what_is_built(&mut self) {
         fn place(it: &Finding) -> (usize, usize, usize, &str, &str) {
             (it.file, it.span.line, it.span.column, it.rule.code, &it.message)
@@ -549,7 +553,7 @@ impl Reading<'_> {
             }
             Class::Unread { note } => {
                 self.documents_skipped += 1;
-                found.push(Finding::at(&kind_rules::NOT_A_DEFINITION, document, "/kind", Place::Value, note));
+                found.push(Finding::at(&kind_rules::NOT_A_DEFINITION, document, "/kind", FindingPlace::Value, note));
             }
             Class::Unknown { meant } => {
                 self.documents_skipped += 1;
@@ -569,7 +573,7 @@ impl Reading<'_> {
 }
 
 impl Reading<'_> {
-    /// What is known of the document, or else is worked out, and kept where it stands in a file.
+    /// What is known of the document. What is not known is worked out, and kept where the document stands in a file.
     fn judged(&mut self, kind: Kind, document: &Document, origin: Origin<'_>, source: &SourceFile) -> Judged {
         let place = place_of(origin, source);
         let old = |value: &Value| self.before.and_then(|before| before.find(place, kind, value));
@@ -591,7 +595,7 @@ impl Reading<'_> {
     }
 }
 
-/// What was found in a file, as far as it is said: the first of it, and how much more there is.
+/// The findings of a file that are shown: the first ones, and how many more there are.
 fn bounded(file: usize, mut found: Vec<Finding>) -> Vec<Finding> {
     if found.len() > limits::FILE_FINDINGS {
         let more = found.len() - limits::FILE_FINDINGS;

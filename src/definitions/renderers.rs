@@ -1,5 +1,6 @@
-//! What other programs make of definitions, or with what they make them, and this one does not: templates and values of charts, and what of
-//! Flux's and Argo CD's is not carried out (`afterwards.rs`). Where that is something else, nobody here knows what a cluster gets.
+//! What other programs make of definitions, or with what they make them, and this one does not: templates and values of
+//! charts, and what of Flux's and Argo CD's is not carried out (`afterwards.rs`). Where one of these changed, nobody
+//! here knows what a cluster gets.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,13 +12,13 @@ use super::afterwards::{ARGO, is_empty, sources_of};
 use super::changes::Side;
 use super::document::{self, Document};
 use super::files::{chart_templates, covers};
-use super::findings::Place;
+use super::findings::FindingPlace;
 use super::flux::GROUP as FLUX;
 use crate::api::kustomization;
 use crate::api::source::{SourceFile, Standing};
 use crate::core::plan::{DefinitionPlace, Note, NoteCode};
 
-/// In every object of Karpenter's groups, and in what patches one.
+/// Every object of Karpenter's groups, and what patches one, has one of these words.
 const WORDS: [&str; 3] = ["karpenter", "NodePool", "EC2NodeClass"];
 /// Parts of the groups' names, by which files are found that may have one of their objects.
 const GROUPS: [&str; 4] = ["toolkit.fluxcd.io", "argoproj.io", "ConfigMap", "Secret"];
@@ -41,7 +42,7 @@ pub struct Unseen {
     pub what: String,
 }
 
-/// What differs between two revisions and decides about nodes in a way that is not read, by file and line.
+/// What differs between two revisions and decides about nodes without being read here, by file and line.
 pub fn unseen(base: Side<'_>, head: Side<'_>) -> Vec<Unseen> {
     let (before, after) = (by_path(base.files), by_path(head.files));
     let paths: BTreeSet<&str> = before.keys().chain(after.keys()).copied().collect();
@@ -63,7 +64,7 @@ pub fn unseen(base: Side<'_>, head: Side<'_>) -> Vec<Unseen> {
         let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
         for name in names {
             let (old, new) = (old.get(name), new.get(name));
-            // What comes of it is in what the definitions are.
+            // What comes of the field is in the definitions.
             let is_seen = is_carried_out(base, old) && is_carried_out(head, new);
             if !is_seen && old.map(|it| &it.value) != new.map(|it| &it.value) {
                 let line = new.map_or(1, |it| it.line);
@@ -75,7 +76,7 @@ pub fn unseen(base: Side<'_>, head: Side<'_>) -> Vec<Unseen> {
     found
 }
 
-/// For readers of a plan: what is patched after it was written in files, where the files say so.
+/// Notes for readers of a plan on what is patched after it was written in files, where the files say so.
 pub fn notes(files: &[SourceFile], definitions: &Definitions) -> Vec<Note> {
     let surroundings = Surroundings::of(&[Side { definitions, files }]);
     let mut notes = Vec::new();
@@ -106,7 +107,7 @@ struct Surroundings {
     defined_in: BTreeSet<String>,
     /// Folders of templates that make definitions: `charts/pools/templates/`.
     charts: BTreeSet<String>,
-    /// Kinds and names of what variables are taken from.
+    /// Kinds and names of the objects that variables are taken from.
     sources: BTreeSet<(String, String)>,
 }
 
@@ -156,7 +157,7 @@ impl Surroundings {
             let object = format!("{kind} {}", document.str("/metadata/name").unwrap_or_default());
             let mut add = |pointer: &str, said: String, is_patch: bool| {
                 if let Some(value) = document.value.pointer(pointer).filter(|value| !is_empty(value)) {
-                    let line = document.place(pointer, Place::Key).line;
+                    let line = document.place(pointer, FindingPlace::Key).line;
                     fields.insert(said, Field { value: value.clone(), line, is_patch });
                 }
             };
@@ -216,7 +217,7 @@ impl Surroundings {
         for field in MAKERS {
             let pointer = format!("/{field}");
             if let Some(value) = document.value.pointer(&pointer).filter(|value| !is_empty(value)) {
-                let line = document.place(&pointer, Place::Key).line;
+                let line = document.place(&pointer, FindingPlace::Key).line;
                 let said = format!("what the kustomization makes by {field}");
                 fields.insert(said, Field { value: value.clone(), line, is_patch: false });
             }
@@ -227,7 +228,7 @@ impl Surroundings {
         };
         let taken: Vec<_> = kustomization::references(&document.value).into_iter().filter(is_taken).collect();
         if let Some(first) = taken.first() {
-            let line = document.place(&first.pointer, Place::Value).line;
+            let line = document.place(&first.pointer, FindingPlace::Value).line;
             let value = taken.iter().map(|it| Value::String(it.path.clone())).collect();
             let said = "what the kustomization takes from elsewhere".to_owned();
             fields.insert(said, Field { value, line, is_patch: false });

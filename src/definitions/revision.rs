@@ -16,9 +16,9 @@ pub struct Object {
     pub asked: Arc<Asked>,
     /// Where fields that hold a variable get their values, where others give them.
     pub given_at: BTreeMap<String, DefinitionPlace>,
-    /// No error was found in it.
+    /// Whether no error was found in the document.
     pub usable: bool,
-    /// What may be an error is not known: it hangs on a variable without a value.
+    /// Whether there is an error is not known, as it depends on a variable without a value.
     pub unchecked: bool,
     /// Content that a scenario will commit later: checked, but not part of this revision.
     pub staged: bool,
@@ -31,7 +31,7 @@ impl Object {
         self.document.str("/metadata/name")
     }
 
-    /// `default` for an object that lives in a namespace and names none; nothing for one that lives in none.
+    /// The namespace of the object: `default` where it names none, and nothing for an object that lives in none.
     pub fn namespace(&self) -> &str {
         match self.document.str("/metadata/namespace") {
             _ if !self.kind.is_namespaced() => "",
@@ -54,7 +54,7 @@ impl Revision<'_> {
         self.objects.iter().filter(move |object| object.kind == kind && !object.staged)
     }
 
-    /// The same of all kinds that ask for instance types and places.
+    /// Objects of all kinds that ask for instance types and places, broken ones too.
     pub fn asking(&self) -> impl Iterator<Item = &Object> {
         asked::KINDS.into_iter().flat_map(|kind| self.of(kind))
     }

@@ -7,12 +7,13 @@ use super::document::Document;
 use super::findings::Finding;
 use super::kinds::Kind;
 use super::revision::Revision;
+use super::suggest::Hint;
 
 /// What is held against definitions.
 pub struct Rule {
     /// `CL0001` and up; one code, one meaning.
     pub code: &'static str,
-    /// In words: `duplicate-key`.
+    /// The name in words: `duplicate-key`.
     pub name: &'static str,
     pub severity: Severity,
     /// One line for the documentation.
@@ -20,18 +21,18 @@ pub struct Rule {
     pub check: Check,
 }
 
-/// Makes a hint from the value at fault; of a mapping's member, from its key.
-pub type Hint = fn(&str) -> Option<String>;
+/// Makes a hint from the value at fault. For a member of a mapping it is the key.
+pub type HintOfValue = fn(&str) -> Option<Hint>;
 
 /// How a rule is checked.
 pub enum Check {
-    /// While the text is read or held against the schema; the pass names the rule itself.
+    /// The rule is checked while the text is read or held against the schema. The pass names the rule itself.
     Pass,
-    /// By CEL rules of the kind's schema.
-    Cel(&'static [&'static CelRule], Hint),
-    /// On each document of these kinds.
+    /// CEL rules of the kind's schema check it.
+    Cel(&'static [&'static CelRule], HintOfValue),
+    /// The function is called with each document of these kinds.
     Document(&'static [Kind], fn(&Document) -> Vec<Finding>),
-    /// On all documents together.
+    /// The function is called with all documents together.
     Revision(fn(&Revision<'_>) -> Vec<Finding>),
 }
 
@@ -42,12 +43,12 @@ impl std::fmt::Debug for Rule {
 }
 
 impl Rule {
-    /// About the text, before its kind is known.
+    /// Whether the rule is about the text, before its kind is known.
     pub(super) fn is_of_yaml(&self) -> bool {
         self.code.starts_with("CL00") && self.severity == Severity::Error
     }
 
-    /// About the form that a schema gives.
+    /// Whether the rule is about the form that a schema gives.
     pub(super) fn is_of_schema(&self) -> bool {
         self.code.starts_with("CL02")
     }
@@ -67,7 +68,7 @@ impl Rule {
         name: &'static str,
         summary: &'static str,
         expressions: &'static [&'static CelRule],
-        hint: Hint,
+        hint: HintOfValue,
     ) -> Self {
         Self { code, name, severity: Severity::Error, summary, check: Check::Cel(expressions, hint) }
     }
@@ -94,7 +95,7 @@ impl Rule {
     }
 }
 
-/// For rules whose message says it all.
-pub(super) fn no_hint(_: &str) -> Option<String> {
+/// Gives no hint, for rules whose message says it all.
+pub(super) fn no_hint(_: &str) -> Option<Hint> {
     None
 }

@@ -1,12 +1,13 @@
 //! Which objects are held against each other.
 //!
-//! What one kustomization builds is applied by itself, and so, mostly, are folders that define the same: each is judged alone. What is
-//! complete, with pools and classes, sees nothing of the others; else the others are in sight, to be found and not to be judged.
+//! What one kustomization builds is applied by itself, and so, mostly, are folders that define the same: each is judged
+//! alone. A scope that is complete, with pools and classes, sees nothing of the others. Any other scope sees them, to
+//! find objects in them and not to judge them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::files::nearest;
-use super::findings::{Finding, Place};
+use super::findings::{Finding, FindingPlace};
 use super::kinds::Kind;
 use super::revision::Object;
 use super::rules::kustomize::{SEVERAL, SEVERAL_FOLDERS};
@@ -45,7 +46,7 @@ impl Scope {
 
 type Key = (Kind, String, String);
 
-/// `None` for what has no name, or stands for itself.
+/// Gives `None` for an object that has no name, or stands for itself.
 fn key(object: &Object) -> Option<Key> {
     let name = object.name().filter(|_| object.kind.is_object() && !object.staged)?;
     Some((object.kind, object.namespace().to_owned(), name.to_owned()))
@@ -59,7 +60,7 @@ enum Part {
     Folder(String),
 }
 
-/// To judge every file: the scopes, the rest first. `path` gives that of a file.
+/// The scopes to judge every file in, the rest first. `path` gives that of a file.
 pub fn apart<'p>(objects: Vec<Object>, path: impl Fn(usize) -> &'p str) -> (Vec<Scope>, Vec<Finding>) {
     let (folders, findings) = folders(&objects, &path);
     let mut scopes = BTreeMap::from([(Part::Rest, Scope::default())]);
@@ -72,7 +73,7 @@ pub fn apart<'p>(objects: Vec<Object>, path: impl Fn(usize) -> &'p str) -> (Vec<
         };
         scopes.entry(part).or_default().objects.push(object);
     }
-    // Mostly there is nobody to be seen.
+    // Mostly there is one scope, and nothing else to see.
     if scopes.len() == 1 {
         return (scopes.into_values().collect(), findings);
     }
@@ -84,13 +85,13 @@ pub fn apart<'p>(objects: Vec<Object>, path: impl Fn(usize) -> &'p str) -> (Vec<
         let is_complete = *part != Part::Rest && has(Kind::NodePool) && has(Kind::EC2NodeClass);
         let keys: BTreeSet<Key> = scope.objects.iter().filter_map(key).collect();
         let mut seen: BTreeMap<&Key, Vec<&Object>> = BTreeMap::new();
-        // What is complete sees the rest at most.
+        // A complete scope sees the rest at most.
         let others = own.iter().filter(|(other, _)| *other != part && (!is_complete || **other == Part::Rest));
         for (other, (key, object)) in others.flat_map(|(other, objects)| objects.iter().map(move |it| (other, it))) {
             let is_in_sight = match (other, key) {
                 (Part::Rest, None) => !object.kind.is_object(),
                 (_, None) => false,
-                // What lies outside of the folders is for all of them.
+                // Objects outside of the folders are for all of them.
                 (Part::Rest, Some(_)) if matches!(part, Part::Folder(_)) => true,
                 _ => !is_complete,
             };
@@ -125,7 +126,7 @@ fn folders<'p>(objects: &[Object], path: impl Fn(usize) -> &'p str) -> (BTreeMap
         let (kind, name) = (object.kind.name(), object.name().unwrap_or_default());
         let shown = |folder: &str| if folder.is_empty() { "the root".to_owned() } else { format!("`{folder}`") };
         let message = format!("{kind} `{name}` is defined in {} as well: each folder is judged alone", shown(one));
-        let finding = Finding::at(&SEVERAL_FOLDERS, &object.document, "/metadata/name", Place::Value, message)
+        let finding = Finding::at(&SEVERAL_FOLDERS, &object.document, "/metadata/name", FindingPlace::Value, message)
             .related(&known.document, "/metadata/name", "first defined here")
             .hint(format!(
                 "right for folders of different clusters, and each is planned alone: `cutlist plan {other}`"
@@ -137,7 +138,8 @@ fn folders<'p>(objects: &[Object], path: impl Fn(usize) -> &'p str) -> (BTreeMap
     (found.into_keys().filter(|folder| !folder.is_empty()).map(|folder| (folder, ())).collect(), findings)
 }
 
-/// The folders below the one that has both; or itself, where one is in the other.
+/// Each path up to the first folder in which the two differ. Where one folder is in the other, the outer one stays as
+/// it is.
 fn where_they_part<'f>(one: &'f str, other: &'f str) -> (&'f str, &'f str) {
     let alike = one.split('/').zip(other.split('/')).take_while(|(one, other)| one == other).count();
     let first = |folder: &'f str| {
@@ -147,7 +149,8 @@ fn where_they_part<'f>(one: &'f str, other: &'f str) -> (&'f str, &'f str) {
     (first(one), first(other))
 }
 
-/// To use them together: one scope, and what can not stand in one. `name` gives the folder of a kustomization.
+/// The one scope for objects that are used together, and findings about what can not stand in one scope. `name` gives
+/// the folder of a kustomization.
 pub fn together<'n>(objects: Vec<Object>, name: impl Fn(usize) -> &'n str) -> (Scope, Vec<Finding>) {
     let mut known: BTreeMap<Key, Option<usize>> = BTreeMap::new();
     let mut findings = Vec::new();
@@ -168,7 +171,7 @@ pub fn together<'n>(objects: Vec<Object>, name: impl Fn(usize) -> &'n str) -> (S
             place(first),
             place(object.build)
         );
-        let finding = Finding::at(&SEVERAL, &object.document, "/metadata/name", Place::Value, message);
+        let finding = Finding::at(&SEVERAL, &object.document, "/metadata/name", FindingPlace::Value, message);
         findings.push(finding.hint("name the folder of the kustomization that is meant"));
     }
     (scope, findings)

@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 
 use self::forms::{Form, split_name};
 use super::document::{Document, disagreement, scalar, spans};
-use super::findings::Place;
+use super::findings::FindingPlace;
 use super::kinds::Kind;
 use super::limits;
 use crate::core::model::static_hash::whole_hash;
@@ -41,24 +41,25 @@ pub struct Miss {
     pub name: String,
     /// As written, with `${` and `}`.
     pub form: String,
-    /// Inside the document, as it was before keys were replaced.
+    /// The pointer inside the document, as it was before keys were replaced.
     pub pointer: String,
-    pub place: Place,
+    pub place: FindingPlace,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MissKind {
-    /// Without a value: left as written.
+    /// The variable has no value. The form is left as written.
     Undefined,
-    /// Without a value, in user data: left as written, for the shell.
+    /// The variable has no value, in user data. The form is left as written, for the shell.
     Shell,
-    /// Without a value: its default stands there.
+    /// The variable has no value, and its default stands there.
     Default,
-    /// Not a form that is supported: left as written.
+    /// The form is not supported, and is left as written.
     Unsupported,
-    /// A part of a value that is shown nowhere, or what it makes of another: nobody would know it again where it is shown. Left as written.
+    /// The form would give a part of a value that is shown nowhere, or what that value makes of another. Nobody could
+    /// hide that where it is shown, so the form is left as written.
     Hidden,
-    /// The text would be too long: left as written.
+    /// The text would be too long, and is left as written.
     TooLong,
     /// What Flux makes of it is no YAML.
     NoYaml,
@@ -69,24 +70,24 @@ pub enum MissKind {
 pub struct Variables {
     /// Values with a variable that was left as written, by pointer.
     open_values: BTreeSet<String>,
-    /// Members whose key holds one.
+    /// Members whose key holds such a variable, by pointer.
     open_keys: BTreeSet<String>,
     /// Values with text for a shell, in which no variable has a value.
     shell_values: BTreeSet<String>,
     /// The variables in the text at a pointer, or in its key, with a value or without.
     names: BTreeMap<String, BTreeSet<String>>,
     as_written: AsWritten,
-    /// Whether Flux replaces them.
+    /// Whether Flux replaces the variables.
     is_of_flux: bool,
 }
 
 /// What is known of a document without the values that are shown nowhere.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AsWritten {
-    /// The variables of such values that stand in it.
+    /// The variables of such values that stand in the document.
     pub hidden: BTreeSet<String>,
-    /// Of an EC2NodeClass with such variables, SHA-256 in hexadecimal: of what is written, of their names, and of the other values. A hash
-    /// of the values would let everybody who sees it try what a short one may be.
+    /// For an EC2NodeClass with such variables, SHA-256 in hexadecimal of what is written, of their names, and of the
+    /// other values. A hash of the hidden values would let everybody who sees it try what a short value may be.
     pub hash: Option<String>,
 }
 
@@ -94,9 +95,9 @@ pub struct AsWritten {
 #[derive(Clone, Copy, Debug)]
 pub struct Values<'v> {
     pub of: &'v BTreeMap<String, String>,
-    /// Names of those whose values are shown nowhere.
+    /// Names of the variables whose values are shown nowhere.
     pub hidden: &'v BTreeSet<String>,
-    /// Whether Flux puts them in, and so reads what stands for a text as YAML.
+    /// Whether Flux puts the values in, and so reads what stands for a text as YAML.
     pub is_of_flux: bool,
 }
 
@@ -111,7 +112,7 @@ impl Variables {
         self.open().any(|open| is_within(pointer, open))
     }
 
-    /// Whether a key of the mapping at `pointer` holds one.
+    /// Whether a key of the mapping at `pointer` holds a variable without a value.
     pub fn has_open_key(&self, pointer: &str) -> bool {
         self.open_keys.iter().any(|open| spans::parent(open) == pointer)
     }
@@ -179,7 +180,8 @@ pub fn apply(kind: Kind, document: &mut Document, values: Values<'_>) -> Vec<Mis
     misses
 }
 
-/// Takes every text with a variable for one without a value: what it stands for is known where the document is built.
+/// Takes every text with a variable for one without a value. What the variable stands for is known where the document
+/// is built.
 pub fn leave_open(document: &mut Document) {
     fn search(value: &Value, pointer: &str, variables: &mut Variables) {
         match value {
@@ -255,12 +257,12 @@ impl Walk<'_> {
     fn value(&mut self, value: &mut Value, pointer: &mut String, around: as_yaml::In) {
         match value {
             Value::String(text) if text.contains("${") => {
-                let (new, mut is_open) = self.text(text, pointer, Place::Value);
+                let (new, mut is_open) = self.text(text, pointer, FindingPlace::Value);
                 self.note(pointer, text);
                 let new = if new == *text {
                     None
                 } else if self.variables.is_of_flux && !is_open {
-                    let read = self.as_flux(text, new, (pointer, Place::Value), around);
+                    let read = self.as_flux(text, new, (pointer, FindingPlace::Value), around);
                     is_open = read.is_none();
                     read
                 } else {
@@ -305,9 +307,9 @@ impl Walk<'_> {
             return key;
         }
         let at = spans::join(pointer, &key);
-        let (mut new, is_open) = self.text(&key, &at, Place::Key);
+        let (mut new, is_open) = self.text(&key, &at, FindingPlace::Key);
         if self.variables.is_of_flux && !is_open && new != key {
-            let read = self.as_flux(&key, new.clone(), (&at, Place::Key), as_yaml::In::Mapping);
+            let read = self.as_flux(&key, new.clone(), (&at, FindingPlace::Key), as_yaml::In::Mapping);
             new = read.as_ref().and_then(scalar).unwrap_or(new);
         }
         let renamed = spans::join(pointer, &new);
@@ -325,9 +327,16 @@ impl Walk<'_> {
         }
     }
 
-    /// What Flux makes of `new`, which stands for the text with its variables. `None` where that is no YAML, which is told.
-    fn as_flux(&mut self, text: &str, new: String, (at, place): (&str, Place), around: as_yaml::In) -> Option<Value> {
-        if place == Place::Value
+    /// What Flux makes of `new`, which stands for the text with its variables. `None` where that is no YAML. Such a
+    /// text is noted as a miss.
+    fn as_flux(
+        &mut self,
+        text: &str,
+        new: String,
+        (at, place): (&str, FindingPlace),
+        around: as_yaml::In,
+    ) -> Option<Value> {
+        if place == FindingPlace::Value
             && let Some(what) = disagreement(&new).filter(|_| self.is_plain(at))
         {
             self.ambiguous.push((at.to_owned(), what));
@@ -361,7 +370,7 @@ impl Walk<'_> {
     }
 
     /// The text with its values, and whether a variable stays in it that is not the shell's.
-    fn text(&mut self, text: &str, pointer: &str, place: Place) -> (String, bool) {
+    fn text(&mut self, text: &str, pointer: &str, place: FindingPlace) -> (String, bool) {
         let misses = &mut self.misses;
         let is_shell = self.user_data == Some(pointer);
         let mut is_open = false;
@@ -389,9 +398,9 @@ type Tell<'t> = dyn FnMut(MissKind, &str, &str) + 't;
 struct Context<'v> {
     values: Values<'v>,
     is_shell: bool,
-    /// How many bytes the text may have.
+    /// How many bytes the text may have at most.
     room: usize,
-    /// Defaults inside each other.
+    /// How many defaults stand inside each other.
     depth: usize,
 }
 
@@ -402,9 +411,9 @@ fn first_form(text: &str) -> String {
     format!("${{{inner}}}")
 }
 
-/// `None`: the text would get too long.
+/// Gives `None` where the text would get too long.
 fn expand(text: &str, context: Context<'_>, tell: &mut Tell<'_>) -> Option<String> {
-    // What is as long as it is written makes nothing longer.
+    // A text that keeps its length makes the document no longer.
     let room = context.room.max(text.len());
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -417,7 +426,7 @@ fn expand(text: &str, context: Context<'_>, tell: &mut Tell<'_>) -> Option<Strin
             continue;
         }
         let Some((inner, behind)) = split_at_closing(after) else {
-            // To a shell, or to whoever else reads it, it may be text.
+            // The form may be text to a shell, or to whoever else reads it.
             if context.values.is_of_flux {
                 let form = format!("${{{}", split_name(after).0);
                 tell(MissKind::Unsupported, &form, &form);
@@ -446,7 +455,7 @@ fn expand(text: &str, context: Context<'_>, tell: &mut Tell<'_>) -> Option<Strin
 enum Replacement<'v> {
     Text(Cow<'v, str>),
     TooLong,
-    /// It stays as written.
+    /// The form stays as written.
     Left(MissKind),
 }
 
@@ -496,7 +505,7 @@ fn changed<'v>(value: &str, form: Form<'_>, context: Context<'v>) -> Replacement
         Form::Replace { what, old, new } => match (argument(old), new.map(argument)) {
             (Some(old), None) => Some(forms::replaced(value, what, &old, None)),
             (Some(old), Some(Some(new))) => {
-                // Each of them may come as often as there are characters.
+                // Each replacement may come as often as there are characters.
                 let added = value.matches(old.as_ref()).count().saturating_mul(new.len());
                 if added > context.room {
                     return Replacement::TooLong;
@@ -605,7 +614,7 @@ mod tests {
         assert_eq!(run("${1}"), ("${1}".to_owned(), vec!["? ${1}".to_owned()]));
     }
 
-    /// A character after the other, or by what a guess makes of it, anybody could read it.
+    /// Anybody could read the value, one character after the other or by what a guess makes of it.
     #[test]
     fn nothing_is_made_of_a_hidden_value() {
         assert_eq!(run("${SECRET} ${SECRET:=x} ${NAME:=${SECRET}}"), ("hunter22 hunter22 demo".to_owned(), vec![]));

@@ -7,7 +7,7 @@ pub struct Template {
     /// `templates of ytt`
     pub what: &'static str,
     pub hint: &'static str,
-    /// Whether a line is its alone.
+    /// Whether a line is of this kind of template alone.
     is_mark: fn(&str) -> bool,
     /// Whether the mark may stand in YAML that is meant as such, and be a comment or text there.
     may_be_yaml: bool,
@@ -38,9 +38,9 @@ static TEMPLATES: [Template; 5] = [
     },
 ];
 
-/// What the text is a template of. `is_broken`: it is no YAML as it stands.
+/// What the text is a template of. `is_broken` says that the text is no YAML as it stands.
 pub fn of(text: &str, is_broken: bool) -> Option<&'static Template> {
-    // Of what has nothing to do with definitions little is said anyway.
+    // Little is said anyway of text that has nothing to do with definitions.
     if !text.contains("karpenter") {
         return None;
     }

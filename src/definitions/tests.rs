@@ -287,7 +287,7 @@ fn what_is_no_text_says_so() {
         let definitions = read_bytes(content);
         assert_eq!(rules_of(&definitions), ["not-utf8"], "{:?}", shown(&definitions));
     }
-    // In which nothing looks like a definition.
+    // Nothing in this text looks like a definition.
     for content in [b"a: \xff\xfe".as_slice(), b"\x7fELF\x02\x01\xf5"] {
         let definitions = read_bytes(content);
         assert_eq!(rules_of(&definitions), ["not-an-object"], "{:?}", shown(&definitions));

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::broken::BrokenDefinition;
 use super::diagnostic::Severity;
 use super::document::Document;
-use super::findings::{Finding, Place};
+use super::findings::{Finding, FindingPlace};
 use super::kinds::Kind;
 use super::open::OpenDefinition;
 use super::places;
@@ -70,7 +70,7 @@ pub fn typed(revision: Revision<'_>, findings: &mut Vec<Finding>, keeps_places: 
         };
         let unread = result.err();
         match open {
-            // That it can not be read may be the variable's doing.
+            // A variable may be why the document can not be read.
             Some(open) => {
                 definitions.open.push(OpenDefinition { unchecked: open.unchecked || unread.is_some(), ..open });
             }
@@ -121,6 +121,6 @@ fn definition<T: DeserializeOwned>(
     let definition = |value| Definition { value, file, line, places, variables, hash_as_written, hidden_variables };
     T::deserialize(value).map(definition).map_err(|error| {
         let message = format!("the document can not be read: {error}");
-        Box::new(Finding::at(&reading::UNREADABLE, document, "", Place::Value, message))
+        Box::new(Finding::at(&reading::UNREADABLE, document, "", FindingPlace::Value, message))
     })
 }

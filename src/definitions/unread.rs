@@ -1,16 +1,16 @@
-//! What is said of documents that are not read: whose kind is not ours, not there, or of another time.
+//! Findings about documents that are not read, as their kind is not ours, is not there, or is of another time.
 
 use serde_json::Value;
 
 use super::document::{self, Document};
-use super::findings::{Finding, Place};
+use super::findings::{Finding, FindingPlace};
 use super::fixes::Instead;
 use super::kinds::{Class, Kind, OldKind, classify};
 use super::rules::image_lock as image_lock_rules;
 use super::rules::kinds as rules;
 use super::rules::reading;
 use super::rules::schema::UNKNOWN_FIELD;
-use super::suggest;
+use super::suggest::{self, Hint};
 use crate::api::{cluster_fields, image_lock, scenario, settings};
 
 /// Settings, scenarios and image locks count only at their place.
@@ -22,7 +22,7 @@ pub fn misplaced(kind: Kind, document: &Document, path: &str) -> Option<Finding>
         _ => return None,
     };
     let message = format!("{} is read only from {name} at the root: skipped", kind.name());
-    (path != name).then(|| Finding::at(&rules::MISPLACED_FILE, document, "/kind", Place::Value, message))
+    (path != name).then(|| Finding::at(&rules::MISPLACED_FILE, document, "/kind", FindingPlace::Value, message))
 }
 
 /// The settings' file, or that of the image lock, holds something else.
@@ -37,7 +37,7 @@ pub fn no_settings(document: &Document, path: &str) -> Option<Finding> {
         _ => return None,
     };
     let message = format!("{path} is for {what}, and holds something else");
-    Some(Finding::at(rule, document, "/kind", Place::Value, message).hint(hint))
+    Some(Finding::at(rule, document, "/kind", FindingPlace::Value, message).hint(hint))
 }
 
 /// A document without apiVersion and kind: a slip in these words, objects that nothing holds together, or another tool's file.
@@ -45,7 +45,7 @@ pub fn no_object(document: &Document) -> Finding {
     let is_definition = |item: &Value| matches!(classify(item), Class::Read(kind) if kind.is_object());
     if document.value.as_array().is_some_and(|items| items.iter().any(is_definition)) {
         let message = "a list of objects is no object: kubectl refuses it, and nothing in it is read";
-        let finding = Finding::at(&rules::INCOMPLETE, document, "", Place::Key, message);
+        let finding = Finding::at(&rules::INCOMPLETE, document, "", FindingPlace::Key, message);
         return finding
             .hint("write `apiVersion: v1` and `kind: List` with the objects under `items`, or a document for each");
     }
@@ -56,8 +56,8 @@ pub fn no_object(document: &Document) -> Finding {
         if let Some(slip) = slip.filter(|_| keys().any(|key| matches!(key, "metadata" | "spec"))) {
             let pointer = document::spans::join("", slip);
             let message = format!("unknown field `{slip}` where `{field}` should be");
-            let finding = Finding::at(&rules::INCOMPLETE, document, &pointer, Place::Key, message);
-            return finding.hint(format!("did you mean `{field}`?"));
+            let finding = Finding::at(&rules::INCOMPLETE, document, &pointer, FindingPlace::Key, message);
+            return finding.hint(Hint::question(&[field]));
         }
     }
     let lacks = match (
@@ -69,7 +69,7 @@ pub fn no_object(document: &Document) -> Finding {
         (false, true) => "no apiVersion",
     };
     let message = format!("no Kubernetes object ({lacks}): skipped");
-    Finding::at(&rules::NO_OBJECT, document, "", Place::Key, message)
+    Finding::at(&rules::NO_OBJECT, document, "", FindingPlace::Key, message)
 }
 
 /// A pointer of Git LFS, which Git keeps in the place of the file.
@@ -78,7 +78,7 @@ fn is_lfs_pointer(content: &[u8]) -> bool {
     versions.iter().any(|version| content.starts_with(version.as_bytes()))
 }
 
-/// By what a file is encrypted, if it is as a whole.
+/// The program that encrypted the file, if the file is encrypted as a whole.
 fn encrypted_by(content: &[u8]) -> Option<&'static str> {
     let beginnings = [
         ("$ANSIBLE_VAULT;", "ansible-vault"),
@@ -88,7 +88,7 @@ fn encrypted_by(content: &[u8]) -> Option<&'static str> {
     beginnings.into_iter().find(|(beginning, _)| content.starts_with(beginning.as_bytes())).map(|(_, by)| by)
 }
 
-/// A file that stands for another text, which is not in it. `note`: what is said of one that holds no object.
+/// The finding about a file that stands for a text elsewhere. `note` is the finding about a file that holds no object.
 pub fn stand_in(note: Finding, content: &[u8]) -> Finding {
     if is_lfs_pointer(content) {
         let message = "the file is a pointer of Git LFS: what it stands for is not in Git, and is not read";
@@ -106,21 +106,22 @@ pub fn stand_in(note: Finding, content: &[u8]) -> Finding {
     }
 }
 
-/// A file that can not be read, with what was found in it, and in which nothing looks like a definition.
+/// The finding about a file that can not be read, and in which nothing looks like a definition. `found` says why it can
+/// not be read.
 pub fn no_definition(found: &Finding) -> Finding {
     let message = format!("not read, since {}; nothing in it looks like a definition: skipped", found.message);
     Finding::at_span(&rules::NO_OBJECT, found.file, found.span, message)
 }
 
-/// An object with only one of apiVersion and kind.
+/// The finding about an object with only one of apiVersion and kind.
 pub fn incomplete(missing: &str, document: &Document) -> Finding {
     let keys = document.value.as_object().into_iter().flat_map(|map| map.keys().map(String::as_str));
     let mut keys = keys.filter(|key| !matches!(*key, "apiVersion" | "kind" | "metadata" | "spec" | "status"));
     let slip = keys.find(|key| suggest::nearest(key, [missing].into_iter()).is_some());
     let pointer = slip.map_or(String::new(), |slip| document::spans::join("", slip));
-    let hint = slip.map_or_else(|| format!("add `{missing}`"), |_| format!("did you mean `{missing}`?"));
+    let hint = slip.map_or_else(|| format!("add `{missing}`").into(), |_| Hint::question(&[missing]));
     let message = format!("the object has no {missing}");
-    Finding::at(&rules::INCOMPLETE, document, &pointer, Place::Key, message).hint(hint)
+    Finding::at(&rules::INCOMPLETE, document, &pointer, FindingPlace::Key, message).hint(hint)
 }
 
 /// A kind of our groups, or nearly, that does not exist: no API server takes the object, and left out it looks like one that was deleted.
@@ -132,10 +133,11 @@ pub fn unknown(document: &Document, meant: Option<Kind>) -> Finding {
         Some(meant) => {
             let pointer = if meant.name() == kind { "/apiVersion" } else { "/kind" };
             let hint = format!("did you mean `kind: {}` in `apiVersion: {}`?", meant.name(), meant.api_version());
-            let finding = Finding::at(&rules::MISSPELT_KIND, document, pointer, Place::Value, message).hint(hint);
+            let finding =
+                Finding::at(&rules::MISSPELT_KIND, document, pointer, FindingPlace::Value, message).hint(hint);
             match pointer {
                 "/kind" => finding.meaning(meant.name()),
-                // The kind is there. Of another version nobody knows whether it is one to come.
+                // The kind exists. Nobody knows whether another version is one to come.
                 _ => {
                     let digits = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>();
                     let is_same = digits(api_version) == digits(meant.api_version());
@@ -148,12 +150,12 @@ pub fn unknown(document: &Document, meant: Option<Kind>) -> Finding {
             let known = Kind::ALL.into_iter().filter(|it| it.group() == group);
             let known: Vec<String> = known.map(|it| format!("{} ({})", it.name(), it.api_version())).collect();
             let hint = format!("the API server refuses it; of this group there are {}", known.join(", "));
-            Finding::at(&rules::UNKNOWN_KIND, document, "/kind", Place::Value, message).hint(hint)
+            Finding::at(&rules::UNKNOWN_KIND, document, "/kind", FindingPlace::Value, message).hint(hint)
         }
     }
 }
 
-/// What a cluster wrote into the object before somebody saved it. Not read, and never applied.
+/// What a cluster wrote into the object before somebody saved it. These fields are not read, and never applied.
 pub fn set_by_cluster(document: &Document) -> Option<Finding> {
     let found = cluster_fields::found(&document.value);
     let first = found.first()?;
@@ -164,17 +166,17 @@ pub fn set_by_cluster(document: &Document) -> Option<Finding> {
         names.join(", "),
         if found.len() == 1 { "it" } else { "them" }
     );
-    let finding = Finding::at(&rules::SET_BY_CLUSTER, document, first, Place::Key, message);
+    let finding = Finding::at(&rules::SET_BY_CLUSTER, document, first, FindingPlace::Key, message);
     Some(finding.hint("remove what was exported with the object: it is not applied"))
 }
 
-/// Where to what a field has moved. A family of images has an alias of its own, by which they are now selected.
+/// Where a field has moved to. A family of images has an alias of its own, by which images are now selected.
 fn moved_text(document: &Document, pointer: &str, now: &str) -> Option<String> {
     let field = document::spans::last(pointer);
     let family = document.str(pointer).filter(|_| field == "amiFamily");
     let Some(family) = family else { return Some(format!("`{field}` is now {now}")) };
     if document.value.pointer("/spec/amiSelectorTerms").is_some() {
-        // Which images are meant is said, and of which family they are may still be.
+        // The terms say which images are meant, and `amiFamily` may still say their family.
         return None;
     }
     let alias = family.to_ascii_lowercase();
@@ -188,7 +190,7 @@ fn moved_text(document: &Document, pointer: &str, now: &str) -> Option<String> {
     Some(format!("`{field}` is now {terms}"))
 }
 
-/// The program that writes it.
+/// Names the program that writes the new form, where there is one.
 fn of_migrate(old: &OldKind) -> &'static str {
     if old.fields.is_empty() { "" } else { "; `cutlist migrate FILE` does that" }
 }
@@ -204,7 +206,7 @@ pub fn outdated(old: &'static OldKind, document: &Document) -> Vec<Finding> {
     };
     let message = format!("{} {} is no longer served by Karpenter 1", old.api_version, old.kind);
     let mut findings =
-        vec![Finding::at(&rules::OLD_VERSION, document, "/apiVersion", Place::Value, message).hint(hint)];
+        vec![Finding::at(&rules::OLD_VERSION, document, "/apiVersion", FindingPlace::Value, message).hint(hint)];
     for (parent, names) in old.fields {
         for (pointer, key, _) in document.members(parent) {
             if names.contains(&key) {
@@ -215,10 +217,10 @@ pub fn outdated(old: &'static OldKind, document: &Document) -> Vec<Finding> {
             let under_spec = old.fields.iter().any(|(at, names)| *at == "/spec" && names.contains(&key));
             let hint = match suggest::did_you_mean(key, known()) {
                 Some(question) => Some(question),
-                None if parent.is_empty() && under_spec => Some("it belongs under `spec`".to_owned()),
+                None if parent.is_empty() && under_spec => Some("it belongs under `spec`".into()),
                 None => None,
             };
-            let finding = Finding::at(&UNKNOWN_FIELD, document, &pointer, Place::Key, message);
+            let finding = Finding::at(&UNKNOWN_FIELD, document, &pointer, FindingPlace::Key, message);
             findings.push(finding.maybe_hint(hint));
         }
     }

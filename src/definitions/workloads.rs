@@ -1,5 +1,5 @@
-//! Workloads beside the definitions, with what says how many pods they have and how many may be away: kept while files are read, for the
-//! rules that hold them against NodePools and PodDisruptionBudgets.
+//! Workloads beside the definitions, with what says how many pods they have and how many may be away. They are kept
+//! while files are read, for the rules that hold them against NodePools and PodDisruptionBudgets.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,18 +10,20 @@ use super::document::Document;
 use crate::api::keys;
 use crate::api::node_pool::Operator;
 
-/// Where objects are applied together: the kustomization that builds them, or nothing; and their namespace.
-type Place = (String, String);
+/// What objects that are applied together share: the kustomization that builds them, or an empty text, and their
+/// namespace.
+type WorkloadKey = (String, String);
 
-/// Of a place with more pairs of a workload and a PodDisruptionBudget nothing is said: to hold each against each would take too long.
+/// Nothing is said of a place with more pairs of a workload and a PodDisruptionBudget than this. To hold each against
+/// each would take too long.
 const PAIRS_MAX: usize = 1_000_000;
 
 #[derive(Debug, Default)]
 pub struct Workloads {
-    places: BTreeMap<Place, OfPlace>,
+    places: BTreeMap<WorkloadKey, OfPlace>,
     /// NodePools that pods ask for.
     asked: Vec<AskedPool>,
-    /// Names of what is a NodePool to whoever wrote it, and is not read as one.
+    /// Names of objects that are NodePools to whoever wrote them, and are not read as such.
     misread_pools: BTreeSet<String>,
 }
 
@@ -39,7 +41,7 @@ pub struct AskedPool {
 pub struct OfPlace {
     workloads: Vec<Workload>,
     budgets: Vec<Document>,
-    /// Kind and name of what somebody else scales.
+    /// The kind and the name of each workload that somebody else scales.
     scaled: BTreeSet<(String, String)>,
 }
 
@@ -61,7 +63,8 @@ impl Workload {
 }
 
 impl Workloads {
-    /// Keeps the object if it is one of them. `built_by`: the path of the kustomization that built it.
+    /// Keeps the object if it is a workload or says something of one. `built_by` is the path of the kustomization that
+    /// built it.
     pub fn add(&mut self, document: &Document, built_by: &str) {
         let Some(kind) = document.str("/kind") else { return };
         if let Some(spec) = pods_of(document) {
@@ -79,7 +82,7 @@ impl Workloads {
             }
             ("autoscaling" | "keda.sh", "HorizontalPodAutoscaler" | "ScaledObject") => {
                 let target = |field: &str| document.str(&format!("/spec/scaleTargetRef/{field}"));
-                // KEDA's default.
+                // `Deployment` is KEDA's default.
                 let kind = target("kind").unwrap_or("Deployment").to_owned();
                 let Some(name) = target("name") else { return };
                 self.places.entry(place()).or_default().scaled.insert((kind, name.to_owned()));
@@ -93,7 +96,7 @@ impl Workloads {
         self.misread_pools.extend(document.str("/metadata/name").map(str::to_owned));
     }
 
-    /// The NodePools that pods ask for, but for those that are there and not read.
+    /// The NodePools that pods ask for, without those that are there and not read.
     pub fn asked_pools(&self) -> impl Iterator<Item = &AskedPool> {
         self.asked.iter().filter(|asked| !self.misread_pools.contains(&asked.name))
     }
@@ -104,7 +107,7 @@ impl Workloads {
 }
 
 impl OfPlace {
-    /// Those whose number of pods is what they say.
+    /// The workloads whose number of pods is what they say.
     pub fn of_fixed_size(&self) -> impl Iterator<Item = &Workload> {
         self.workloads.iter().filter(|workload| !self.is_scaled(workload))
     }
@@ -119,8 +122,8 @@ impl OfPlace {
         self.budgets.iter().any(|budget| may_select(budget, workload))
     }
 
-    /// Each PodDisruptionBudget with the workloads that it selects. Nothing of one of which that is not known, or that selects something whose
-    /// number of pods is not fixed.
+    /// Each PodDisruptionBudget with the workloads that it selects. A PodDisruptionBudget has no workloads here where
+    /// they are not known, or where the number of pods of one is not fixed.
     pub fn with_selected(&self) -> impl Iterator<Item = (&Document, Vec<&Workload>)> {
         let selected = |budget: &Document| -> Vec<&Workload> {
             let selects = self.workloads.iter().map(|it| selects(budget, it).map(|is_selected| (it, is_selected)));
@@ -132,7 +135,7 @@ impl OfPlace {
     }
 }
 
-/// The NodePools that pods ask for, each of which takes them.
+/// The NodePools that pods ask for. Each of them takes the pods.
 pub fn asked_pools(document: &Document, spec: &str) -> Vec<AskedPool> {
     let mut asked = Vec::new();
     for written in lists_of_pod(document, spec).into_iter().flat_map(|list| list.written) {
@@ -152,7 +155,8 @@ fn may_select(budget: &Document, workload: &Workload) -> bool {
     selects(budget, workload).unwrap_or(true)
 }
 
-/// Whether a PodDisruptionBudget is for the pods of the workload. `None`: nobody can say, as an expression of it is none.
+/// Whether a PodDisruptionBudget is for the pods of the workload. `None` where nobody can say, as an expression of it
+/// is malformed.
 fn selects(budget: &Document, workload: &Workload) -> Option<bool> {
     let Some(selector) = budget.value.pointer("/spec/selector").and_then(Value::as_object) else { return Some(false) };
     let has = |(key, value): (&String, &Value)| workload.labels.get(key).map(String::as_str) == value.as_str();
@@ -163,7 +167,8 @@ fn selects(budget: &Document, workload: &Workload) -> Option<bool> {
     expressions.try_fold(true, |all, expression| Some(matches(expression, &workload.labels)? && all))
 }
 
-/// As Kubernetes holds labels against an expression of a selector.
+/// Whether the labels fit an expression of a selector, as Kubernetes holds one against the other. `None` for a
+/// malformed expression.
 fn matches(expression: &Value, labels: &BTreeMap<String, String>) -> Option<bool> {
     let value = labels.get(expression.get("key")?.as_str()?);
     let is_named = || {

@@ -11,7 +11,7 @@ use super::published::{self, Text};
 use crate::definitions::editing::completion::{self, Candidate, CompletionContext, What};
 use crate::definitions::editing::fields;
 use crate::definitions::editing::names;
-use crate::definitions::editing::place::{Extent, Place};
+use crate::definitions::editing::place::{EditPlace, Extent};
 use crate::definitions::editing::silencing;
 use crate::definitions::editing::values;
 use crate::definitions::rules::suppression;
@@ -54,7 +54,7 @@ impl Around<'_> {
                 parts.extend(rule_description(&found.code).map(|rule| render::rule(&rule)));
             }
         }
-        let place = Place::at(&self.document.text, byte, Extent::WholeWord).filter(|place| !place.word.is_empty());
+        let place = EditPlace::at(&self.document.text, byte, Extent::WholeWord).filter(|place| !place.word.is_empty());
         let field = place.as_ref().and_then(|place| fields::of_place(place, self.context.file_name));
         parts.extend(field.map(|field| render::field(&field)));
         parts.extend(place.as_ref().and_then(|place| values::meaning(place, self.context.region)));
@@ -77,7 +77,7 @@ impl Around<'_> {
     }
 
     pub fn completion(&self, position: lsp::Position) -> Option<lsp::CompletionResponse> {
-        let place = Place::at(&self.document.text, self.byte(position), Extent::ToPlace)?;
+        let place = EditPlace::at(&self.document.text, self.byte(position), Extent::ToPlace)?;
         let found = completion::candidates(&place, &self.context);
         let range = self.text().range(place.start, place.end);
         let items =

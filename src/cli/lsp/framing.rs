@@ -1,6 +1,7 @@
 //! Messages in a stream of bytes: a header with their length, then JSON.
 //!
-//! Our own, since the libraries for it end with the first message that is not JSON, and take as much memory as a header says.
+//! The framing is our own, since the libraries for it end with the first message that is not JSON, and take as much
+//! memory as a header says.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -18,13 +19,13 @@ const HEADER_BYTES_MAX: usize = 4096;
 #[derive(Debug)]
 pub enum Incoming {
     Message(RequestObject),
-    /// The length was right, and what came was no message. The next one may be.
+    /// The length was right, but what came was no message. The next one may be one.
     Malformed {
         id: Id,
         is_json: bool,
         why: String,
     },
-    /// Nothing follows, for a reason or since the stream ended.
+    /// Nothing follows: the stream has ended, or can not be read further because of the error.
     Ended(Option<FramingError>),
 }
 

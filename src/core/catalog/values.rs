@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::model::suggest::{did_you_mean, nearest};
+use crate::model::suggest::{Hint, did_you_mean, nearest};
 use crate::model::{Quantity, Requirement};
 use cutlist_api::keys;
 use cutlist_api::node_pool::Operator;
@@ -31,7 +31,7 @@ pub struct Fault {
     /// The value that is wrong, by its place in the list; `None`: the operator.
     pub value: Option<usize>,
     pub message: String,
-    pub hint: Option<String>,
+    pub hint: Option<Hint>,
     /// What may have been meant.
     pub near: Vec<String>,
     /// Whether the requirement matches nothing for it; else the value counts for nothing.
@@ -157,7 +157,7 @@ impl<'a> Values<'a> {
     }
 
     /// What is said of a value that nothing has: message, hint, what is near.
-    fn explain(&self, key: &str, label: &Label<'a>, value: &str) -> (String, Option<String>, Vec<String>) {
+    fn explain(&self, key: &str, label: &Label<'a>, value: &str) -> (String, Option<Hint>, Vec<String>) {
         if key == keys::INSTANCE_TYPE {
             return self.explain_type(label, value);
         }
@@ -170,7 +170,7 @@ impl<'a> Values<'a> {
         if numbers.len() == label.values.len() && !numbers.is_empty() {
             let Ok(number) = value.parse::<i64>() else {
                 let hint = in_unit(key, value).unwrap_or_else(|| "the values are whole numbers".to_owned());
-                return (message, Some(hint), Vec::new());
+                return (message, Some(hint.into()), Vec::new());
             };
             let below = numbers.iter().filter(|other| **other < number).max();
             let above = numbers.iter().filter(|other| **other > number).min();
@@ -178,7 +178,7 @@ impl<'a> Values<'a> {
             let hint = unit_hint(key, number, &numbers, |scaled| numbers.contains(&scaled));
             let verb = if near.len() == 1 { "is" } else { "are" };
             let hint = hint.unwrap_or_else(|| format!("near {verb} {}", near.join(" and ")));
-            return (message, Some(hint), near);
+            return (message, Some(hint.into()), near);
         }
         let synonym = SYNONYMS.iter().find(|(other, _)| *other == value).map(|(_, meant)| *meant);
         let synonym = synonym.filter(|meant| label.values.contains(meant));
@@ -190,14 +190,14 @@ impl<'a> Values<'a> {
             Some(near) if is_newer(key, value) => (message, Some(meant_or_newer(near)), vec![near.to_owned()]),
             Some(near) => {
                 let question = match synonym {
-                    Some(_) => format!("did you mean `{near}`?"),
+                    Some(_) => Hint::question(&[near]),
                     None => ask(value, near, label.values.iter().copied()),
                 };
                 (message, Some(question), vec![near.to_owned()])
             }
             None if label.values.len() <= LISTED_MAX => {
                 let there_are: Vec<&str> = label.values.iter().copied().filter(|value| !value.is_empty()).collect();
-                let hint = (!there_are.is_empty()).then(|| format!("there are {}", there_are.join(", ")));
+                let hint = (!there_are.is_empty()).then(|| format!("there are {}", there_are.join(", ")).into());
                 (message, hint, Vec::new())
             }
             None => (message, is_newer(key, value).then(newer), Vec::new()),
@@ -219,12 +219,14 @@ impl<'a> Values<'a> {
     }
 
     /// A type: of a family that is known, or not.
-    fn explain_type(&self, label: &Label<'a>, value: &str) -> (String, Option<String>, Vec<String>) {
+    fn explain_type(&self, label: &Label<'a>, value: &str) -> (String, Option<Hint>, Vec<String>) {
         let message = format!("the catalog has no instance type `{value}`");
         let Some((family, size)) = value.split_once('.') else {
             let in_family = label.values.iter().find(|name| name.split_once('.').is_some_and(|(of, _)| of == value));
             let hint = match in_family {
-                Some(example) => Some(format!("`{value}` is a family: its types are called such as `{example}`")),
+                Some(example) => {
+                    Some(format!("`{value}` is a family: its types are called such as `{example}`").into())
+                }
                 None => did_you_mean(value, label.values.iter().copied()),
             };
             return (message, hint, Vec::new());
@@ -252,14 +254,14 @@ impl<'a> Values<'a> {
         sizes.sort_by_key(|name| (scale(name), *name));
         let near = closest_in_size(value, &sizes).map(str::to_owned);
         let sizes: Vec<&str> = sizes.iter().filter_map(|name| name.split_once('.')).map(|(_, size)| size).collect();
-        (message, Some(format!("{family} has {}", sizes.join(", "))), near.into_iter().collect())
+        (message, Some(format!("{family} has {}", sizes.join(", ")).into()), near.into_iter().collect())
     }
 }
 
 /// The question whether `near` was meant; where another is as near, whether one of both was.
-fn ask<'c>(value: &str, near: &str, candidates: impl Iterator<Item = &'c str>) -> String {
-    let both = did_you_mean(value, candidates).filter(|question| question.contains("` or `"));
-    both.unwrap_or_else(|| format!("did you mean `{near}`?"))
+fn ask<'c>(value: &str, near: &str, candidates: impl Iterator<Item = &'c str>) -> Hint {
+    let both = did_you_mean(value, candidates).filter(|question| question.meant.len() > 1);
+    both.unwrap_or_else(|| Hint::question(&[near]))
 }
 
 /// A family that goes on where this ends, such as p4d for p4; else one that is like it. Whoever writes p wants no c: the first letter says what
@@ -281,12 +283,12 @@ pub fn short(key: &str) -> &str {
     key.strip_prefix(AWS_PREFIX).unwrap_or_else(|| key.rsplit('/').next().unwrap_or(key))
 }
 
-fn newer() -> String {
-    "the catalog may be older than it: then no plan chooses it".to_owned()
+fn newer() -> Hint {
+    "the catalog may be older than it: then no plan chooses it".into()
 }
 
-fn meant_or_newer(near: &str) -> String {
-    format!("did you mean `{near}`? Else {}", newer())
+fn meant_or_newer(near: &str) -> Hint {
+    format!("did you mean `{near}`? Else {}", newer()).into()
 }
 
 /// Whether a family looks like the next generation of one, rather than like a slip: `m9g`.
@@ -370,13 +372,19 @@ fn bound_fault(key: &str, label: &Label<'_>, operator: Operator, values: &[Strin
         let extreme_says = format!("the {superlative} there is has {extreme}{unit}");
         let hint = unit_says.map_or(extreme_says.clone(), |unit_says| format!("{extreme_says}; {unit_says}"));
         let near = vec![extreme.to_string()];
-        return Some(Fault { value: Some(0), message, hint: Some(hint), near, matches_nothing: true });
+        return Some(Fault { value: Some(0), message, hint: Some(hint.into()), near, matches_nothing: true });
     }
     let excludes_nothing = numbers.iter().all(|number| requirement.allows(&number.to_string()));
     if excludes_nothing && upwards && bound < smallest {
         let message = format!("{name} {} {value} leaves out no instance type of the catalog", words(operator));
         let hint = format!("the smallest there is has {smallest}{unit}; {}", unit_says?);
-        return Some(Fault { value: Some(0), message, hint: Some(hint), near: Vec::new(), matches_nothing: false });
+        return Some(Fault {
+            value: Some(0),
+            message,
+            hint: Some(hint.into()),
+            near: Vec::new(),
+            matches_nothing: false,
+        });
     }
     None
 }

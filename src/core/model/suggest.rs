@@ -2,6 +2,50 @@
 //! ([`is_slip`]): only that may be written into a file.
 
 use std::cmp::Reverse;
+use std::fmt;
+
+/// What to do about a mistake, in words, and what the words ask about.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Hint {
+    pub text: String,
+    /// What was probably meant, the likeliest first. Empty where the text does not ask.
+    pub meant: Vec<String>,
+}
+
+impl Hint {
+    /// The question whether one of these was meant.
+    pub fn question(meant: &[&str]) -> Self {
+        let names: Vec<String> = meant.iter().map(|name| format!("`{name}`")).collect();
+        let text = format!("did you mean {}?", names.join(" or "));
+        Self { text, meant: meant.iter().map(|name| (*name).to_owned()).collect() }
+    }
+
+    /// What was probably meant, where it is one thing.
+    pub fn only_meant(&self) -> Option<&str> {
+        match self.meant.as_slice() {
+            [only] => Some(only),
+            _ => None,
+        }
+    }
+}
+
+impl From<String> for Hint {
+    fn from(text: String) -> Self {
+        Self { text, meant: Vec::new() }
+    }
+}
+
+impl From<&str> for Hint {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
+}
+
+impl fmt::Display for Hint {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.text)
+    }
+}
 
 /// The candidate that is most like `text`, if any is alike enough to be a slip of the fingers.
 pub fn nearest<'c>(text: &str, candidates: impl Iterator<Item = &'c str>) -> Option<&'c str> {
@@ -21,15 +65,15 @@ pub fn is_like(text: &str, known: &str) -> bool {
 
 /// The question whether the nearest candidate was meant. Where it is a slip of one, and as good as one of another, it names both: then nobody
 /// knows.
-pub fn did_you_mean<'c>(text: &str, candidates: impl Iterator<Item = &'c str>) -> Option<String> {
+pub fn did_you_mean<'c>(text: &str, candidates: impl Iterator<Item = &'c str>) -> Option<Hint> {
     let candidates: Vec<&str> = candidates.collect();
     let best = nearest(text, candidates.iter().copied())?;
     let others: Vec<&str> = candidates.into_iter().filter(|other| *other != best).collect();
     let rival =
         nearest(text, others.iter().copied()).filter(|rival| is_slip(text, best) && is_as_near(text, rival, best));
     Some(match rival {
-        Some(rival) => format!("did you mean `{best}` or `{rival}`?"),
-        None => format!("did you mean `{best}`?"),
+        Some(rival) => Hint::question(&[best, rival]),
+        None => Hint::question(&[best]),
     })
 }
 
@@ -192,7 +236,7 @@ mod tests {
 
     #[test]
     fn names_both_where_nobody_knows() {
-        let ask = |text, candidates: &[&str]| did_you_mean(text, candidates.iter().copied());
+        let ask = |text, candidates: &[&str]| did_you_mean(text, candidates.iter().copied()).map(|hint| hint.text);
         assert_eq!(ask("larg", &["large", "xlarge"]).as_deref(), Some("did you mean `large`?"));
         assert_eq!(
             ask("us1-az1", &["use1-az1", "usw1-az1"]).as_deref(),
@@ -250,10 +294,7 @@ mod tests {
         for list in lists {
             for typed in list.iter().flat_map(|word| edits(word)).filter(|typed| !list.contains(&typed.as_str())) {
                 let hint = did_you_mean(&typed, list.iter().copied()).unwrap_or_default();
-                let meant = hint.strip_prefix("did you mean `").and_then(|rest| rest.strip_suffix("`?"));
-                let Some(meant) = meant.filter(|meant| !meant.contains('`') && is_slip(&typed, meant)) else {
-                    continue;
-                };
+                let Some(meant) = hint.only_meant().filter(|meant| is_slip(&typed, meant)) else { continue };
                 let of = |other: &str| strsim::damerau_levenshtein(&typed.to_lowercase(), &other.to_lowercase());
                 let rival = list.iter().find(|other| **other != meant && of(other) <= of(meant));
                 assert_eq!(rival, None, "{typed} may be {meant}, and as well this");

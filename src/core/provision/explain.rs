@@ -397,7 +397,7 @@ fn near(sides: &Sides<'_>, key: &str) -> String {
     let all = offerings.all();
     let values = Values::of_label(&offerings.region, key, offerings.values_of(&all, key));
     let faults = sides.asked.to_entries(key).into_iter().flat_map(|it| values.faults(key, it.operator, &it.values));
-    let hints: Vec<String> = faults.filter_map(|fault| fault.hint).collect();
+    let hints: Vec<String> = faults.filter_map(|fault| Some(fault.hint?.text)).collect();
     if hints.is_empty() { String::new() } else { format!(" ({})", hints.join("; ")) }
 }
 

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::diagnostic::{Severity, Span};
-use super::findings::{Finding, Place};
+use super::findings::{Finding, FindingPlace};
 use super::limits;
 use super::rules::reading;
 use super::substitution::Variables;
@@ -109,11 +109,11 @@ impl Document {
     }
 
     /// The place of what `pointer` (inside this document) points at.
-    pub fn place(&self, pointer: &str, place: Place) -> Span {
+    pub fn place(&self, pointer: &str, place: FindingPlace) -> Span {
         let origin = self.origin(pointer);
         match place {
-            Place::Key => origin.spans.key(&origin.root),
-            Place::Value => origin.spans.value(&origin.root),
+            FindingPlace::Key => origin.spans.key(&origin.root),
+            FindingPlace::Value => origin.spans.value(&origin.root),
         }
     }
 
@@ -128,14 +128,14 @@ impl Document {
 
     /// A scalar as it stands in the file. `None` for one that a kustomization made: then something else stands at its place.
     pub fn written(&self, pointer: &str) -> Option<String> {
-        let span = self.place(pointer, Place::Value);
+        let span = self.place(pointer, FindingPlace::Value);
         let text = self.origin(pointer).text.get(span.start_byte..span.end_byte).map(str::to_owned)?;
         let is_it = text.contains("${") || self.value.pointer(pointer).is_none_or(|value| may_be_written(value, &text));
         is_it.then_some(text)
     }
 
     /// Where `form`, a substitution, first stands in the key or value at `pointer`, whose text may go over many lines.
-    pub fn occurrence(&self, pointer: &str, place: Place, form: &str) -> Option<Span> {
+    pub fn occurrence(&self, pointer: &str, place: FindingPlace, form: &str) -> Option<Span> {
         let value = self.place(pointer, place);
         let text = self.origin(pointer).text;
         let rest = text.get(value.start_byte..)?;
@@ -193,7 +193,7 @@ impl Document {
 
     /// The key of each member of the mapping at a pointer, and its line.
     pub fn lines_of_members(&self, pointer: &str) -> impl Iterator<Item = (&str, usize)> {
-        self.members(pointer).map(|(at, key, _)| (key, self.place(&at, Place::Key).line))
+        self.members(pointer).map(|(at, key, _)| (key, self.place(&at, FindingPlace::Key).line))
     }
 }
 
@@ -366,7 +366,8 @@ fn split_list(mut document: Document, parsed: &mut Parsed) {
         if parsed.documents.len() >= limits::FILE_DOCUMENTS {
             let message = format!("more than {} objects in one file: the rest is not read", limits::FILE_DOCUMENTS);
             let is_said = parsed.findings.iter().any(|finding| finding.message == message);
-            let finding = Finding::at(&reading::LIMIT, &document, &format!("/items/{index}"), Place::Value, message);
+            let finding =
+                Finding::at(&reading::LIMIT, &document, &format!("/items/{index}"), FindingPlace::Value, message);
             parsed.findings.extend((!is_said).then_some(finding));
             return;
         }
@@ -412,7 +413,7 @@ mod tests {
         let documents = parsed(text).documents;
         let kinds: Vec<&str> = documents.iter().filter_map(|it| it.str("/kind")).collect();
         assert_eq!(kinds, ["ConfigMap", "NodePool", "Pod"]);
-        let lines: Vec<usize> = documents.iter().map(|it| it.place("/kind", Place::Value).line).collect();
+        let lines: Vec<usize> = documents.iter().map(|it| it.place("/kind", FindingPlace::Value).line).collect();
         assert_eq!(lines, [3, 6, 8]);
         let ambiguous: Vec<&str> = documents.iter().flat_map(|it| &it.ambiguous).map(|(at, _)| at.as_str()).collect();
         assert_eq!(ambiguous, ["/a", "/b/c"]);
@@ -426,7 +427,7 @@ mod tests {
         let kinds: Vec<&str> = read.documents.iter().filter_map(|it| it.str("/kind")).collect();
         assert_eq!((kinds, read.count), (vec!["A", "B", "C"], 3));
         let places = read.documents.iter().map(|it| {
-            let span = it.place("/kind", Place::Value);
+            let span = it.place("/kind", FindingPlace::Value);
             (span.line, span.column, text.get(span.start_byte..span.end_byte).unwrap())
         });
         assert_eq!(places.collect::<Vec<_>>(), [(1, 10, "\"A\""), (4, 12, "\"B\""), (4, 33, "\"C\"")]);

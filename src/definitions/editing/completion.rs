@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::fields::{self, Field};
-use super::place::{Place, Role};
+use super::place::{EditPlace, Role};
 use super::values;
 use crate::definitions::fixes;
 use crate::definitions::kinds::Kind;
@@ -51,7 +51,7 @@ const GIVEN_MAX: usize = 200;
 const REQUIREMENTS: &str = "requirements";
 
 /// What can be written at the place, best first. What the word is no part of is left out.
-pub fn candidates(place: &Place, context: &CompletionContext<'_>) -> Candidates {
+pub fn candidates(place: &EditPlace, context: &CompletionContext<'_>) -> Candidates {
     let kind = fields::kind_of(place.of_root("apiVersion"), place.of_root("kind"), context.file_name);
     let may_become = place.role == Role::Value && place.begins_line;
     let becomes_mapping = may_become && (place.path.is_empty() || is_mapping(kind, place));
@@ -66,12 +66,12 @@ pub fn candidates(place: &Place, context: &CompletionContext<'_>) -> Candidates 
     Candidates { candidates: all, has_more }
 }
 
-fn is_mapping(kind: Option<Kind>, place: &Place) -> bool {
+fn is_mapping(kind: Option<Kind>, place: &EditPlace) -> bool {
     kind.is_some_and(|kind| fields::is_mapping(kind, &place.path)) || !free_names(kind, place).is_empty()
 }
 
 /// Names of members of a mapping that may have any.
-fn free_names(kind: Option<Kind>, place: &Place) -> Vec<String> {
+fn free_names(kind: Option<Kind>, place: &EditPlace) -> Vec<String> {
     match place.path.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["spec", "template", "metadata", "labels"] if kind == Some(Kind::NodePool) => values::labels(),
         ["spec", "limits"] if kind == Some(Kind::NodePool) => LIMITED.map(str::to_owned).to_vec(),
@@ -80,7 +80,7 @@ fn free_names(kind: Option<Kind>, place: &Place) -> Vec<String> {
 }
 
 /// Names of members that are not there yet.
-fn names(kind: Option<Kind>, place: &Place) -> Vec<Candidate> {
+fn names(kind: Option<Kind>, place: &EditPlace) -> Vec<Candidate> {
     let is_there = |name: &str| place.siblings().is_some_and(|siblings| siblings.contains_key(name));
     let mut found = match kind {
         Some(kind) => fields::members(kind, &place.path),
@@ -112,7 +112,7 @@ fn names(kind: Option<Kind>, place: &Place) -> Vec<Candidate> {
     candidates
 }
 
-fn values_at(kind: Option<Kind>, place: &Place, context: &CompletionContext<'_>) -> Vec<Candidate> {
+fn values_at(kind: Option<Kind>, place: &EditPlace, context: &CompletionContext<'_>) -> Vec<Candidate> {
     let path: Vec<&str> = place.path.iter().map(String::as_str).collect();
     let candidate = |label: &str, what, is_in_list: bool| {
         let text = if place.quote.is_some() { label.to_owned() } else { fixes::in_yaml(label) };
@@ -178,14 +178,14 @@ fn group_of_classes() -> &'static str {
 }
 
 /// Kinds of the version that is written, or all.
-fn kinds(place: &Place) -> Vec<&'static str> {
+fn kinds(place: &EditPlace) -> Vec<&'static str> {
     let version = place.of_root("apiVersion").filter(|it| !it.is_empty());
     let fits = |kind: &Kind| version.is_none_or(|version| kind.api_version() == version);
     Kind::ALL.into_iter().filter(fits).map(Kind::name).collect()
 }
 
 /// Versions of the kind that is written, or all.
-fn versions(place: &Place) -> Vec<&'static str> {
+fn versions(place: &EditPlace) -> Vec<&'static str> {
     let kind = place.of_root("kind").filter(|it| !it.is_empty());
     let fits = |it: &Kind| kind.is_none_or(|kind| it.name() == kind);
     let mut versions: Vec<&str> = Kind::ALL.into_iter().filter(fits).map(Kind::api_version).collect();
@@ -206,7 +206,7 @@ mod tests {
 
     fn candidates_at(text: &str) -> Candidates {
         let offset = text.find('|').unwrap();
-        let place = Place::at(&text.replacen('|', "", 1), offset, Extent::ToPlace).unwrap();
+        let place = EditPlace::at(&text.replacen('|', "", 1), offset, Extent::ToPlace).unwrap();
         let classes = ["default".to_owned(), "gpu".to_owned()];
         let context = CompletionContext { file_name: "a.yaml", region: "eu-west-1", node_classes: &classes };
         candidates(&place, &context)

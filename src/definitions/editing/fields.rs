@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::place::{Place, Role};
+use super::place::{EditPlace, Role};
 use crate::definitions::document::spans;
 use crate::definitions::kinds::{self, Kind};
 use crate::definitions::schema;
@@ -35,7 +35,7 @@ pub fn kind_of(api_version: Option<&str>, kind: Option<&str>, file_name: &str) -
 }
 
 /// The field that a place is about: of a key the member with that name.
-pub fn of_place(place: &Place, file_name: &str) -> Option<Field> {
+pub fn of_place(place: &EditPlace, file_name: &str) -> Option<Field> {
     let kind = kind_of(place.of_root("apiVersion"), place.of_root("kind"), file_name)?;
     let mut path = place.path.clone();
     if place.role == Role::Key || place.has_colon {

@@ -13,7 +13,7 @@ use crate::api::kustomization::{self, Purpose, folder, join};
 use crate::api::source::SourceFile;
 use crate::api::{image_lock, keys};
 use crate::definitions::document::{self, Document, spans};
-use crate::definitions::findings::Place;
+use crate::definitions::findings::FindingPlace;
 use crate::definitions::kinds::{Class, Kind, classify};
 use crate::definitions::limits;
 use crate::definitions::rules::kinds::is_subdomain;
@@ -98,8 +98,8 @@ pub fn symbols(text: &str) -> Vec<Symbol> {
     let objects = parsed.documents.iter().filter_map(|document| {
         let kind = document.str("/kind").filter(|kind| !kind.trim().is_empty())?;
         let name = document.str("/metadata/name").filter(|name| !name.trim().is_empty());
-        let place = document.place(if name.is_some() { "/metadata/name" } else { "/kind" }, Place::Value);
-        let start = document.place("", Place::Value).start_byte.min(place.start_byte);
+        let place = document.place(if name.is_some() { "/metadata/name" } else { "/kind" }, FindingPlace::Value);
+        let start = document.place("", FindingPlace::Value).start_byte.min(place.start_byte);
         let (name, kind) = (name.unwrap_or(kind).to_owned(), kind.to_owned());
         Some(Symbol { name, kind, start, end: text.len(), name_start: place.start_byte, name_end: place.end_byte })
     });
@@ -161,7 +161,7 @@ fn occurrences(file: &SourceFile) -> Vec<Occurrence> {
 fn occurrence(document: &Document, file: &str, (kind, pointer, is_given): (Kind, &str, bool)) -> Option<Occurrence> {
     let name = document.str(pointer)?;
     document.spans.get(&format!("{}{pointer}", document.root))?;
-    let span = document.place(pointer, Place::Value);
+    let span = document.place(pointer, FindingPlace::Value);
     let written = document.text.get(span.start_byte..span.end_byte)?;
     let bare = ['"', '\''].iter().find_map(|quote| written.strip_prefix(*quote)?.strip_suffix(*quote));
     let (is_quoted, offset) = (bare.is_some(), usize::from(bare.is_some()));

@@ -12,7 +12,7 @@ use super::super::limits;
 
 /// A place, and what is around it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct EditPlace {
     /// From the root of the document: keys, and numbers of entries. Of a key that is typed: the mapping that it is in.
     pub path: Vec<String>,
     pub role: Role,
@@ -50,7 +50,7 @@ pub enum Extent {
     WholeWord,
 }
 
-impl Place {
+impl EditPlace {
     /// `None` inside a comment or a block of text, and where nothing can be made of what is above.
     pub fn at(text: &str, offset: usize, extent: Extent) -> Option<Self> {
         if text.len() > limits::FILE_BYTES {

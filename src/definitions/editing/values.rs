@@ -1,6 +1,6 @@
 //! What labels and their values may be, from the catalog in this program.
 
-use super::place::Place;
+use super::place::EditPlace;
 use crate::api::keys;
 use crate::api::node_pool::{NodeSelectorRequirement, Operator};
 use crate::core::catalog::labels::AWS_PREFIX;
@@ -51,7 +51,7 @@ pub fn of_label(key: &str, region: &str) -> Vec<&'static str> {
 }
 
 /// What a requirement's key, or one of its values, means for instance types; `None` for other places and for labels that types do not have.
-pub fn meaning(place: &Place, region: &str) -> Option<String> {
+pub fn meaning(place: &EditPlace, region: &str) -> Option<String> {
     match place.path.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         [.., "requirements", _, "key"] => of_key(normalized(&place.word), region),
         [.., "requirements", _, "values", _] => of_value(place.around(1)?.get("key")?, &place.word),

@@ -9,7 +9,7 @@ use crate::api::kustomization::{Purpose, Reference, folder, join};
 use crate::definitions::diagnostic::Span;
 use crate::definitions::document::{Document, Parsed};
 use crate::definitions::files::covers;
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::kinds::{Class, classify};
 use crate::definitions::limits::BUILT_BYTES;
 use crate::definitions::rules::{kustomize as rules, reading};
@@ -56,7 +56,7 @@ impl Builder<'_> {
         let Some(document) = self.layout.document(kustomization) else { return before };
         if self.path.len() >= DEPTH_MAX {
             let message = format!("kustomizations take resources from each other more than {DEPTH_MAX} deep");
-            self.findings.push(Finding::at(&rules::INVALID, document, "", Place::Key, message));
+            self.findings.push(Finding::at(&rules::INVALID, document, "", FindingPlace::Key, message));
             return before;
         }
         let is_fresh = before.is_empty();
@@ -95,7 +95,7 @@ impl Builder<'_> {
         } else {
             format!("kustomizations build and copy more than {} MiB together", BUILT_BYTES >> 20)
         };
-        self.findings.push(Finding::at(&reading::LIMIT, document, "", Place::Key, message));
+        self.findings.push(Finding::at(&reading::LIMIT, document, "", FindingPlace::Key, message));
         Vec::new()
     }
 
@@ -175,13 +175,13 @@ impl Builder<'_> {
             Target::Folder => format!("`{path}` has no kustomization.yaml"),
             Target::Remote => {
                 let message = format!("`{path}` lies elsewhere, and is not read");
-                let finding = Finding::at(&rules::NOT_CARRIED_OUT, document, pointer, Place::Value, message);
+                let finding = Finding::at(&rules::NOT_CARRIED_OUT, document, pointer, FindingPlace::Value, message);
                 self.findings.push(finding.hint(BUILD_HINT));
                 return items;
             }
             Target::Missing => return self.missing(document, pointer, path, items),
         };
-        self.findings.push(Finding::at(&rules::INVALID, document, pointer, Place::Value, problem));
+        self.findings.push(Finding::at(&rules::INVALID, document, pointer, FindingPlace::Value, problem));
         items
     }
 
@@ -198,7 +198,7 @@ impl Builder<'_> {
                     let message = format!(
                         "`{path}` lies outside of the folder of the kustomization: `kustomize build` refuses it"
                     );
-                    let finding = Finding::at(&rules::OUTSIDE, document, &pointer, Place::Value, message);
+                    let finding = Finding::at(&rules::OUTSIDE, document, &pointer, FindingPlace::Value, message);
                     self.findings.push(finding.hint(OUTSIDE_HINT));
                 }
                 _ => {}
@@ -225,7 +225,7 @@ fn no_object(kustomization: &Document, pointer: &str, document: &Document) -> Op
         return None;
     }
     let message = "this is no object: kustomize builds nothing of what it stands in";
-    let finding = Finding::at(&rules::INVALID, document, "", Place::Key, message);
+    let finding = Finding::at(&rules::INVALID, document, "", FindingPlace::Key, message);
     Some(
         finding
             .related(kustomization, pointer, "taken from here")

@@ -7,7 +7,7 @@ use super::elsewhere::elsewhere;
 use super::layout::Layout;
 use super::weight::weight;
 use crate::definitions::document::{Document, Parsed};
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::limits::BUILT_BYTES;
 use crate::definitions::rules::kustomize as rules;
 
@@ -96,5 +96,5 @@ pub(super) fn not_there(document: &Document, pointer: &str, path: &str) -> Findi
     } else {
         "a path is relative to the folder of the kustomization"
     };
-    Finding::at(&rules::INVALID, document, pointer, Place::Value, message).hint(hint)
+    Finding::at(&rules::INVALID, document, pointer, FindingPlace::Value, message).hint(hint)
 }

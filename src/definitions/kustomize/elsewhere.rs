@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::layout::{Layout, Target};
 use crate::api::kustomization::Purpose;
-use crate::definitions::findings::Place;
+use crate::definitions::findings::FindingPlace;
 
 /// Fields that make objects, and are not carried out.
 const MAKERS: [&str; 3] = ["generators", "helmCharts", "helmChartInflationGenerator"];
@@ -30,7 +30,7 @@ pub fn elsewhere(layout: &Layout<'_>, top: usize) -> Vec<Elsewhere> {
         for (reference, target) in layout.references(file) {
             match (reference.purpose, target) {
                 (Purpose::Resource | Purpose::Component, Target::Remote) => {
-                    let line = document.place(&reference.pointer, Place::Value).line;
+                    let line = document.place(&reference.pointer, FindingPlace::Value).line;
                     let what = format!("takes `{}` from elsewhere, which is not read", reference.path);
                     found.push(Elsewhere { file, line, what });
                 }
@@ -41,7 +41,7 @@ pub fn elsewhere(layout: &Layout<'_>, top: usize) -> Vec<Elsewhere> {
         for field in MAKERS {
             let is_empty = |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);
             if document.value.get(field).is_some_and(|value| !is_empty(value)) {
-                let line = document.place(&format!("/{field}"), Place::Key).line;
+                let line = document.place(&format!("/{field}"), FindingPlace::Key).line;
                 let what = format!("makes objects by `{field}`, which is not carried out");
                 found.push(Elsewhere { file, line, what });
             }

@@ -9,10 +9,10 @@ use serde_json::Value;
 use super::builder::BUILD_HINT;
 use crate::api::kustomization::GROUP;
 use crate::definitions::document::{Disagreement, Document, spans};
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::fixes::Instead;
 use crate::definitions::rules::kustomize as rules;
-use crate::definitions::suggest;
+use crate::definitions::suggest::{self, Hint};
 
 /// What a field takes. Nothing (`null`) is taken everywhere, but for a [`Form::Path`].
 #[derive(Debug)]
@@ -188,7 +188,7 @@ pub(super) fn check(document: &Document) -> Vec<Finding> {
         ["apiVersion", "kind"].contains(&field) || value.is_null() || value.as_str() == Some("")
     };
     if findings.is_empty() && document.members("").all(is_empty) {
-        findings.push(Finding::at(&rules::INVALID, document, "", Place::Key, EMPTY).hint(EMPTY_HINT));
+        findings.push(Finding::at(&rules::INVALID, document, "", FindingPlace::Key, EMPTY).hint(EMPTY_HINT));
     }
     findings
 }
@@ -213,7 +213,9 @@ fn not_carried_out(document: &Document) -> Vec<Finding> {
         let Some((_, what)) = UNSUPPORTED.iter().find(|(name, _)| *name == field) else { continue };
         let is_empty = value.as_array().is_some_and(Vec::is_empty) || value.is_null();
         if !is_empty {
-            findings.push(Finding::at(&rules::NOT_CARRIED_OUT, document, &pointer, Place::Key, *what).hint(BUILD_HINT));
+            findings.push(
+                Finding::at(&rules::NOT_CARRIED_OUT, document, &pointer, FindingPlace::Key, *what).hint(BUILD_HINT),
+            );
         }
     }
     findings
@@ -228,16 +230,19 @@ fn head(document: &Document) -> Option<Finding> {
         "Component" => format!("{GROUP}/v1alpha1"),
         _ => {
             let message = format!("`kind` is \"{kind}\", and kustomize takes Kustomization and Component");
-            let finding = Finding::at(&rules::INVALID, document, "/kind", Place::Value, message);
+            let finding = Finding::at(&rules::INVALID, document, "/kind", FindingPlace::Value, message);
             let kinds = ["Kustomization", "Component"];
             let meant = kinds.into_iter().find(|known| known.eq_ignore_ascii_case(kind));
-            let hint = meant.map(|meant| format!("did you mean `{meant}`?"));
+            let hint = meant.map(|meant| Hint::question(&[meant]));
             return Some(finding.maybe_hint(hint.or_else(|| suggest::did_you_mean(kind, kinds.into_iter()))));
         }
     };
     let written = text("/apiVersion").filter(|written| *written != version)?;
     let message = format!("`apiVersion` of a {kind} is \"{written}\", and kustomize takes {version}");
-    Some(Finding::at(&rules::INVALID, document, "/apiVersion", Place::Value, message).hint(format!("write {version}")))
+    Some(
+        Finding::at(&rules::INVALID, document, "/apiVersion", FindingPlace::Value, message)
+            .hint(format!("write {version}")),
+    )
 }
 
 /// A document on the way through its fields.
@@ -263,8 +268,8 @@ impl Walk<'_> {
                 self.value(&at, form);
             } else if let Some((name, _)) = known.iter().find(|(name, _)| name.eq_ignore_ascii_case(field)) {
                 let message = format!("kustomize reads `{field}` as `{name}`, and it is not carried out here");
-                let finding = Finding::at(&rules::NOT_CARRIED_OUT, document, &at, Place::Key, message);
-                self.findings.push(finding.hint(format!("did you mean `{name}`?")));
+                let finding = Finding::at(&rules::NOT_CARRIED_OUT, document, &at, FindingPlace::Key, message);
+                self.findings.push(finding.hint(Hint::question(&[name])));
             } else {
                 let place = match pointer {
                     "" => "a kustomization".to_owned(),
@@ -272,7 +277,8 @@ impl Walk<'_> {
                 };
                 let message = format!("unknown field `{field}` in {place}");
                 let hint = suggest::did_you_mean(field, known.iter().map(|(name, _)| *name));
-                self.findings.push(Finding::at(&rules::INVALID, document, &at, Place::Key, message).maybe_hint(hint));
+                self.findings
+                    .push(Finding::at(&rules::INVALID, document, &at, FindingPlace::Key, message).maybe_hint(hint));
             }
         }
     }
@@ -313,7 +319,7 @@ impl Walk<'_> {
 
 fn unnamed(document: &Document, pointer: &str) -> Finding {
     let message = format!("an entry of `{}` is empty", spans::field_path(spans::parent(pointer)));
-    Finding::at(&rules::INVALID, document, pointer, Place::Value, message).hint("remove it")
+    Finding::at(&rules::INVALID, document, pointer, FindingPlace::Value, message).hint("remove it")
 }
 
 /// `newTag`, or an entry of a list.
@@ -332,7 +338,7 @@ fn unquoted(document: &Document, pointer: &str, found: &Value) -> Finding {
     let written = document.written(pointer).unwrap_or_else(as_found);
     let message = format!("{} must be text, and `{written}` without quotes is none", name_of(pointer));
     let quoted = format!("\"{written}\"");
-    let finding = Finding::at(&rules::INVALID, document, pointer, Place::Value, message);
+    let finding = Finding::at(&rules::INVALID, document, pointer, FindingPlace::Value, message);
     finding.hint(format!("quote it: {quoted}")).instead(Some(Instead::Yaml(quoted)))
 }
 
@@ -344,7 +350,7 @@ fn other_than(document: &Document, pointer: &str, wanted: &str, form: &Form, fou
             unquoted(document, pointer, found)
         }
         Value::String(text) if matches!(form, Form::Flag | Form::Count) => {
-            let finding = Finding::at(&rules::INVALID, document, pointer, Place::Value, message);
+            let finding = Finding::at(&rules::INVALID, document, pointer, FindingPlace::Value, message);
             let is_meant = match form {
                 Form::Flag => ["true", "false"].contains(&text.as_str()),
                 _ => text.parse::<i64>().is_ok(),
@@ -356,9 +362,13 @@ fn other_than(document: &Document, pointer: &str, wanted: &str, form: &Form, fou
                 false => finding,
             }
         }
-        Value::Array(_) | Value::Object(_) => Finding::at(&rules::INVALID, document, pointer, Place::Key, message),
-        _ if matches!(form, Form::List(_)) => Finding::at(&rules::INVALID, document, pointer, Place::Key, message),
-        _ => Finding::at(&rules::INVALID, document, pointer, Place::Value, message),
+        Value::Array(_) | Value::Object(_) => {
+            Finding::at(&rules::INVALID, document, pointer, FindingPlace::Key, message)
+        }
+        _ if matches!(form, Form::List(_)) => {
+            Finding::at(&rules::INVALID, document, pointer, FindingPlace::Key, message)
+        }
+        _ => Finding::at(&rules::INVALID, document, pointer, FindingPlace::Value, message),
     }
 }
 

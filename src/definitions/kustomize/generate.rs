@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Item, Known};
 use crate::definitions::document::{Document, SharedValue};
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::rules::kustomize as rules;
 
 /// Adds what the generators of a kustomization make. What is there of the name is changed, where they say so. `is_in_part`: more may be there
@@ -23,7 +23,7 @@ pub(super) fn apply(document: &Document, items: &mut Vec<Item>, is_in_part: bool
             let is_same = |item: &Item| item.name() == name && item.text("/metadata/namespace") == namespace;
             let mut problem = |message: String| {
                 let at = format!("{pointer}/name");
-                let finding = Finding::at(&rules::INVALID, document, &at, Place::Value, message);
+                let finding = Finding::at(&rules::INVALID, document, &at, FindingPlace::Value, message);
                 findings.push(finding.hint("the kustomization can not be built"));
             };
             match items.iter_mut().find(is_meant) {
@@ -51,7 +51,7 @@ fn no_pair(document: &Document, pointer: &str) -> Vec<Finding> {
     let literals = document.items(&list);
     let literals = literals.filter(|(_, literal)| literal.as_str().is_some_and(|text| !text.contains('=')));
     let finding = |(at, _): (String, &Value)| {
-        let finding = Finding::at(&rules::INVALID, document, &at, Place::Value, "a literal is `KEY=VALUE`");
+        let finding = Finding::at(&rules::INVALID, document, &at, FindingPlace::Value, "a literal is `KEY=VALUE`");
         finding.hint("the kustomization can not be built")
     };
     literals.map(finding).collect()

@@ -11,10 +11,10 @@ use super::weight::weight;
 use super::{DEFAULT_NAMESPACE, Item, merge, operations};
 use crate::definitions::diagnostic::Severity;
 use crate::definitions::document::{self, Document, Origin, Parsed, spans::Node, spans::SpanIndex};
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::kinds::{Class, Kind, classify};
 use crate::definitions::rules::kustomize as rules;
-use crate::definitions::suggest;
+use crate::definitions::suggest::{self, Hint};
 
 /// An entry of a list of patches.
 pub(super) struct Found<'d> {
@@ -42,7 +42,7 @@ fn found<'d>(
 ) -> Option<Found<'d>> {
     let text = |member: &str| entry.get(member).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
     let problem = |builder: &mut Builder<'_>, at: &str, message: String| {
-        builder.findings.push(Finding::at(&rules::INVALID, document, at, Place::Value, message));
+        builder.findings.push(Finding::at(&rules::INVALID, document, at, FindingPlace::Value, message));
     };
     let documents = match (entry.as_str(), text("path"), text("patch")) {
         (Some(text), ..) if text.contains('\n') || text.contains(": ") => inline(builder, document, &pointer, text),
@@ -76,7 +76,7 @@ fn found<'d>(
     if documents.iter().all(is_nothing) {
         let at = ["path", "patch"].into_iter().find(|member| entry.get(*member).is_some());
         let at = at.map_or_else(|| pointer.clone(), |member| format!("{pointer}/{member}"));
-        let finding = Finding::at(&rules::INVALID, document, &at, Place::Value, "there is nothing in the patch");
+        let finding = Finding::at(&rules::INVALID, document, &at, FindingPlace::Value, "there is nothing in the patch");
         builder.findings.push(finding.hint("remove the entry: the kustomization can not be built with it"));
         return None;
     }
@@ -126,14 +126,14 @@ fn not_told_apart(documents: &[Document]) -> Option<Finding> {
     };
     if let Some(part) = parts.clone().find(|part| !is_named(part)) {
         let message = "a patch that is a part of an object has `kind` and `metadata.name`, also where a `target` says what it is for";
-        let finding = Finding::at(&rules::INVALID, part, "", Place::Key, message);
+        let finding = Finding::at(&rules::INVALID, part, "", FindingPlace::Key, message);
         return Some(
             finding.hint("add both; with a target any name will do. The kustomization can not be built without them"),
         );
     }
     let second = parts.nth(1)?;
     let message = "with a `target` there is one patch in an entry: the kustomization can not be built";
-    let finding = Finding::at(&rules::INVALID, second, "", Place::Key, message);
+    let finding = Finding::at(&rules::INVALID, second, "", FindingPlace::Key, message);
     Some(finding.hint("make an entry of its own of each"))
 }
 
@@ -144,7 +144,7 @@ fn is_json_in_vain(text: &str) -> bool {
 
 fn no_json(document: &Document, pointer: &str) -> Finding {
     let message = "kustomize takes a patch that begins with `[` for JSON, and this is none";
-    let finding = Finding::at(&rules::INVALID, document, pointer, Place::Value, message);
+    let finding = Finding::at(&rules::INVALID, document, pointer, FindingPlace::Value, message);
     finding.hint("begin each operation with `- `, or put every key and text in double quotes: the kustomization can not be built")
 }
 
@@ -162,7 +162,7 @@ pub(super) fn inline(
     let parsed = document::parse(document.file, &Arc::from(text));
     if let Some(error) = parsed.all().find(|finding| finding.rule.severity == Severity::Error) {
         let message = format!("the patch can not be read: {}", error.message);
-        builder.findings.push(Finding::at(&rules::INVALID, document, pointer, Place::Value, message));
+        builder.findings.push(Finding::at(&rules::INVALID, document, pointer, FindingPlace::Value, message));
         return None;
     }
     let origin = document.origin(pointer);
@@ -246,7 +246,7 @@ pub(super) fn apply(builder: &mut Builder<'_>, found: &Found<'_>, items: &mut Ve
                 for index in chosen {
                     let Some(item) = items.get_mut(index) else { continue };
                     if let Err((pointer, message)) = operations::apply(item, patch) {
-                        let finding = Finding::at(&rules::INVALID, patch, &pointer, Place::Value, message);
+                        let finding = Finding::at(&rules::INVALID, patch, &pointer, FindingPlace::Value, message);
                         builder.findings.push(finding.hint(OPERATION_HINT));
                     }
                 }
@@ -254,7 +254,7 @@ pub(super) fn apply(builder: &mut Builder<'_>, found: &Found<'_>, items: &mut Ve
             Value::Object(_) => merge_into(found, patch, &chosen, items),
             _ => {
                 let message = "a patch is a part of an object, or a list of operations for a `target`";
-                builder.findings.push(Finding::at(&rules::INVALID, patch, "", Place::Value, message));
+                builder.findings.push(Finding::at(&rules::INVALID, patch, "", FindingPlace::Value, message));
             }
         }
     }
@@ -317,20 +317,26 @@ fn without_object(found: &Found<'_>, patch: &Document, items: &[Item]) -> Option
     if found.target.is_none() {
         if patch.value.is_array() {
             let message = "a list of operations needs a `target`";
-            return Some(Finding::at(&rules::INVALID, found.kustomization, &found.pointer, Place::Value, message));
+            return Some(Finding::at(
+                &rules::INVALID,
+                found.kustomization,
+                &found.pointer,
+                FindingPlace::Value,
+                message,
+            ));
         }
         return match classify(&patch.value) {
             Class::NoObject | Class::Incomplete { .. } => {
                 let message =
                     "a patch without a `target` has apiVersion, kind and metadata.name of the object it is for";
-                Some(Finding::at(&rules::INVALID, patch, "", Place::Key, message))
+                Some(Finding::at(&rules::INVALID, patch, "", FindingPlace::Key, message))
             }
             Class::Foreign => None,
             _ => {
                 let kind = patch.str("/kind").unwrap_or_default();
                 let message =
                     format!("there is no {kind} `{}` for this patch", patch.str("/metadata/name").unwrap_or_default());
-                let finding = Finding::at(&rules::INVALID, patch, "/metadata/name", Place::Value, message);
+                let finding = Finding::at(&rules::INVALID, patch, "/metadata/name", FindingPlace::Value, message);
                 Some(finding.hint(other_namespace(items, patch).unwrap_or_else(|| NO_OBJECT_HINT.to_owned())))
             }
         };
@@ -348,8 +354,8 @@ fn without_object(found: &Found<'_>, patch: &Document, items: &[Item]) -> Option
         return None;
     }
     let message = "no object is meant by this target: the patch changes nothing";
-    let finding = Finding::at(&rules::WITHOUT_EFFECT, found.kustomization, &pointer, Place::Key, message);
-    Some(finding.maybe_hint(meant.map(|meant| format!("did you mean `{meant}`?"))))
+    let finding = Finding::at(&rules::WITHOUT_EFFECT, found.kustomization, &pointer, FindingPlace::Key, message);
+    Some(finding.maybe_hint(meant.map(|meant| Hint::question(&[meant]))))
 }
 
 #[cfg(test)]

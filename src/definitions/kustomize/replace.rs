@@ -9,7 +9,7 @@ use super::weight::weight;
 use super::{Item, Known, form};
 use crate::api::kustomization::folder;
 use crate::definitions::document::{Document, spans};
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::limits::BUILT_OBJECT_BYTES;
 use crate::definitions::rules::kustomize as rules;
 
@@ -46,12 +46,12 @@ pub(super) fn apply(builder: &mut Builder<'_>, kustomization: usize, document: &
 /// Carries out the one at `pointer`; what is wrong with it, if something is.
 fn replacement(builder: &mut Builder<'_>, document: &Document, pointer: &str, items: &mut [Item]) -> Option<Finding> {
     let invalid =
-        |at: String, message: String| Some(Finding::at(&rules::INVALID, document, &at, Place::Value, message));
+        |at: String, message: String| Some(Finding::at(&rules::INVALID, document, &at, FindingPlace::Value, message));
     let copied = match copied(document, pointer, items) {
         Ok(copied) => copied,
         Err(NoValue { at, is_open, .. }) if is_open || builder.is_in_part() => {
             let message = "what this copies from is made of what is not read: the replacement is not carried out";
-            let finding = Finding::at(&rules::NOT_CARRIED_OUT, document, &at, Place::Value, message);
+            let finding = Finding::at(&rules::NOT_CARRIED_OUT, document, &at, FindingPlace::Value, message);
             return Some(finding.hint(BUILD_HINT));
         }
         Err(NoValue { at, message, .. }) => return invalid(at, message),

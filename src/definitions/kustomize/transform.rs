@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::Item;
 use crate::definitions::document::{Document, Origin, spans};
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::kinds::{Class, Kind, classify};
 use crate::definitions::rules::kustomize as rules;
 
@@ -81,7 +81,7 @@ pub(super) fn names(document: &Document, items: &mut [Item]) -> Option<Finding> 
     let field = if prefix.is_empty() { "nameSuffix" } else { "namePrefix" };
     let message =
         format!("`{field}` renames classes: nodeClassRef of the pools follows here, not in `kustomize build`");
-    let finding = Finding::at(&rules::FOLLOWED, document, &format!("/{field}"), Place::Key, message);
+    let finding = Finding::at(&rules::FOLLOWED, document, &format!("/{field}"), FindingPlace::Key, message);
     Some(finding.hint("if another program builds it: name nodeClassRef in a nameReference, under `configurations`"))
 }
 
@@ -124,7 +124,8 @@ pub(super) fn replicas(document: &Document, items: &[Item]) -> Vec<Finding> {
         let is_meant = |item: &Item| REPLICATED.contains(&item.kind()) && item.names().any(|it| it == name);
         if !items.iter().any(is_meant) {
             let message = format!("there is no {} `{name}` whose replicas could be set", REPLICATED.join(", "));
-            let finding = Finding::at(&rules::INVALID, document, &format!("{entry}/name"), Place::Value, message);
+            let finding =
+                Finding::at(&rules::INVALID, document, &format!("{entry}/name"), FindingPlace::Value, message);
             findings.push(finding.hint("remove the entry: the kustomization can not be built with it"));
         }
     }

@@ -14,7 +14,7 @@ use crate::definitions::document::{read_value, spans};
 
 /// Why an edit is left to people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum EditRefusal {
     /// It comes from an alias or a merge key, or others are made from it.
     Alias,
     /// A comment would be lost, or stand at another thing.
@@ -65,13 +65,13 @@ impl Editor {
     }
 
     /// Renames the member, keeping its quotes.
-    pub fn rename(&mut self, pointer: &str, name: &str) -> Result<(), Refusal> {
+    pub fn rename(&mut self, pointer: &str, name: &str) -> Result<(), EditRefusal> {
         let key = self.entry(pointer)?.key.clone();
         let written = self.requoted(&key, name);
         let mut value = self.value.clone();
         let members = object(&mut value, spans::parent(pointer)).ok_or_else(|| self.refusal())?;
         if members.contains_key(name) {
-            return Err(Refusal::Taken);
+            return Err(EditRefusal::Taken);
         }
         let member = members.shift_remove(&spans::last(pointer)).ok_or_else(|| self.refusal())?;
         members.insert(name.to_owned(), member);
@@ -79,7 +79,7 @@ impl Editor {
     }
 
     /// Writes another scalar, keeping the quotes.
-    pub fn set(&mut self, pointer: &str, new: &Value) -> Result<(), Refusal> {
+    pub fn set(&mut self, pointer: &str, new: &Value) -> Result<(), EditRefusal> {
         let node = self.node(pointer)?;
         if node.content != Content::Scalar {
             return Err(self.refusal());
@@ -96,7 +96,7 @@ impl Editor {
     }
 
     /// Takes the member out, with the comments that belong to it.
-    pub fn remove(&mut self, pointer: &str) -> Result<Cut, Refusal> {
+    pub fn remove(&mut self, pointer: &str) -> Result<Cut, EditRefusal> {
         let around = spans::parent(pointer);
         let parent = self.node(around)?;
         let entry = self.entry(pointer)?;
@@ -107,10 +107,10 @@ impl Editor {
             let cut = Cut::of_flow(&self.text, entry, old, self.manner());
             (cut, vec![(self.flow_range(parent, entry)?, String::new())])
         } else {
-            let region = self.region(entry).ok_or(Refusal::Form)?;
+            let region = self.region(entry).ok_or(EditRefusal::Form)?;
             let comments = self.comments_in(&(region.above..region.end));
             let edits = if parent.entries().len() == 1 {
-                let colon = self.colon(self.entry(around)?).ok_or(Refusal::Form)?;
+                let colon = self.colon(self.entry(around)?).ok_or(EditRefusal::Form)?;
                 vec![(colon..colon, " {}".to_owned()), (region.above..region.end, String::new())]
             } else {
                 vec![(self.with_a_blank_line(region), String::new())]
@@ -122,15 +122,15 @@ impl Editor {
     }
 
     /// Puts a member into the mapping, which may be empty or not written.
-    pub fn insert(&mut self, parent: &str, key: &str, piece: &Piece, spot: Spot<'_>) -> Result<(), Refusal> {
+    pub fn insert(&mut self, parent: &str, key: &str, piece: &Piece, spot: Spot<'_>) -> Result<(), EditRefusal> {
         let mut value = self.value.clone();
         let slot = value.pointer_mut(parent).ok_or_else(|| self.refusal())?;
         if slot.is_null() {
             *slot = Value::Object(serde_json::Map::new());
         }
-        let members = slot.as_object_mut().ok_or(Refusal::Form)?;
+        let members = slot.as_object_mut().ok_or(EditRefusal::Form)?;
         if members.insert(key.to_owned(), piece.value().clone()).is_some() {
-            return Err(Refusal::Taken);
+            return Err(EditRefusal::Taken);
         }
         let placed = self.placed(parent, key, piece, spot).and_then(|edits| self.put(&edits, value.clone()));
         // A text whose end is that of the file would end otherwise with something behind it.
@@ -141,7 +141,7 @@ impl Editor {
     }
 
     /// What to write so that the member is in the mapping.
-    fn placed(&self, parent: &str, key: &str, piece: &Piece, spot: Spot<'_>) -> Result<Edits, Refusal> {
+    fn placed(&self, parent: &str, key: &str, piece: &Piece, spot: Spot<'_>) -> Result<Edits, EditRefusal> {
         let node = self.node(parent)?;
         match &node.content {
             Content::Mapping { is_flow: false, entries } => self.in_block(entries, key, piece, spot),
@@ -152,7 +152,7 @@ impl Editor {
     }
 
     /// Takes the member from one place to another. A mapping that has no other goes with it, and its comments as well.
-    pub fn relocate(&mut self, from: &str, parent: &str, key: &str) -> Result<(), Refusal> {
+    pub fn relocate(&mut self, from: &str, parent: &str, key: &str) -> Result<(), EditRefusal> {
         let kept = self.clone();
         let moved = self.relocated(from, parent, key);
         if moved.is_err() {
@@ -161,7 +161,7 @@ impl Editor {
         moved
     }
 
-    fn relocated(&mut self, from: &str, parent: &str, key: &str) -> Result<(), Refusal> {
+    fn relocated(&mut self, from: &str, parent: &str, key: &str) -> Result<(), EditRefusal> {
         if self.value.pointer(parent).is_none() {
             let (outer, name) = (spans::parent(parent), spans::last(parent));
             let mut outer_first = self.clone();
@@ -182,7 +182,7 @@ impl Editor {
     }
 
     /// Writes another member in the place of this one. Comments in what goes are kept above it.
-    pub fn replace(&mut self, pointer: &str, key: &str, new: &Value) -> Result<(), Refusal> {
+    pub fn replace(&mut self, pointer: &str, key: &str, new: &Value) -> Result<(), EditRefusal> {
         let around = spans::parent(pointer);
         let parent = self.node(around)?;
         let entry = self.entry(pointer)?;
@@ -190,17 +190,17 @@ impl Editor {
         let members = object(&mut value, around).ok_or_else(|| self.refusal())?;
         members.shift_remove(&spans::last(pointer)).ok_or_else(|| self.refusal())?;
         if members.insert(key.to_owned(), new.clone()).is_some() {
-            return Err(Refusal::Taken);
+            return Err(EditRefusal::Taken);
         }
         let manner = self.manner();
         let edit = if parent.is_flow() {
             let range = entry.key.start..entry.value.end;
             if !self.comments_in(&range).is_empty() {
-                return Err(Refusal::Comment);
+                return Err(EditRefusal::Comment);
             }
             (range, self.flow_member(entry.key.start, key, new))
         } else {
-            let region = self.region(entry).ok_or(Refusal::Form)?;
+            let region = self.region(entry).ok_or(EditRefusal::Form)?;
             let mut lines = emit::entry(key, new, manner);
             let mut comments = self.comments_in(&(entry.key.end..region.end));
             let is_one_line =
@@ -215,7 +215,7 @@ impl Editor {
     }
 
     /// Adds an item to a list.
-    pub fn append(&mut self, pointer: &str, item: &Value) -> Result<(), Refusal> {
+    pub fn append(&mut self, pointer: &str, item: &Value) -> Result<(), EditRefusal> {
         let mut value = self.value.clone();
         let items = value.pointer_mut(pointer).and_then(Value::as_array_mut).ok_or_else(|| self.refusal())?;
         items.push(item.clone());
@@ -229,9 +229,9 @@ impl Editor {
             }
             Some(last) => {
                 let first = items.first().unwrap_or(last);
-                let behind = column_behind_dashes(&self.text, first.start).ok_or(Refusal::Form)?;
+                let behind = column_behind_dashes(&self.text, first.start).ok_or(EditRefusal::Form)?;
                 let dash = self.text.get(line_start(&self.text, first.start)..first.start).and_then(|it| it.rfind('-'));
-                let dash = dash.filter(|dash| *dash < behind).ok_or(Refusal::Form)?;
+                let dash = dash.filter(|dash| *dash < behind).ok_or(EditRefusal::Form)?;
                 let lines = match last.is_flow() {
                     true => vec![format!("- {}", emit::on_one_line(item, manner))],
                     false => emit::item(item, manner),
@@ -244,12 +244,12 @@ impl Editor {
     }
 
     /// Makes `[{ INNER: VALUE }]` of the value, under another name.
-    pub fn wrap(&mut self, pointer: &str, key: &str, inner: &str) -> Result<(), Refusal> {
+    pub fn wrap(&mut self, pointer: &str, key: &str, inner: &str) -> Result<(), EditRefusal> {
         let mut value = self.value.clone();
         let members = object(&mut value, spans::parent(pointer)).ok_or_else(|| self.refusal())?;
         let old = members.shift_remove(&spans::last(pointer)).ok_or_else(|| self.refusal())?;
         if members.insert(key.to_owned(), serde_json::json!([{ inner: old }])).is_some() {
-            return Err(Refusal::Taken);
+            return Err(EditRefusal::Taken);
         }
         let (entry, manner) = (self.entry(pointer)?, self.manner());
         let node = &entry.value;
@@ -262,11 +262,11 @@ impl Editor {
                 [renamed, (node.start..node.start, format!("[{{ {inner}: ")), (node.end..node.end, " }]".to_owned())];
             return self.put(&edits, value);
         }
-        let region = self.region(entry).ok_or(Refusal::Form)?;
+        let region = self.region(entry).ok_or(EditRefusal::Form)?;
         let dash = region.column + manner.list_step;
         let newline = self.newline();
         if node.is_flow() {
-            let before = self.colon(entry).ok_or(Refusal::Form)?..node.start;
+            let before = self.colon(entry).ok_or(EditRefusal::Form)?..node.start;
             let between = self.text.get(before.clone()).unwrap_or_default();
             if !between.trim().is_empty() {
                 return Err(self.refusal());
@@ -285,20 +285,21 @@ impl Editor {
     }
 
     /// Puts the members of a block, line by line, into the place of the mapping that has them.
-    pub fn unwrap_block(&mut self, pointer: &str) -> Result<(), Refusal> {
+    pub fn unwrap_block(&mut self, pointer: &str) -> Result<(), EditRefusal> {
         let mut value = self.value.clone();
         let members = object(&mut value, spans::parent(pointer)).ok_or_else(|| self.refusal())?;
         let inner = members.shift_remove(&spans::last(pointer)).ok_or_else(|| self.refusal())?;
-        for (name, member) in inner.as_object().ok_or(Refusal::Form)? {
+        for (name, member) in inner.as_object().ok_or(EditRefusal::Form)? {
             if members.insert(name.clone(), member.clone()).is_some() {
-                return Err(Refusal::Taken);
+                return Err(EditRefusal::Taken);
             }
         }
         let entry = self.entry(pointer)?;
-        let region = self.region(entry).ok_or(Refusal::Form)?;
-        let inner = column(&self.text, entry.value.start).filter(|_| !entry.value.is_flow()).ok_or(Refusal::Form)?;
+        let region = self.region(entry).ok_or(EditRefusal::Form)?;
+        let inner =
+            column(&self.text, entry.value.start).filter(|_| !entry.value.is_flow()).ok_or(EditRefusal::Form)?;
         let below = line_end(&self.text, entry.key.end);
-        let by = inner.checked_sub(region.column).ok_or(Refusal::Form)?;
+        let by = inner.checked_sub(region.column).ok_or(EditRefusal::Form)?;
         let less = |line: &str| {
             let blanks = line.len() - line.trim_start_matches(' ').len();
             line.get(blanks.min(by)..).unwrap_or_default().to_owned()
@@ -380,9 +381,9 @@ impl Editor {
     }
 
     /// A member of a flow mapping with the comma that is then too many.
-    fn flow_range(&self, parent: &Node, entry: &Entry) -> Result<Range<usize>, Refusal> {
+    fn flow_range(&self, parent: &Node, entry: &Entry) -> Result<Range<usize>, EditRefusal> {
         let entries = parent.entries();
-        let index = entries.iter().position(|it| it.key == entry.key).ok_or(Refusal::Form)?;
+        let index = entries.iter().position(|it| it.key == entry.key).ok_or(EditRefusal::Form)?;
         let next = entries.get(index + 1);
         let before = index.checked_sub(1).and_then(|before| entries.get(before));
         let range = match (before, next) {
@@ -390,26 +391,26 @@ impl Editor {
             (Some(before), None) => before.value.end..entry.value.end,
             (None, None) => parent.start + 1..parent.end - 1,
         };
-        if self.comments_in(&range).is_empty() { Ok(range) } else { Err(Refusal::Comment) }
+        if self.comments_in(&range).is_empty() { Ok(range) } else { Err(EditRefusal::Comment) }
     }
 
-    fn in_block(&self, entries: &[Entry], key: &str, piece: &Piece, spot: Spot<'_>) -> Result<Edits, Refusal> {
-        let first = entries.first().ok_or(Refusal::Form)?;
-        let column = column_behind_dashes(&self.text, first.key.start).ok_or(Refusal::Form)?;
+    fn in_block(&self, entries: &[Entry], key: &str, piece: &Piece, spot: Spot<'_>) -> Result<Edits, EditRefusal> {
+        let first = entries.first().ok_or(EditRefusal::Form)?;
+        let column = column_behind_dashes(&self.text, first.key.start).ok_or(EditRefusal::Form)?;
         let after = |entry: &Entry| self.end_of(entry.value.end.max(entry.key.end), column);
         let at = match spot {
-            Spot::First => self.region(first).ok_or(Refusal::Form)?.above,
-            Spot::Last => entries.last().map(after).ok_or(Refusal::Form)?,
+            Spot::First => self.region(first).ok_or(EditRefusal::Form)?.above,
+            Spot::Last => entries.last().map(after).ok_or(EditRefusal::Form)?,
             Spot::After(name) => entries.iter().find(|it| it.name == name).map(after).ok_or_else(|| self.refusal())?,
         };
         Ok(vec![(at..at, self.block(&piece.lines(key, self.manner()), column, at))])
     }
 
-    fn in_flow(&self, entries: &[Entry], key: &str, piece: &Piece, spot: Spot<'_>) -> Result<Edits, Refusal> {
+    fn in_flow(&self, entries: &[Entry], key: &str, piece: &Piece, spot: Spot<'_>) -> Result<Edits, EditRefusal> {
         if piece.has_comments() {
-            return Err(Refusal::Comment);
+            return Err(EditRefusal::Comment);
         }
-        let (first, last) = entries.first().zip(entries.last()).ok_or(Refusal::Form)?;
+        let (first, last) = entries.first().zip(entries.last()).ok_or(EditRefusal::Form)?;
         let member = self.flow_member(first.key.start, key, piece.value());
         let separator = self.separator(first.key.start);
         let edit = match spot {
@@ -424,7 +425,7 @@ impl Editor {
     }
 
     /// Into a mapping that has no member, or is not written.
-    fn in_empty(&self, parent: &str, key: &str, piece: &Piece) -> Result<Edits, Refusal> {
+    fn in_empty(&self, parent: &str, key: &str, piece: &Piece) -> Result<Edits, EditRefusal> {
         let node = self.node(parent)?;
         let entry = self.entry(parent)?;
         let written = self.text.get(node.start..node.end).unwrap_or_default();
@@ -436,13 +437,13 @@ impl Editor {
         let is_in_block = !self.node(spans::parent(parent))?.is_flow();
         if !is_in_block {
             if piece.has_comments() {
-                return Err(Refusal::Comment);
+                return Err(EditRefusal::Comment);
             }
             let new = serde_json::json!({ key: piece.value() });
             return Ok(vec![(node.start..node.end, self.flow_value(entry.key.start, &new))]);
         }
-        let column = column_behind_dashes(&self.text, entry.key.start).ok_or(Refusal::Form)?;
-        let colon = self.colon(entry).ok_or(Refusal::Form)?;
+        let column = column_behind_dashes(&self.text, entry.key.start).ok_or(EditRefusal::Form)?;
+        let colon = self.colon(entry).ok_or(EditRefusal::Form)?;
         if !self.text.get(colon..node.start).unwrap_or_default().trim().is_empty() {
             return Err(self.refusal());
         }
@@ -539,27 +540,27 @@ impl Editor {
         })
     }
 
-    fn node(&self, pointer: &str) -> Result<&Node, Refusal> {
+    fn node(&self, pointer: &str) -> Result<&Node, EditRefusal> {
         self.tree.at(pointer).ok_or_else(|| self.refusal())
     }
 
-    fn entry(&self, pointer: &str) -> Result<&Entry, Refusal> {
+    fn entry(&self, pointer: &str) -> Result<&Entry, EditRefusal> {
         self.tree.entry(pointer).ok_or_else(|| self.refusal())
     }
 
     /// Why something is not as it should be.
-    fn refusal(&self) -> Refusal {
-        if self.tree.has_alias() { Refusal::Alias } else { Refusal::Form }
+    fn refusal(&self) -> EditRefusal {
+        if self.tree.has_alias() { EditRefusal::Alias } else { EditRefusal::Form }
     }
 
     /// Makes the edits, where the text then says what is meant.
-    fn put(&mut self, edits: &[(Range<usize>, String)], meant: Value) -> Result<(), Refusal> {
+    fn put(&mut self, edits: &[(Range<usize>, String)], meant: Value) -> Result<(), EditRefusal> {
         let mut edits: Vec<&(Range<usize>, String)> = edits.iter().collect();
         edits.sort_by_key(|(range, _)| (range.start, range.end));
         let mut text = String::with_capacity(self.text.len());
         let mut done = 0;
         for (range, written) in edits {
-            text.push_str(self.text.get(done..range.start).ok_or(Refusal::Form)?);
+            text.push_str(self.text.get(done..range.start).ok_or(EditRefusal::Form)?);
             let is_behind = range.start == self.text.len() && range.is_empty() && !text.is_empty();
             if is_behind && !written.is_empty() && !self.text.ends_with('\n') {
                 text.push_str(self.newline());
@@ -567,7 +568,7 @@ impl Editor {
             text.push_str(written);
             done = range.end;
         }
-        text.push_str(self.text.get(done..).ok_or(Refusal::Form)?);
+        text.push_str(self.text.get(done..).ok_or(EditRefusal::Form)?);
         let tree = tree::parse(&text).ok_or_else(|| self.refusal())?;
         if read_value(&text).ok().as_ref() != Some(&meant) {
             return Err(self.refusal());
@@ -590,7 +591,7 @@ mod tests {
     use super::*;
 
     /// The text after an edit, or why it was refused; then the text is what it was.
-    fn edited(text: &str, edit: impl FnOnce(&mut Editor) -> Result<(), Refusal>) -> Result<String, Refusal> {
+    fn edited(text: &str, edit: impl FnOnce(&mut Editor) -> Result<(), EditRefusal>) -> Result<String, EditRefusal> {
         let mut editor = Editor::of(text).unwrap();
         let outcome = edit(&mut editor);
         assert!(outcome.is_ok() || editor.text() == text, "{}", editor.text());
@@ -605,28 +606,28 @@ mod tests {
             ("a: &x\n  b: 1\n  e: 2\nc: *x\n", "/c/b"),
             ("a: &x { b: 1, e: 2 }\nc: { <<: *x, d: 1 }\n", "/c/b"),
         ] {
-            assert_eq!(edited(text, |it| it.remove(pointer).map(drop)), Err(Refusal::Alias), "{text}");
-            assert_eq!(edited(text, |it| it.set(pointer, &json!(5))), Err(Refusal::Alias), "{text}");
+            assert_eq!(edited(text, |it| it.remove(pointer).map(drop)), Err(EditRefusal::Alias), "{text}");
+            assert_eq!(edited(text, |it| it.set(pointer, &json!(5))), Err(EditRefusal::Alias), "{text}");
         }
-        assert_eq!(edited("a: &x 1\nb: *x\n", |it| it.set("/b", &json!(2))), Err(Refusal::Alias));
+        assert_eq!(edited("a: &x 1\nb: *x\n", |it| it.set("/b", &json!(2))), Err(EditRefusal::Alias));
         // What nobody else has may go.
         assert_eq!(edited("a: &x\n  b: 1\nc: 2\n", |it| it.remove("/a").map(drop)).as_deref(), Ok("c: 2\n"));
     }
 
     #[test]
     fn places_that_are_taken_stay() {
-        assert_eq!(edited("a: 1\nb: 2\n", |it| it.rename("/a", "b")), Err(Refusal::Taken));
-        assert_eq!(edited("a: { b: 1 }\nc: { b: 2 }\n", |it| it.relocate("/a/b", "/c", "b")), Err(Refusal::Taken));
+        assert_eq!(edited("a: 1\nb: 2\n", |it| it.rename("/a", "b")), Err(EditRefusal::Taken));
+        assert_eq!(edited("a: { b: 1 }\nc: { b: 2 }\n", |it| it.relocate("/a/b", "/c", "b")), Err(EditRefusal::Taken));
         let insert = |it: &mut Editor| it.insert("", "a", &Piece::New(json!(2)), Spot::Last);
-        assert_eq!(edited("a: 1\n", insert), Err(Refusal::Taken));
-        assert_eq!(edited("a: 1\nb: 2\n", |it| it.replace("/a", "b", &json!(3))), Err(Refusal::Taken));
-        assert_eq!(edited("a:\n  b: 1\nb: 2\n", |it| it.relocate("/a/b", "", "b")), Err(Refusal::Taken));
+        assert_eq!(edited("a: 1\n", insert), Err(EditRefusal::Taken));
+        assert_eq!(edited("a: 1\nb: 2\n", |it| it.replace("/a", "b", &json!(3))), Err(EditRefusal::Taken));
+        assert_eq!(edited("a:\n  b: 1\nb: 2\n", |it| it.relocate("/a/b", "", "b")), Err(EditRefusal::Taken));
     }
 
     #[test]
     fn comments_in_flow_collections_are_not_lost() {
         for text in ["a: {\n  b: 1, # one\n  c: 2\n}\n", "a: {\n  b: 1,\n  # two\n  c: 2\n}\n"] {
-            assert_eq!(edited(text, |it| it.remove("/a/c").map(drop)), Err(Refusal::Comment), "{text}");
+            assert_eq!(edited(text, |it| it.remove("/a/c").map(drop)), Err(EditRefusal::Comment), "{text}");
         }
         assert_eq!(edited("a: {b: 1, c: 2,}\n", |it| it.remove("/a/c").map(drop)).as_deref(), Ok("a: {b: 1,}\n"));
     }

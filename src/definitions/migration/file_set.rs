@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde_json::Value;
 
 use super::cut::{Cut, Piece};
-use super::editor::{Editor, Refusal, Spot};
+use super::editor::{EditRefusal, Editor, Spot};
 use super::object_editor::{ObjectEditor, Saying};
 use super::{Remark, tree};
 use crate::definitions::kinds::OldKind;
@@ -170,8 +170,8 @@ impl FileSet {
         self.with(object, |edited| edited.by_hand(pointer, message, hint));
     }
 
-    pub fn cut(&mut self, object: usize, pointer: &str) -> Result<Cut, Refusal> {
-        let (editor, root) = self.editor(object).ok_or(Refusal::Form)?;
+    pub fn cut(&mut self, object: usize, pointer: &str) -> Result<Cut, EditRefusal> {
+        let (editor, root) = self.editor(object).ok_or(EditRefusal::Form)?;
         editor.remove(&format!("{root}{pointer}"))
     }
 
@@ -182,8 +182,8 @@ impl FileSet {
         key: &str,
         piece: &Piece,
         spot: Spot<'_>,
-    ) -> Result<(), Refusal> {
-        let (editor, root) = self.editor(object).ok_or(Refusal::Form)?;
+    ) -> Result<(), EditRefusal> {
+        let (editor, root) = self.editor(object).ok_or(EditRefusal::Form)?;
         editor.insert(&format!("{root}{parent}"), key, piece, spot)
     }
 

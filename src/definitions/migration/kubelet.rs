@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::cut::{Cut, Piece};
-use super::editor::{Refusal, Spot};
+use super::editor::{EditRefusal, Spot};
 use super::file_set::{FileSet, Object};
 use super::{node_pool, provisioner};
 use crate::api::kustomization::folder;
@@ -145,7 +145,7 @@ fn to_class(set: &mut FileSet, class: usize, pools: &[usize]) {
 }
 
 /// All or nothing.
-fn carry(set: &mut FileSet, class: usize, having: &[(usize, &str)]) -> Result<(), Refusal> {
+fn carry(set: &mut FileSet, class: usize, having: &[(usize, &str)]) -> Result<(), EditRefusal> {
     let kept = set.keep(having.iter().map(|(pool, _)| *pool).chain([class]));
     let mut cuts: Vec<Cut> = Vec::new();
     let mut outcome = Ok(());
@@ -162,7 +162,7 @@ fn carry(set: &mut FileSet, class: usize, having: &[(usize, &str)]) -> Result<()
         outcome = match is_there {
             false => set.insert(class, "/spec", "kubelet", &Piece::Cut(first), Spot::Last),
             true if first.comments.is_empty() => Ok(()),
-            true => Err(Refusal::Comment),
+            true => Err(EditRefusal::Comment),
         };
     }
     if outcome.is_err() {

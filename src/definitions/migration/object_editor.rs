@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::cut::Piece;
-use super::editor::{Editor, Refusal, Spot};
+use super::editor::{EditRefusal, Editor, Spot};
 use crate::definitions::document::spans;
 
 /// What is said of an object.
@@ -67,7 +67,7 @@ impl<'e> ObjectEditor<'e> {
         &mut self,
         pointer: &str,
         hint: &str,
-        edit: impl FnOnce(&mut Editor, &str) -> Result<(), Refusal>,
+        edit: impl FnOnce(&mut Editor, &str) -> Result<(), EditRefusal>,
     ) -> bool {
         let whole = self.in_document(pointer);
         match edit(self.editor, &whole) {
@@ -139,7 +139,7 @@ impl<'e> ObjectEditor<'e> {
     }
 }
 
-impl Refusal {
+impl EditRefusal {
     pub fn because(self) -> &'static str {
         match self {
             Self::Alias => "an anchor, an alias or a merge key has to do with it",

@@ -4,7 +4,7 @@ use super::Rule;
 use crate::api::duration::NillableDuration;
 use crate::definitions::diagnostic::Severity::Warning;
 use crate::definitions::document::Document;
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::kinds::Kind;
 
 pub static SHORT_LIFE: Rule = Rule::document(
@@ -28,10 +28,10 @@ pub static RULES: &[&Rule] = &[&SHORT_LIFE, &NO_GRACE];
 
 pub(super) const EXPIRE_AFTER: &str = "/spec/template/spec/expireAfter";
 pub(super) const GRACE_PERIOD: &str = "/spec/template/spec/terminationGracePeriod";
-/// So long Karpenter waits for a node to join before it gives it up: `registrationTTL` of the reference.
+/// How long Karpenter waits for a node to join before it gives the node up: `registrationTTL` of the reference.
 pub(super) const REGISTRATION_SECONDS: u64 = 15 * 60;
 
-/// `None` for `Never`, and for what can not be read.
+/// Gives `None` for `Never`, and for what can not be read.
 pub(super) fn seconds(document: &Document, pointer: &str) -> Option<u64> {
     document.str(pointer)?.parse::<NillableDuration>().ok()?.seconds()
 }
@@ -54,7 +54,7 @@ fn short_life(document: &Document) -> Vec<Finding> {
         ),
         None => return Vec::new(),
     };
-    vec![Finding::at(&SHORT_LIFE, document, EXPIRE_AFTER, Place::Value, message).hint(hint)]
+    vec![Finding::at(&SHORT_LIFE, document, EXPIRE_AFTER, FindingPlace::Value, message).hint(hint)]
 }
 
 fn no_grace(document: &Document) -> Vec<Finding> {
@@ -63,7 +63,7 @@ fn no_grace(document: &Document) -> Vec<Finding> {
     }
     let message =
         "with `terminationGracePeriod: 0s` every pod is killed at once where a node goes, whatever its budgets say";
-    let finding = Finding::at(&NO_GRACE, document, GRACE_PERIOD, Place::Value, message);
+    let finding = Finding::at(&NO_GRACE, document, GRACE_PERIOD, FindingPlace::Value, message);
     vec![finding.hint("write how long a drain may take at most, such as `24h`, or leave it out: then a drain waits")]
 }
 

@@ -7,7 +7,7 @@ use crate::api::node_pool::AUTO_MODE_KIND;
 use crate::core::catalog::labels::AWS_PREFIX;
 use crate::definitions::diagnostic::Severity::{Note, Warning};
 use crate::definitions::document::Document;
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::kinds::Kind;
 use crate::definitions::providers::{is_of_another_provider, is_of_auto_mode};
 use crate::definitions::suggest;
@@ -50,7 +50,8 @@ pub static OF_ANOTHER_PROVIDER: Rule = Rule::document(
 
 pub static RULES: &[&Rule] = &[&LABEL, &FIELD, &POOL, &OF_ANOTHER_PROVIDER];
 
-/// Fields of `spec`, with those inside where there are any. There may be newer ones, so only what looks like a slip is said.
+/// Fields of `spec`, with the fields inside each that has some. There may be newer ones, so only what looks like a slip
+/// is said.
 const FIELDS: [(&str, &[&str]); 15] = [
     ("advancedNetworking", &["associatePublicIPAddress", "enableV4Egress", "httpsProxy", "ipv4PrefixSize", "noProxy"]),
     ("advancedSecurity", &["fips", "kernelLockdown"]),
@@ -87,7 +88,7 @@ fn of_another_provider(document: &Document) -> Vec<Finding> {
     }
     let kind = document.str(&format!("{REFERENCE}/kind")).unwrap_or_default();
     let message = format!("what looks after each {kind} makes the nodes of this pool: plans leave it out");
-    vec![Finding::at(&OF_ANOTHER_PROVIDER, document, &format!("{REFERENCE}/kind"), Place::Value, message)]
+    vec![Finding::at(&OF_ANOTHER_PROVIDER, document, &format!("{REFERENCE}/kind"), FindingPlace::Value, message)]
 }
 
 fn pool(document: &Document) -> Vec<Finding> {
@@ -95,7 +96,7 @@ fn pool(document: &Document) -> Vec<Finding> {
         return Vec::new();
     }
     let message = "EKS Auto Mode makes the nodes of this pool: plans leave it out";
-    vec![Finding::at(&POOL, document, &format!("{REFERENCE}/kind"), Place::Value, message)]
+    vec![Finding::at(&POOL, document, &format!("{REFERENCE}/kind"), FindingPlace::Value, message)]
 }
 
 fn label(document: &Document) -> Vec<Finding> {
@@ -112,8 +113,8 @@ fn label(document: &Document) -> Vec<Finding> {
             true => format!("nodes of EKS Auto Mode have no label {wrong}{name}"),
             false => format!("only nodes of EKS Auto Mode have the label {wrong}{name}"),
         };
-        let finding = Finding::at(&LABEL, document, &format!("{pointer}/key"), Place::Value, message);
-        // The other labels of either have no counterpart.
+        let finding = Finding::at(&LABEL, document, &format!("{pointer}/key"), FindingPlace::Value, message);
+        // The other labels of Karpenter and of Auto Mode have no counterpart.
         findings.push(finding.maybe_hint(name.starts_with("instance-").then(|| format!("write `{right}{name}`"))));
     }
     findings
@@ -151,7 +152,7 @@ fn slip(
     field: &str,
     known: &mut dyn Iterator<Item = &'static str>,
 ) -> Option<Finding> {
-    let finding = |message: String| Finding::at(&FIELD, document, pointer, Place::Key, message);
+    let finding = |message: String| Finding::at(&FIELD, document, pointer, FindingPlace::Key, message);
     if OF_KARPENTER.contains(&field) {
         let message = format!("`{field}` is a field of Karpenter's EC2NodeClass: EKS Auto Mode decides that itself");
         return Some(finding(message).hint("remove it"));

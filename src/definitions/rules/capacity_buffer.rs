@@ -5,7 +5,7 @@ use crate::api::capacity_buffer::ACTIVE_CAPACITY;
 use crate::api::validation::capacity_buffer as cel;
 use crate::definitions::diagnostic::Severity::{Error, Note, Warning};
 use crate::definitions::document::Document;
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::kinds::Kind;
 use crate::definitions::revision::{Object, Revision};
 use crate::definitions::suggest;
@@ -57,14 +57,14 @@ pub static BOTH_REFERENCES: Rule = Rule::cel(
     "buffer-both-references",
     "A buffer has not both podTemplateRef and scalableRef.",
     &[&cel::BOTH_REFERENCES],
-    |_| Some("remove one of them".to_owned()),
+    |_| Some("remove one of them".into()),
 );
 pub static TEMPLATE_AMOUNT: Rule = Rule::cel(
     "CL0807",
     "buffer-template-amount",
     "A buffer with podTemplateRef has replicas or limits.",
     &[&cel::TEMPLATE_AMOUNT],
-    |_| Some("add `replicas` or `limits`: a template has no replicas of its own".to_owned()),
+    |_| Some("add `replicas` or `limits`: a template has no replicas of its own".into()),
 );
 
 pub static RULES: &[&Rule] =
@@ -81,7 +81,7 @@ fn one_reference(document: &Document) -> Vec<Finding> {
     }
     let message = "the buffer says nothing of the pods it keeps room for";
     let hint = "add podTemplateRef, or scalableRef with the workload whose pods may come";
-    vec![Finding::at(&ONE_REFERENCE, document, "/spec", Place::Key, message).hint(hint)]
+    vec![Finding::at(&ONE_REFERENCE, document, "/spec", FindingPlace::Key, message).hint(hint)]
 }
 
 fn scalable_kind(document: &Document) -> Vec<Finding> {
@@ -89,18 +89,20 @@ fn scalable_kind(document: &Document) -> Vec<Finding> {
     let text = |field: &str| document.str(&format!("/spec/scalableRef/{field}"));
     if let Some(kind) = text("kind").filter(|kind| !SCALABLE_KINDS.contains(kind)) {
         let message = format!("no room is kept for the pods of a {kind}");
-        let finding = Finding::at(&SCALABLE_KIND, document, "/spec/scalableRef/kind", Place::Value, message);
+        let finding = Finding::at(&SCALABLE_KIND, document, "/spec/scalableRef/kind", FindingPlace::Value, message);
         let nearest = suggest::did_you_mean(kind, SCALABLE_KINDS.into_iter());
-        let hint = nearest.unwrap_or_else(|| "name a Deployment, StatefulSet or ReplicaSet".to_owned());
+        let hint = nearest.unwrap_or_else(|| "name a Deployment, StatefulSet or ReplicaSet".into());
         findings.push(finding.hint(hint));
     }
     let group = text("apiGroup").unwrap_or_default();
     if has(document, "scalableRef") && group != "apps" {
         let (pointer, place, message) = match text("apiGroup") {
-            Some(_) => {
-                ("/spec/scalableRef/apiGroup", Place::Value, format!("no room is kept for pods of the group `{group}`"))
-            }
-            None => ("/spec/scalableRef", Place::Key, "scalableRef has no apiGroup".to_owned()),
+            Some(_) => (
+                "/spec/scalableRef/apiGroup",
+                FindingPlace::Value,
+                format!("no room is kept for pods of the group `{group}`"),
+            ),
+            None => ("/spec/scalableRef", FindingPlace::Key, "scalableRef has no apiGroup".to_owned()),
         };
         findings.push(Finding::at(&SCALABLE_KIND, document, pointer, place, message).hint("write `apiGroup: apps`"));
     }
@@ -112,7 +114,7 @@ fn strategy(document: &Document) -> Vec<Finding> {
     match document.str(pointer).filter(|strategy| !strategy.is_empty() && *strategy != ACTIVE_CAPACITY) {
         Some(strategy) => {
             let message = format!("no room is kept by the strategy {strategy}");
-            let finding = Finding::at(&STRATEGY, document, pointer, Place::Value, message);
+            let finding = Finding::at(&STRATEGY, document, pointer, FindingPlace::Value, message);
             vec![finding.hint(format!("write `{ACTIVE_CAPACITY}`, or leave the field out"))]
         }
         None => Vec::new(),
@@ -122,17 +124,20 @@ fn strategy(document: &Document) -> Vec<Finding> {
 fn amount(document: &Document) -> Vec<Finding> {
     if !has(document, "scalableRef") && has(document, "percentage") {
         let message = "a percentage counts only with scalableRef: a template has no replicas";
-        let finding = Finding::at(&AMOUNT, document, "/spec/percentage", Place::Key, message);
+        let finding = Finding::at(&AMOUNT, document, "/spec/percentage", FindingPlace::Key, message);
         return vec![finding.hint("give `replicas` or `limits`")];
     }
     let says = ["replicas", "percentage", "limits"].iter().any(|field| has(document, field));
     let is_there = document.value.get("spec").is_some_and(serde_json::Value::is_object);
-    // Of templates the schema has a rule of its own.
+    // The schema has a rule of its own about templates.
     if says || !is_there || has(document, "podTemplateRef") {
         return Vec::new();
     }
     let message = "the buffer does not say how much room it wants";
-    vec![Finding::at(&AMOUNT, document, "/spec", Place::Key, message).hint("add `replicas`, `percentage` or `limits`")]
+    vec![
+        Finding::at(&AMOUNT, document, "/spec", FindingPlace::Key, message)
+            .hint("add `replicas`, `percentage` or `limits`"),
+    ]
 }
 
 fn template_missing(revision: &Revision<'_>) -> Vec<Finding> {
@@ -145,7 +150,7 @@ fn template_missing(revision: &Revision<'_>) -> Vec<Finding> {
             format!("there is no PodTemplate `{}/{name}` here: it has to be in the cluster", buffer.namespace());
         let of_namespace = templates.iter().filter(|(namespace, _)| *namespace == buffer.namespace());
         let hint = suggest::did_you_mean(name, of_namespace.map(|(_, name)| *name));
-        let finding = Finding::at(&TEMPLATE_MISSING, &buffer.document, pointer, Place::Value, message);
+        let finding = Finding::at(&TEMPLATE_MISSING, &buffer.document, pointer, FindingPlace::Value, message);
         Some(finding.maybe_hint(hint))
     };
     revision.of(Kind::CapacityBuffer).filter_map(missing).collect()

@@ -1,4 +1,5 @@
-//! CL0413: schedules whose time of day a clock leaps over, or shows twice. Those of Karpenter's budgets are in UTC, and are never hit.
+//! CL0413: schedules whose time of day a clock leaps over, or shows twice. Schedules of Karpenter's budgets are in UTC,
+//! and no clock change meets them.
 
 use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 
@@ -7,7 +8,7 @@ use super::budgets::{FIRST_SECOND, LAST_SECOND, is_formed, with_schedule};
 use crate::core::disrupt::schedules::{self, Schedule};
 use crate::definitions::diagnostic::Severity::Note;
 use crate::definitions::document::Document;
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::kinds::Kind;
 
 pub static CLOCK_CHANGE: Rule = Rule::document(
@@ -28,18 +29,18 @@ fn clock_change(document: &Document) -> Vec<Finding> {
         let at = format!("{pointer}/schedule");
         let text = document.str(&at).filter(|text| is_formed(text) && names_hours(text))?;
         let message = what_happens(text, &schedules::read(text).ok()?, &zone)?;
-        let finding = Finding::at(&CLOCK_CHANGE, document, &at, Place::Value, message);
+        let finding = Finding::at(&CLOCK_CHANGE, document, &at, FindingPlace::Value, message);
         Some(finding.hint("choose another hour, or write the schedule in UTC and leave timeZone out"))
     };
     with_schedule(document).into_iter().filter_map(finding).collect()
 }
 
-/// One that strikes in every hour, or every few, means no hour of the day.
+/// A schedule that strikes in every hour, or every few hours, means no hour of the day.
 fn names_hours(text: &str) -> bool {
     schedules::standard(text).split_whitespace().nth(1).is_some_and(|hours| !hours.starts_with(['*', '?']))
 }
 
-/// Of the changes in two years the first that the schedule falls into.
+/// The first of the changes in two years that the schedule falls into.
 fn what_happens(text: &str, schedule: &Schedule, zone: &TimeZone) -> Option<String> {
     let from = Timestamp::from_second(FIRST_SECOND).ok()?;
     let transitions = zone.following(from).map(|transition| transition.timestamp());
@@ -52,7 +53,7 @@ fn of_change(text: &str, schedule: &Schedule, zone: &TimeZone, change: Timestamp
     let (was, is) = (zone.to_offset(change.checked_sub(second).ok()?), zone.to_offset(change));
     let length = SignedDuration::from_secs(i64::from(is.seconds()) - i64::from(was.seconds()));
     let is_leap = length.is_positive();
-    // By the clock as it was, the times that are not there, or that come again.
+    // The times, by the clock before the change, that are not there or come again.
     let (from, to) = match is_leap {
         true => (change, change.checked_add(length).ok()?),
         false => (change.checked_add(length).ok()?, change),

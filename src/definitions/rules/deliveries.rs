@@ -10,7 +10,7 @@ use crate::definitions::afterwards::{ARGO, sources_of};
 use crate::definitions::diagnostic::Severity::Note;
 use crate::definitions::document::Document;
 use crate::definitions::files::covers;
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::flux::GROUP as FLUX;
 use crate::definitions::suggest;
 
@@ -26,13 +26,14 @@ struct Built<'d> {
     document: &'d Document,
     /// Where its path stands.
     pointer: String,
-    /// From the root of the repository.
+    /// The path of the folder from the root of the repository.
     folder: String,
     /// What tells its repository from others.
     source: String,
 }
 
-/// Nothing of a source of which no folder is there: that is another repository. `files`: all of this one, from its root.
+/// Finds nothing in a source of which no folder is there, as that is another repository. `files` are all files of this
+/// one, from its root.
 pub fn paths_missing(documents: &[&Document], files: &[&SourceFile]) -> Vec<Finding> {
     let built: Vec<Built<'_>> = documents.iter().flat_map(|it| of_flux(it).into_iter().chain(of_argo(it))).collect();
     if built.is_empty() {
@@ -55,21 +56,21 @@ fn finding(built: &Built<'_>, folders: &BTreeSet<&str>) -> Finding {
     let folder = &built.folder;
     let message =
         format!("no file of YAML or JSON lies in `{folder}` of this repository, as one does in others of its source");
-    let finding = Finding::at(&PATH_MISSING, built.document, &built.pointer, Place::Value, message);
+    let finding = Finding::at(&PATH_MISSING, built.document, &built.pointer, FindingPlace::Value, message);
     match suggest::nearest(folder, folders.iter().copied()) {
         Some(near) => finding.hint(format!("there is `{near}`")),
         None => finding.hint("the path is that of a folder, from the root of the repository"),
     }
 }
 
-/// Each folder that something lies in, from the nearest; not the root, which is there in any repository.
+/// Each folder that the file lies in, from the nearest. The root is left out, as it is there in any repository.
 fn folders_around(path: &str) -> impl Iterator<Item = &str> {
     let nearest = Some(folder(path));
     std::iter::successors(nearest, |it| Some(folder(it))).take_while(|it| !it.is_empty())
 }
 
-/// The folder of a path as both take it. Nothing of one that lies elsewhere, that is not known before something is put in the place of a
-/// variable, or that is hidden.
+/// The folder of a path as both Flux and Argo CD take it. `None` for a folder that lies elsewhere, that has a variable
+/// in its path, or that is hidden.
 fn folder_of(path: &str) -> Option<String> {
     let folder = join("", path.trim_start_matches('/'))?;
     let is_hidden = folder.split('/').any(|part| part.starts_with('.'));
@@ -162,7 +163,7 @@ mod tests {
     fn what_may_be_elsewhere_is_not_named() {
         let known = flux("a", "./nodes/pools");
         for told in [
-            // Of no folder is it known that it is here.
+            // No folder of this source is known to be here.
             flux("b", "./apps"),
             [known.clone(), argo("https://git.example.com/others", "apps")].concat(),
             [known.clone(), flux("b", "./apps/${CLUSTER}"), flux("c", "./.hidden"), flux("d", "./")].concat(),

@@ -9,10 +9,10 @@ use crate::api::keys;
 use crate::definitions::asked::pods_of;
 use crate::definitions::diagnostic::Severity::Warning;
 use crate::definitions::document::Document;
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::fixes::Instead;
 use crate::definitions::kinds::Kind;
-use crate::definitions::suggest;
+use crate::definitions::suggest::{self, Hint};
 
 pub static UNPROTECTED: Rule = Rule::document(
     "CL0346",
@@ -30,7 +30,7 @@ pub static RULES: &[&Rule] = &[&UNPROTECTED];
 enum Whose {
     Pods,
     Nodes,
-    /// Of what makes pods, which have others.
+    /// The annotations of an object that makes pods. The pods have annotations of their own.
     Workload,
 }
 
@@ -38,7 +38,8 @@ fn of_pool(document: &Document) -> Vec<Finding> {
     faults(document, "/spec/template/metadata/annotations", Whose::Nodes)
 }
 
-/// Of a workload beside the definitions. Other kinds have nothing: whoever makes pods of them may copy annotations.
+/// Findings in a workload beside the definitions. Other kinds have none, as whoever makes pods of them may copy
+/// annotations.
 pub fn of_workload(document: &Document) -> Vec<Finding> {
     const OWN: &str = "/metadata/annotations";
     const GROUPS: [&str; 3] = ["", "apps", "batch"];
@@ -58,7 +59,7 @@ fn faults(document: &Document, annotations: &str, whose: Whose) -> Vec<Finding> 
     let mut findings = Vec::new();
     let is_there = document.members(annotations).any(|(_, key, _)| key == keys::DO_NOT_DISRUPT);
     for (pointer, key, value) in document.members(annotations) {
-        // What asks for nothing needs no other name.
+        // An annotation that asks for nothing needs no other name.
         let asks = value.as_str() != Some("false");
         let finding = match (key == keys::DO_NOT_DISRUPT, whose) {
             (true, Whose::Workload) => asks.then(|| of_the_workload(document, &pointer)),
@@ -75,11 +76,11 @@ fn faults(document: &Document, annotations: &str, whose: Whose) -> Vec<Finding> 
 fn of_the_workload(document: &Document, pointer: &str) -> Finding {
     let kind = document.value.get("kind").and_then(Value::as_str).unwrap_or_default();
     let message = format!("the annotation is that of the {kind}, and not of its pods: it protects none of them");
-    let finding = Finding::at(&UNPROTECTED, document, pointer, Place::Key, message);
+    let finding = Finding::at(&UNPROTECTED, document, pointer, FindingPlace::Key, message);
     finding.hint("write it under `metadata.annotations` of the pod template")
 }
 
-/// A value that protects nothing. Of what is no text another rule speaks.
+/// A value that protects nothing. Another rule speaks of a value that is no text.
 fn unreadable(document: &Document, pointer: &str, text: &str, whose: Whose) -> Option<Finding> {
     let is_ambiguous = document.ambiguous.iter().any(|(at, _)| at == pointer);
     let is_open = text.contains("${") || text.contains("{{");
@@ -94,10 +95,10 @@ fn unreadable(document: &Document, pointer: &str, text: &str, whose: Whose) -> O
             "write \"true\", or a duration in hours, minutes and seconds, such as `1h30m`",
         ),
     };
-    let finding = Finding::at(&UNPROTECTED, document, pointer, Place::Value, message);
+    let finding = Finding::at(&UNPROTECTED, document, pointer, FindingPlace::Value, message);
     let is_yes = ["true", "yes", "y", "on", "1"].iter().any(|word| text.trim().eq_ignore_ascii_case(word));
     Some(match is_yes {
-        true => finding.hint("did you mean `true`?").instead(Some(Instead::Text("true".to_owned()))),
+        true => finding.hint(Hint::question(&["true"])).instead(Some(Instead::Text("true".to_owned()))),
         false => finding.hint(hint),
     })
 }
@@ -114,7 +115,7 @@ fn of_another_name(document: &Document, pointer: &str, key: &str) -> Option<Find
         true => format!("`{key}` protects nothing since Karpenter 1"),
         false => format!("`{key}` protects nothing: Karpenter knows no such annotation"),
     };
-    let finding = Finding::at(&UNPROTECTED, document, pointer, Place::Key, message);
+    let finding = Finding::at(&UNPROTECTED, document, pointer, FindingPlace::Key, message);
     let instead = is_old.then(|| Instead::Text(wanted.to_owned()));
-    Some(finding.hint(format!("did you mean `{wanted}`?")).instead(instead))
+    Some(finding.hint(Hint::question(&[wanted])).instead(instead))
 }

@@ -10,7 +10,7 @@ use super::Rule;
 use super::kubelet_types::CLASSES;
 use crate::definitions::diagnostic::Severity::Warning;
 use crate::definitions::document::Document;
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 
 pub static VOLUME: Rule = Rule::document(
     "CL0474",
@@ -62,19 +62,19 @@ fn volumes(document: &Document) -> Vec<Finding> {
     for (mapping, value) in document.items(MAPPINGS) {
         if value.is_object() && value.get("ebs").is_none_or(Value::is_null) {
             let message = "the device has no `ebs`, so it is no volume, and nothing is launched";
-            let finding = Finding::at(&VOLUME, document, &mapping, Place::Value, message);
+            let finding = Finding::at(&VOLUME, document, &mapping, FindingPlace::Value, message);
             findings.push(finding.hint("write `ebs` with `volumeSize` or `snapshotID`, or leave the device out"));
         }
         match value.get("deviceName").and_then(Value::as_str) {
             None => {
                 let message = "the volume has no deviceName, without which EC2 attaches none";
-                let finding = Finding::at(&VOLUME, document, &mapping, Place::Value, message);
+                let finding = Finding::at(&VOLUME, document, &mapping, FindingPlace::Value, message);
                 findings.push(finding.hint("write `deviceName: /dev/xvda`, or the device that the image has"));
             }
             Some(device) if !devices.insert(device) => {
                 let message = format!("two volumes have the device {device}: EC2 takes one");
                 let pointer = format!("{mapping}/deviceName");
-                findings.push(Finding::at(&VOLUME, document, &pointer, Place::Value, message));
+                findings.push(Finding::at(&VOLUME, document, &pointer, FindingPlace::Value, message));
             }
             Some(_) => {}
         }
@@ -88,7 +88,7 @@ fn of_volume(document: &Document, ebs: &str) -> Vec<Finding> {
     let number = |field: &str| document.value.pointer(&at(field)).and_then(Value::as_i64);
     let mut findings = Vec::new();
     let mut found = |field: &str, message: String| {
-        findings.push(Finding::at(&VOLUME, document, &at(field), Place::Value, message));
+        findings.push(Finding::at(&VOLUME, document, &at(field), FindingPlace::Value, message));
     };
     let is_encrypted = document.value.pointer(&at("encrypted")).and_then(Value::as_bool);
     if document.str(&at("kmsKeyID")).is_some() && is_encrypted == Some(false) {
@@ -108,7 +108,7 @@ fn of_volume(document: &Document, ebs: &str) -> Vec<Finding> {
     let gibibytes = document.str(&at("volumeSize")).and_then(|size| size.strip_suffix("Gi")?.parse::<i64>().ok());
     if let Some(iops) = iops {
         let by_size = gibibytes.map(|size| size.saturating_mul(bounds.per_gibibyte).max(bounds.least));
-        // Of too few for gp3 another rule speaks.
+        // Another rule speaks of too few operations for gp3.
         if iops > bounds.most || (iops < bounds.least && kind != "gp3") {
             let (least, most) = (bounds.least, bounds.most);
             found("iops", format!("a volume of type {kind} has {least} to {most} iops, and not {iops}"));
@@ -131,9 +131,10 @@ fn of_volume(document: &Document, ebs: &str) -> Vec<Finding> {
 }
 
 fn tags(document: &Document) -> Vec<Finding> {
-    /// Of one resource.
+    /// The tags of one resource.
     const TAGS_MAX: usize = 50;
-    /// Those that whoever launches sets: the cluster's twice, pool, class, claim and name; and Cutlist's own: installation, launch and its part.
+    /// Tags that whoever launches sets: the cluster's twice, pool, class, claim and name. Cutlist adds its own:
+    /// installation, launch and the part of the launch.
     const SET_AT_LAUNCH: usize = 9;
     const KEY_MAX: usize = 128;
     const VALUE_MAX: usize = 256;
@@ -144,24 +145,24 @@ fn tags(document: &Document) -> Vec<Finding> {
         let message = format!(
             "there are {count} tags, and EC2 takes {TAGS_MAX} of an instance: with those that a launch sets there is room for {room}"
         );
-        findings.push(Finding::at(&TAGS, document, "/spec/tags", Place::Key, message));
+        findings.push(Finding::at(&TAGS, document, "/spec/tags", FindingPlace::Key, message));
     }
     for (pointer, key, value) in document.members("/spec/tags") {
         let length = key.chars().count();
         if length > KEY_MAX {
             let message = format!("the key of a tag has {length} characters, and EC2 takes {KEY_MAX}");
-            findings.push(Finding::at(&TAGS, document, &pointer, Place::Key, message));
+            findings.push(Finding::at(&TAGS, document, &pointer, FindingPlace::Key, message));
         }
         let length = value.as_str().map_or(0, |value| value.chars().count());
         if length > VALUE_MAX {
             let message = format!("the value of a tag has {length} characters, and EC2 takes {VALUE_MAX}");
-            findings.push(Finding::at(&TAGS, document, &pointer, Place::Value, message));
+            findings.push(Finding::at(&TAGS, document, &pointer, FindingPlace::Value, message));
         }
     }
     findings
 }
 
-/// Of `arn:aws:iam::111122223333:role/path/NAME`, or of `path/NAME`.
+/// The name in `arn:aws:iam::111122223333:role/path/NAME`, or in `path/NAME`.
 fn name_behind_path(text: &str) -> Option<&str> {
     let (_, name) = text.rsplit_once('/').filter(|_| !text.contains("${"))?;
     (!name.is_empty()).then_some(name)
@@ -174,15 +175,15 @@ fn names(document: &Document) -> Vec<Finding> {
         if let Some(name) = document.str(&pointer).filter(|_| field == "role").and_then(name_behind_path) {
             let message =
                 "role is more than the name, with which Karpenter compares that of the role in its instance profile";
-            let finding = Finding::at(&NAMES, document, &pointer, Place::Value, message);
+            let finding = Finding::at(&NAMES, document, &pointer, FindingPlace::Value, message);
             findings.push(finding.hint(format!("write the name alone: `{name}`")));
             continue;
         }
-        // Of the ARN of a profile another rule speaks, and a variable may become anything.
+        // Another rule speaks of the ARN of a profile, and a variable may become anything.
         let name = document.str(&pointer).filter(|name| !name.contains([':', '/']) && !name.contains("${"));
         let Some(name) = name else { continue };
         let is_allowed = |character: char| character.is_ascii_alphanumeric() || "+=,.@_-".contains(character);
-        let at = |message: String| Finding::at(&NAMES, document, &pointer, Place::Value, message);
+        let at = |message: String| Finding::at(&NAMES, document, &pointer, FindingPlace::Value, message);
         if let Some(other) = name.chars().find(|character| !is_allowed(*character)) {
             let message = format!("the name of {what} has no `{other}`: IAM takes letters, digits and `+=,.@_-`");
             let is_left_over = name.contains(['<', '$', '{']);

@@ -4,9 +4,9 @@ use super::{Rule, no_hint};
 use crate::api::validation::ec2_node_class as cel;
 use crate::definitions::diagnostic::Severity::Note;
 use crate::definitions::document::Document;
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::kinds::Kind;
-use crate::definitions::suggest;
+use crate::definitions::suggest::{self, Hint};
 
 const FAMILIES: [&str; 6] = ["al2", "al2023", "bottlerocket", "windows2019", "windows2022", "windows2025"];
 const CLASSES: &[Kind] = &[Kind::EC2NodeClass];
@@ -30,13 +30,13 @@ pub static EXCLUSIVE_TERM: Rule = Rule::cel(
         &cel::AMI_ID_ALONE,
         &cel::AMI_ALIAS_ALONE,
     ],
-    |_| Some("split it into two terms: terms are alternatives".to_owned()),
+    |_| Some("split it into two terms: terms are alternatives".into()),
 );
 pub static SELECTOR_TAGS: Rule =
     Rule::cel("CL0452", "selector-tags", "Tags to select by have keys and values.", &cel::SELECTOR_TAGS, no_hint);
 pub static ALIAS_TERM: Rule =
     Rule::cel("CL0453", "alias-term", "A term with an alias is the only term.", &cel::AMI_TERMS, |_| {
-        Some("keep the alias alone, or select every image by id, name or tags".to_owned())
+        Some("keep the alias alone, or select every image by id, name or tags".into())
     });
 pub static ALIAS: Rule = Rule::cel(
     "CL0454",
@@ -46,8 +46,8 @@ pub static ALIAS: Rule = Rule::cel(
     |alias| {
         let (family, version) = alias.split_once('@')?;
         match suggest::nearest(family, FAMILIES.into_iter()) {
-            _ if FAMILIES.contains(&family) => Some(format!("write `{family}@latest`")),
-            Some(nearest) => Some(format!("did you mean `{nearest}@{version}`?")),
+            _ if FAMILIES.contains(&family) => Some(format!("write `{family}@latest`").into()),
+            Some(nearest) => Some(Hint::question(&[&format!("{nearest}@{version}")])),
             None => None,
         }
     },
@@ -64,7 +64,7 @@ pub static RESTRICTED_TAG: Rule = Rule::cel(
     "restricted-tag",
     "Tags by which instances are found again are set by the controller.",
     &cel::TAGS,
-    |_| Some("remove it".to_owned()),
+    |_| Some("remove it".into()),
 );
 pub static VOLUME: Rule =
     Rule::cel("CL0457", "volume", "A volume has a size or a snapshot to be made from.", &cel::BLOCK_DEVICE, no_hint);
@@ -93,14 +93,14 @@ pub static ROLE_OR_PROFILE: Rule = Rule::cel(
 );
 pub static AMI_FAMILY: Rule =
     Rule::cel("CL0462", "ami-family", "amiFamily is that of the alias.", &[&cel::FAMILY_OF_ALIAS], |_| {
-        Some("remove amiFamily: the alias says it".to_owned())
+        Some("remove amiFamily: the alias says it".into())
     });
 pub static AMI_FAMILY_MISSING: Rule = Rule::cel(
     "CL0465",
     "ami-family-missing",
     "amiFamily is there when no term has an alias.",
     &[&cel::FAMILY_WITHOUT_ALIAS],
-    |_| Some("add amiFamily, such as AL2023 or Custom".to_owned()),
+    |_| Some("add amiFamily, such as AL2023 or Custom".into()),
 );
 pub static TRACKING_RANGE: Rule = Rule::cel(
     "CL0463",
@@ -148,7 +148,7 @@ fn unpinned_alias(document: &Document) -> Vec<Finding> {
         };
         let Some(alias) = alias.filter(unpinned) else { continue };
         let message = format!("`{alias}`: a new image drifts every node of the class when it comes out");
-        let finding = Finding::at(&UNPINNED_ALIAS, document, &format!("{pointer}/alias"), Place::Value, message);
+        let finding = Finding::at(&UNPINNED_ALIAS, document, &format!("{pointer}/alias"), FindingPlace::Value, message);
         let example = match alias.split('@').next() {
             Some("bottlerocket") => "bottlerocket@v1.44.0",
             Some("al2") => "al2@v20240807",

@@ -6,7 +6,8 @@ use serde_json::Value;
 use super::Rule;
 use crate::definitions::diagnostic::Severity::Warning;
 use crate::definitions::document::Document;
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
+use crate::definitions::suggest::Hint;
 
 pub static NEVER_EVICTED: Rule =
     Rule::pass("CL0340", "never-evicted", Warning, "A PodDisruptionBudget lets some pod of its workload be evicted.");
@@ -27,7 +28,7 @@ pub static BOUND: Rule = Rule::pass(
 
 pub static RULES: &[&Rule] = &[&NEVER_EVICTED, &BOTH_BOUNDS];
 
-/// In the order of codes behind those of other files.
+/// By its code, this rule comes behind those of other files.
 pub static MORE_RULES: &[&Rule] = &[&BOUND];
 
 const BOUNDS: [&str; 2] = ["/spec/minAvailable", "/spec/maxUnavailable"];
@@ -45,7 +46,7 @@ pub fn of_workload(document: &Document) -> Vec<Finding> {
 
 /// A bound that the API server refuses.
 fn malformed(document: &Document, pointer: &str) -> Option<Finding> {
-    let at = |message: String| Finding::at(&BOUND, document, pointer, Place::Value, message);
+    let at = |message: String| Finding::at(&BOUND, document, pointer, FindingPlace::Value, message);
     let wrong = match document.value.pointer(pointer)? {
         Value::Null => return None,
         Value::String(text) if text.contains("${") || text.contains("{{") => return None,
@@ -64,26 +65,26 @@ fn malformed(document: &Document, pointer: &str) -> Option<Finding> {
     Some(if has_hint { wrong } else { wrong.hint("write a number from 0 on, or a share such as `50%`") })
 }
 
-/// What stands before the sign; more than all where it is more than can be counted.
+/// The number before the percent sign. It is the greatest number where it is more than can be counted.
 fn share(text: &str) -> Option<u64> {
     let digits = text.strip_suffix('%').filter(|it| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit()))?;
     Some(digits.parse().unwrap_or(u64::MAX))
 }
 
 /// What to write for text that is no share.
-fn meant(text: &str) -> String {
+fn meant(text: &str) -> Hint {
     let without_blanks: String = text.split_whitespace().collect();
     match without_blanks.parse::<u64>() {
         Ok(number) if number <= 100 => {
-            format!("write {number} without quotes for so many pods, or `{number}%` for a share of them")
+            format!("write {number} without quotes for so many pods, or `{number}%` for a share of them").into()
         }
-        Ok(number) => format!("write {number} without quotes for so many pods"),
-        Err(_) if share(&without_blanks).is_some() => format!("did you mean `{without_blanks}`?"),
-        Err(_) => "write a number from 0 on, or a share such as `50%`".to_owned(),
+        Ok(number) => format!("write {number} without quotes for so many pods").into(),
+        Err(_) if share(&without_blanks).is_some() => Hint::question(&[&without_blanks]),
+        Err(_) => "write a number from 0 on, or a share such as `50%`".into(),
     }
 }
 
-/// What it says of drains.
+/// What a PodDisruptionBudget says of drains.
 fn of_drains(document: &Document) -> Option<Finding> {
     let written = |field: &str| {
         let value = document.value.pointer(field)?;
@@ -92,7 +93,7 @@ fn of_drains(document: &Document) -> Option<Finding> {
     let (most, least) = ("/spec/maxUnavailable", "/spec/minAvailable");
     if written(most).is_some() && written(least).is_some() {
         let message = "minAvailable and maxUnavailable exclude each other: the API server refuses the object";
-        let finding = Finding::at(&BOTH_BOUNDS, document, most, Place::Key, message);
+        let finding = Finding::at(&BOTH_BOUNDS, document, most, FindingPlace::Key, message);
         return Some(finding.related(document, least, "minAvailable").hint("remove one of them"));
     }
     let at = match () {
@@ -100,9 +101,9 @@ fn of_drains(document: &Document) -> Option<Finding> {
         () if written(least).as_deref() == Some("100%") => least,
         () => return None,
     };
-    // One that selects nothing holds nothing up.
+    // A budget that selects nothing holds nothing up.
     document.value.pointer("/spec/selector").filter(|selector| selector.is_object())?;
     let message = "no pod of it is ever evicted: Karpenter leaves its nodes alone, and a drain of one waits for the terminationGracePeriod, or for ever";
-    let finding = Finding::at(&NEVER_EVICTED, document, at, Place::Value, message);
+    let finding = Finding::at(&NEVER_EVICTED, document, at, FindingPlace::Value, message);
     Some(finding.hint("write `maxUnavailable: 1`; where pods must not be moved at all, say so at the pods: karpenter.sh/do-not-disrupt"))
 }

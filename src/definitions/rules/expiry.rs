@@ -4,7 +4,7 @@ use super::Rule;
 use super::ages::{EXPIRE_AFTER, GRACE_PERIOD, seconds};
 use crate::definitions::diagnostic::Severity::Note;
 use crate::definitions::document::Document;
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::kinds::Kind;
 use crate::definitions::providers::{is_of_another_provider, is_of_auto_mode};
 
@@ -41,7 +41,7 @@ fn without_grace(document: &Document) -> Vec<Finding> {
     let message = format!(
         "nodes are drained after {life}, but need not be gone: without terminationGracePeriod a drain that a PodDisruptionBudget or do-not-disrupt holds up never ends"
     );
-    let finding = Finding::at(&WITHOUT_GRACE, document, EXPIRE_AFTER, Place::Value, message);
+    let finding = Finding::at(&WITHOUT_GRACE, document, EXPIRE_AFTER, FindingPlace::Value, message);
     vec![finding.hint("write how long a drain may take at most, such as `terminationGracePeriod: 24h`; right as it is where no pod may be killed")]
 }
 
@@ -56,7 +56,7 @@ fn grace_beyond_life(document: &Document) -> Vec<Finding> {
         text(EXPIRE_AFTER),
         text(GRACE_PERIOD)
     );
-    let finding = Finding::at(&GRACE_BEYOND_LIFE, document, EXPIRE_AFTER, Place::Value, message);
+    let finding = Finding::at(&GRACE_BEYOND_LIFE, document, EXPIRE_AFTER, FindingPlace::Value, message);
     let finding = finding.related(document, GRACE_PERIOD, "how long a drain may take");
     vec![finding.hint("shorten `terminationGracePeriod`, or let nodes live longer")]
 }

@@ -64,9 +64,9 @@ const PAGES: &[&str] = &[
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Explanation {
     pub paragraph: &'static str,
-    /// Breaks the rule.
+    /// An example that breaks the rule.
     pub bad: Example,
-    /// Does not.
+    /// An example that does not break it.
     pub good: Example,
     /// Where the rule comes from.
     pub source: &'static str,

@@ -12,7 +12,7 @@ use super::launching::line_of_block;
 use crate::core::model::Quantity;
 use crate::definitions::diagnostic::Severity::{Note, Warning};
 use crate::definitions::document::Document;
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 
 pub static SECRET: Rule = Rule::document(
     "CL0477",
@@ -78,7 +78,7 @@ static LOOKS: LazyLock<Vec<Looks>> = LazyLock::new(|| {
         ("a token of GitHub", r"\b(?:gh[pousr]_[0-9A-Za-z]{36}|github_pat_[0-9A-Za-z_]{22})", false),
         ("a token of GitLab", r"\bglpat-[0-9A-Za-z_-]{20}", false),
         ("a signed token", r"\beyJ[0-9A-Za-z_-]{10,}\.eyJ[0-9A-Za-z_-]{10,}\.", false),
-        // Behind the name stands the secret itself, and not where it is or what makes it.
+        // The secret itself stands behind the name, and not where the secret is or what makes it.
         (
             "a secret",
             r#"(?:password|passwd|secret_access_key|secret_?key|client_?secret|api_?key|auth_?token|access_?token)["']?\s*[=:]\s*["']?[^\s"'$<>`(){}\[\]/*%|&;]{8}"#,
@@ -111,7 +111,7 @@ fn secrets(document: &Document) -> Vec<Finding> {
     let found = text.lines().zip(1..).filter_map(|(line, number)| Some((number, secret_in(line)?)));
     let finding = |(number, what): (usize, &str)| {
         let message = format!("the user data has {what} in it, and every pod of a node can ask for its user data");
-        let mut finding = Finding::at(&SECRET, document, USER_DATA_AT, Place::Key, message);
+        let mut finding = Finding::at(&SECRET, document, USER_DATA_AT, FindingPlace::Key, message);
         finding.span = line_of_block(document, number).unwrap_or(finding.span);
         finding.hint("let the node fetch it with its role, such as from Secrets Manager; and replace what stood here, since it is in Git")
     };
@@ -143,7 +143,7 @@ fn smaller_than_image(document: &Document) -> Vec<Finding> {
         if size.units().saturating_add(GIBIBYTE - 1) / GIBIBYTE < least {
             let message =
                 format!("images of {family} have a root volume of {least}Gi: EC2 launches nothing with a smaller one");
-            let finding = Finding::at(&SMALLER_THAN_IMAGE, document, &at, Place::Value, message);
+            let finding = Finding::at(&SMALLER_THAN_IMAGE, document, &at, FindingPlace::Value, message);
             findings.push(finding.hint(format!("write `{least}Gi` or more")));
         }
     }
@@ -156,7 +156,7 @@ fn without_tokens(document: &Document) -> Vec<Finding> {
         return Vec::new();
     }
     let message = "the metadata service answers without a token (IMDSv1): who makes a pod fetch an address gets the credentials of the node";
-    let finding = Finding::at(&WITHOUT_TOKENS, document, at, Place::Value, message);
+    let finding = Finding::at(&WITHOUT_TOKENS, document, at, FindingPlace::Value, message);
     vec![finding.hint("write `required`, which is also what stands there if it is left out")]
 }
 
@@ -166,13 +166,13 @@ fn unencrypted(document: &Document) -> Vec<Finding> {
         let (at, place, message) = match ebs.get("encrypted").map(Value::as_bool) {
             Some(Some(false)) => (
                 format!("{mapping}/ebs/encrypted"),
-                Place::Value,
+                FindingPlace::Value,
                 "the volume is not encrypted, unless the account encrypts all",
             ),
-            // A snapshot that is encrypted makes a volume that is.
+            // An encrypted snapshot makes an encrypted volume.
             None if !ebs.contains_key("snapshotID") => (
                 format!("{mapping}/ebs"),
-                Place::Key,
+                FindingPlace::Key,
                 "whether the volume is encrypted, the account decides: Karpenter encrypts its own volumes, and not those that are written here",
             ),
             _ => return None,
@@ -190,7 +190,7 @@ fn public_address(document: &Document) -> Vec<Finding> {
     }
     let message =
         "every node gets a public address, which costs, and is reached from everywhere that its security groups allow";
-    let finding = Finding::at(&PUBLIC_ADDRESS, document, at, Place::Value, message);
+    let finding = Finding::at(&PUBLIC_ADDRESS, document, at, FindingPlace::Value, message);
     vec![finding.hint("leave it out where the subnets have a NAT gateway, or endpoints of what the nodes need")]
 }
 
@@ -207,7 +207,7 @@ fn every_tag(document: &Document) -> Vec<Finding> {
                 let message =
                     format!("`*` is every value: these are {what} of all clusters in the region that have the tag");
                 let first = document.members(&format!("{term}/tags")).next().map(|(at, ..)| at).unwrap_or(term);
-                let finding = Finding::at(&EVERY_TAG, document, &first, Place::Value, message);
+                let finding = Finding::at(&EVERY_TAG, document, &first, FindingPlace::Value, message);
                 findings.push(finding.hint("write the value that those of this cluster have, or select by `id`"));
             }
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::Rule;
 use crate::definitions::diagnostic::Severity::Error;
 use crate::definitions::document::Document;
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::kinds::Kind;
 use crate::definitions::patterns;
 
@@ -54,7 +54,7 @@ pub static LINT_PATH: Rule = Rule::document(
 
 pub static RULES: &[&Rule] = &[&VARIABLE_NAME, &DEPLOYMENT_NAME, &REPEATED_CONSTRAINT, &LINT_RULE, &LINT_PATH];
 
-/// Whether `${NAME}` can mean it.
+/// Whether `${NAME}` can mean a variable of this name.
 pub fn is_variable_name(name: &str) -> bool {
     !name.starts_with(|first: char| first.is_ascii_digit())
         && !name.is_empty()
@@ -67,7 +67,7 @@ fn variable_name(document: &Document) -> Vec<Finding> {
         .filter(|(_, name, _)| !is_variable_name(name))
         .map(|(pointer, name, _)| {
             let message = format!("`{name}` can not be the name of a variable");
-            Finding::at(&VARIABLE_NAME, document, &pointer, Place::Key, message)
+            Finding::at(&VARIABLE_NAME, document, &pointer, FindingPlace::Key, message)
                 .hint("use letters, digits and `_`, and do not start with a digit")
         })
         .collect()
@@ -82,7 +82,7 @@ fn deployment_name(document: &Document) -> Vec<Finding> {
         if parts.len() != 2 || parts.iter().any(|part| part.is_empty()) {
             let message = format!("`{text}` does not name a Deployment");
             let hint = "write namespace/name, such as karpenter-test/inflate";
-            findings.push(Finding::at(&DEPLOYMENT_NAME, document, &pointer, Place::Value, message).hint(hint));
+            findings.push(Finding::at(&DEPLOYMENT_NAME, document, &pointer, FindingPlace::Value, message).hint(hint));
         }
     }
     findings
@@ -101,7 +101,7 @@ fn repeated_constraint(document: &Document) -> Vec<Finding> {
             }
             Some(first) => {
                 let message = format!("a second constraint over {} with {}", pair.0, pair.1);
-                let finding = Finding::at(&REPEATED_CONSTRAINT, document, &key, Place::Value, message);
+                let finding = Finding::at(&REPEATED_CONSTRAINT, document, &key, FindingPlace::Value, message);
                 findings.push(finding.hint("keep one of them").related(document, first, "the first is here"));
             }
         }
@@ -117,7 +117,7 @@ fn lint_rule(document: &Document) -> Vec<Finding> {
     let finding = |(pointer, word): (String, &str)| {
         let message = format!("there is no rule `{word}`");
         let near = super::did_you_mean(word);
-        Finding::at(&LINT_RULE, document, &pointer, Place::Value, message)
+        Finding::at(&LINT_RULE, document, &pointer, FindingPlace::Value, message)
             .hint("schemas/rules.md lists them")
             .maybe_hint(near)
     };
@@ -131,7 +131,7 @@ fn lint_path(document: &Document) -> Vec<Finding> {
     for (pointer, pattern) in lists.flat_map(|list| document.items(&list).collect::<Vec<_>>()) {
         if let Some(problem) = pattern.as_str().and_then(patterns::problem) {
             let message = format!("`{}` is no pattern: {problem}", pattern.as_str().unwrap_or_default());
-            findings.push(Finding::at(&LINT_PATH, document, &pointer, Place::Value, message));
+            findings.push(Finding::at(&LINT_PATH, document, &pointer, FindingPlace::Value, message));
         }
     }
     findings

@@ -12,7 +12,7 @@ use crate::api::keys;
 use crate::core::catalog::matching::Entry;
 use crate::definitions::diagnostic::Severity::Warning;
 use crate::definitions::document::Document;
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::kinds::Kind;
 use crate::definitions::revision::{Object, Revision};
 
@@ -51,7 +51,7 @@ fn other_architecture(revision: &Revision<'_>) -> Vec<Finding> {
             said(&images),
             said(&types)
         );
-        let finding = Finding::at(&OTHER_ARCHITECTURE, &pool.document, &at, Place::Value, message);
+        let finding = Finding::at(&OTHER_ARCHITECTURE, &pool.document, &at, FindingPlace::Value, message);
         findings.push(finding.related(&class.document, TERMS, "images of the class").hint(format!(
             "add a term for images of {}, or require `{}: {}`",
             said(&types),

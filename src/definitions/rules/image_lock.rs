@@ -10,7 +10,7 @@ use crate::api::ec2_node_class::AmiSelectorTerm;
 use crate::api::image_lock::LockedClass;
 use crate::definitions::diagnostic::Severity::{Error, Note, Warning};
 use crate::definitions::document::Document;
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::kinds::Kind;
 use crate::definitions::revision::{Object, Revision};
 
@@ -54,12 +54,12 @@ fn locked_twice(document: &Document) -> Vec<Finding> {
         let at = format!("{pointer}/name");
         if class.get("images").and_then(Value::as_array).is_some_and(Vec::is_empty) {
             let message = format!("no image is locked for the EC2NodeClass `{name}`");
-            findings.push(Finding::at(&LOCKED_TWICE, document, &at, Place::Value, message).hint(RENEW));
+            findings.push(Finding::at(&LOCKED_TWICE, document, &at, FindingPlace::Value, message).hint(RENEW));
         }
         match first.get(name) {
             Some(before) => {
                 let message = format!("the images of the EC2NodeClass `{name}` are locked twice");
-                let finding = Finding::at(&LOCKED_TWICE, document, &at, Place::Value, message);
+                let finding = Finding::at(&LOCKED_TWICE, document, &at, FindingPlace::Value, message);
                 findings.push(finding.related(document, before, "first locked here").hint("keep one of them"));
             }
             None => {
@@ -74,10 +74,10 @@ fn name_of(class: &Value) -> Option<&str> {
     class.get("name").and_then(Value::as_str)
 }
 
-/// By name: pointer and value.
+/// The pointer and the value of each class in the lock, by its name.
 type LockedClasses = BTreeMap<String, (String, LockedClass)>;
 
-/// The lock, and what it has for each class. One that can not be read is found elsewhere.
+/// The lock, and what it has for each class. Another rule finds a lock that can not be read.
 fn locked<'r>(revision: &'r Revision<'_>) -> Option<(&'r Document, LockedClasses)> {
     let document = &revision.of(Kind::ImageLock).find(|lock| lock.usable)?.document;
     let of_class = |(pointer, value): (String, &Value)| {
@@ -87,14 +87,14 @@ fn locked<'r>(revision: &'r Revision<'_>) -> Option<(&'r Document, LockedClasses
     Some((document, document.items(CLASSES).filter_map(of_class).collect()))
 }
 
-/// Of an alias that is not pinned, whether the lock holds its images all the same.
+/// Whether the finding is about an alias that is not pinned, and the lock holds its images all the same.
 pub fn answers(revision: &Revision<'_>, finding: &Finding) -> bool {
     let of_class = |name: &String| finding.object.as_deref() == Some(&format!("{}/{name}", Kind::EC2NodeClass.name()));
     std::ptr::eq(finding.rule, &UNPINNED_ALIAS)
         && locked(revision).is_some_and(|(_, locked)| locked.keys().any(of_class))
 }
 
-/// Classes with the terms for their images; none of one whose terms hang on a variable or can not be read.
+/// Classes with the terms for their images. A class whose terms depend on a variable, or can not be read, is left out.
 fn classes<'r>(revision: &'r Revision<'_>) -> impl Iterator<Item = (&'r Object, &'r str, Vec<AmiSelectorTerm>)> {
     revision.of(Kind::EC2NodeClass).filter_map(|class| {
         let terms = class.document.value.pointer("/spec/amiSelectorTerms")?;
@@ -110,7 +110,8 @@ fn outdated(revision: &Revision<'_>) -> Vec<Finding> {
         let message = format!(
             "the images of the EC2NodeClass `{name}` are locked for other terms than it has: they do not count"
         );
-        let finding = Finding::at(&OUTDATED_LOCK, lock, &format!("{pointer}/amiSelectorTerms"), Place::Key, message);
+        let finding =
+            Finding::at(&OUTDATED_LOCK, lock, &format!("{pointer}/amiSelectorTerms"), FindingPlace::Key, message);
         Some(finding.related(&class.document, "/spec/amiSelectorTerms", "the class has these").hint(RENEW))
     };
     classes(revision).filter_map(finding).collect()
@@ -130,7 +131,7 @@ fn not_locked(revision: &Revision<'_>) -> Vec<Finding> {
         let then = if is_required { "it launches no node" } else { "a newer image replaces its nodes by itself" };
         let message = format!("cutlist.lock has no images for the EC2NodeClass `{name}`: {then}");
         (!locked.contains_key(name)).then(|| {
-            Finding::at(&NOT_LOCKED, &class.document, "/spec/amiSelectorTerms", Place::Key, message).hint(RENEW)
+            Finding::at(&NOT_LOCKED, &class.document, "/spec/amiSelectorTerms", FindingPlace::Key, message).hint(RENEW)
         })
     };
     classes(revision).filter_map(finding).collect()
@@ -142,7 +143,7 @@ fn unused(revision: &Revision<'_>) -> Vec<Finding> {
     let gone = locked.iter().filter(|(name, _)| !defined.contains(&name.as_str()));
     let finding = |(name, (pointer, _)): (&String, &(String, LockedClass))| {
         let message = format!("the EC2NodeClass `{name}` is not in these files");
-        Finding::at(&LOCK_UNUSED, lock, &format!("{pointer}/name"), Place::Value, message)
+        Finding::at(&LOCK_UNUSED, lock, &format!("{pointer}/name"), FindingPlace::Value, message)
             .hint("`cutlist ami lock` takes it out")
     };
     gone.map(finding).collect()

@@ -3,7 +3,7 @@
 use super::Rule;
 use crate::definitions::diagnostic::Severity::{Error, Note, Warning};
 use crate::definitions::document::Document;
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::kinds::Kind;
 
 pub(super) const OBJECTS: &[Kind] = &[
@@ -98,7 +98,7 @@ pub static RULES: &[&Rule] = &[
     &SET_BY_CLUSTER,
 ];
 
-/// By its code behind those of labels.
+/// By its code, this rule comes behind those about labels.
 pub static MORE_RULES: &[&Rule] = &[&NOT_A_DEFINITION];
 
 fn name_missing(document: &Document) -> Vec<Finding> {
@@ -112,7 +112,8 @@ fn name_missing(document: &Document) -> Vec<Finding> {
     if slipped || name.is_some() || metadata.is_some_and(|metadata| !metadata.is_object()) {
         return Vec::new();
     }
-    let finding = Finding::at(&NAME_MISSING, document, "/metadata", Place::Key, "the object has no metadata.name");
+    let finding =
+        Finding::at(&NAME_MISSING, document, "/metadata", FindingPlace::Key, "the object has no metadata.name");
     let generated = metadata.is_some_and(|metadata| metadata.get("generateName").is_some());
     let hint = if generated {
         "a definition needs a fixed name: generateName makes a new one each time"
@@ -136,7 +137,7 @@ fn name_invalid(document: &Document) -> Vec<Finding> {
     let Some(name) = document.str("/metadata/name").filter(|name| !is_subdomain(name)) else { return Vec::new() };
     let message = format!("`{name}` can not be the name of an object");
     let hint = "use lower-case letters, digits, `-` and `.`, with a letter or digit at both ends, 253 at most";
-    vec![Finding::at(&NAME_INVALID, document, "/metadata/name", Place::Value, message).hint(hint)]
+    vec![Finding::at(&NAME_INVALID, document, "/metadata/name", FindingPlace::Value, message).hint(hint)]
 }
 
 fn namespace(document: &Document) -> Vec<Finding> {
@@ -145,5 +146,5 @@ fn namespace(document: &Document) -> Vec<Finding> {
     }
     let kind = document.str("/kind").unwrap_or("the kind");
     let message = format!("{kind} is cluster-scoped: the namespace is ignored");
-    vec![Finding::at(&NAMESPACE, document, "/metadata/namespace", Place::Key, message).hint("remove it")]
+    vec![Finding::at(&NAMESPACE, document, "/metadata/namespace", FindingPlace::Key, message).hint("remove it")]
 }

@@ -8,7 +8,7 @@ use crate::api::ec2_node_class::{AmiFamily, EC2NodeClassSpec};
 use crate::core::model::Quantity;
 use crate::definitions::diagnostic::Severity::Error;
 use crate::definitions::document::{Document, spans};
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::suggest;
 pub static FIELD: Rule = Rule::document(
     "CL0500",
@@ -60,12 +60,12 @@ fn fields(document: &Document) -> Vec<Finding> {
             continue;
         }
         let (message, hint) = if name == "registerWithTaints" {
-            let hint = "give taints in spec.template.spec.taints of the NodePool".to_owned();
+            let hint = "give taints in spec.template.spec.taints of the NodePool".into();
             ("registerWithTaints is set by the controller".to_owned(), Some(hint))
         } else {
             (format!("the kubelet has no setting `{name}`"), suggest::did_you_mean(name, kubelet_types::names()))
         };
-        findings.push(Finding::at(&FIELD, document, &pointer, Place::Key, message).maybe_hint(hint));
+        findings.push(Finding::at(&FIELD, document, &pointer, FindingPlace::Key, message).maybe_hint(hint));
     }
     findings
 }
@@ -87,7 +87,7 @@ fn family(document: &Document) -> Vec<Finding> {
             (_, true) => format!("images of {family:?} take one address of clusterDNS"),
             _ => continue,
         };
-        findings.push(Finding::at(&FAMILY, document, &pointer, Place::Key, message));
+        findings.push(Finding::at(&FAMILY, document, &pointer, FindingPlace::Key, message));
     }
     findings
 }
@@ -108,11 +108,11 @@ fn eviction(document: &Document) -> Vec<Finding> {
             if !SIGNALS.contains(&signal) {
                 let message = format!("there is no eviction signal `{signal}`");
                 let hint = suggest::did_you_mean(signal, SIGNALS.into_iter())
-                    .unwrap_or_else(|| format!("there are {}", SIGNALS.join(", ")));
-                findings.push(Finding::at(&EVICTION, document, &pointer, Place::Key, message).hint(hint));
+                    .unwrap_or_else(|| format!("there are {}", SIGNALS.join(", ")).into());
+                findings.push(Finding::at(&EVICTION, document, &pointer, FindingPlace::Key, message).hint(hint));
             } else if !value.as_str().is_some_and(is_threshold) {
                 let message = format!("`{signal}` is neither a percentage from \"0%\" to \"100%\" nor a quantity");
-                findings.push(Finding::at(&EVICTION, document, &pointer, Place::Value, message));
+                findings.push(Finding::at(&EVICTION, document, &pointer, FindingPlace::Value, message));
             }
         }
     }
@@ -122,7 +122,7 @@ fn eviction(document: &Document) -> Vec<Finding> {
             let there = document.value.pointer(&spans::join(&format!("{KUBELET}/{other}"), signal)).is_some();
             if !there && SIGNALS.contains(&signal) {
                 let message = format!("`{signal}` is in {one} and not in {other}");
-                findings.push(Finding::at(&EVICTION, document, &pointer, Place::Key, message));
+                findings.push(Finding::at(&EVICTION, document, &pointer, FindingPlace::Key, message));
             }
         }
     }
@@ -145,13 +145,13 @@ fn reserved(document: &Document) -> Vec<Finding> {
             if !RESERVABLE.contains(&resource) {
                 let message = format!("`{resource}` can not be reserved");
                 let hint = format!("reservable are {}", RESERVABLE.join(", "));
-                findings.push(Finding::at(&RESERVED, document, &pointer, Place::Key, message).hint(hint));
+                findings.push(Finding::at(&RESERVED, document, &pointer, FindingPlace::Key, message).hint(hint));
                 continue;
             }
             let text = value.as_str().map(str::to_owned).or_else(|| value.is_number().then(|| value.to_string()));
             if !text.is_some_and(|text| text.parse::<Quantity>().is_ok_and(|quantity| !quantity.is_negative())) {
                 let message = format!("`{resource}` is not a quantity of at least 0");
-                findings.push(Finding::at(&RESERVED, document, &pointer, Place::Value, message));
+                findings.push(Finding::at(&RESERVED, document, &pointer, FindingPlace::Value, message));
             }
         }
     }
@@ -168,7 +168,7 @@ fn numbers(document: &Document) -> Vec<Finding> {
                 Err(_) => "expressions need the gate NodeClassCEL, which is not supported".to_owned(),
             });
             let message = format!("`{field}` must be a whole number of at least 0");
-            findings.push(Finding::at(&NUMBERS, document, &pointer, Place::Value, message).maybe_hint(hint));
+            findings.push(Finding::at(&NUMBERS, document, &pointer, FindingPlace::Value, message).maybe_hint(hint));
         }
     }
     let percent = |field: &str| document.value.pointer(&format!("{KUBELET}/{field}")).and_then(Value::as_u64);
@@ -177,12 +177,12 @@ fn numbers(document: &Document) -> Vec<Finding> {
         let pointer = format!("{KUBELET}/{field}");
         if document.value.pointer(&pointer).is_some() && percent(field).is_none_or(|percent| percent > 100) {
             let message = format!("`{field}` must be a whole number from 0 to 100");
-            findings.push(Finding::at(&NUMBERS, document, &pointer, Place::Value, message));
+            findings.push(Finding::at(&NUMBERS, document, &pointer, FindingPlace::Value, message));
         }
     }
     if percent(high).zip(percent(low)).is_some_and(|(high, low)| high <= low && high <= 100) {
         let message = format!("{high} must be more than {low}");
-        findings.push(Finding::at(&NUMBERS, document, &format!("{KUBELET}/{high}"), Place::Value, message));
+        findings.push(Finding::at(&NUMBERS, document, &format!("{KUBELET}/{high}"), FindingPlace::Value, message));
     }
     findings
 }

@@ -7,8 +7,8 @@ use super::Rule;
 use super::kubelet_types::{CLASSES, KUBELET};
 use crate::definitions::diagnostic::Severity::Warning;
 use crate::definitions::document::{Document, spans};
-use crate::definitions::findings::{Finding, Place};
-use crate::definitions::suggest;
+use crate::definitions::findings::{Finding, FindingPlace};
+use crate::definitions::suggest::{self, Hint};
 
 pub static UNUSABLE: Rule = Rule::document(
     "CL0506",
@@ -28,7 +28,7 @@ const WORDS: [(&str, &[&str]); 4] = [
     ("topologyManagerPolicy", &["none", "best-effort", "restricted", "single-numa-node"]),
     ("topologyManagerScope", &["container", "pod"]),
 ];
-/// Percent, where the class says nothing.
+/// The percentage that counts where the class says nothing.
 const IMAGE_GC_HIGH: u64 = 85;
 const IMAGE_GC_LOW: u64 = 80;
 
@@ -36,8 +36,8 @@ fn unusable(document: &Document) -> Vec<Finding> {
     let at = |field: &str| spans::join(KUBELET, field);
     let number = |field: &str| document.value.pointer(&at(field)).and_then(Value::as_u64);
     let mut findings = Vec::new();
-    let mut found = |field: &str, message: String, hint: Option<String>| {
-        let finding = Finding::at(&UNUSABLE, document, &at(field), Place::Value, message);
+    let mut found = |field: &str, message: String, hint: Option<Hint>| {
+        let finding = Finding::at(&UNUSABLE, document, &at(field), FindingPlace::Value, message);
         findings.push(finding.maybe_hint(hint));
     };
     for (field, words) in WORDS {
@@ -46,20 +46,20 @@ fn unusable(document: &Document) -> Vec<Finding> {
         };
         let message = format!("the kubelet knows no {field} `{word}`, and does not start");
         let hint = suggest::did_you_mean(word, words.iter().copied());
-        found(field, message, Some(hint.unwrap_or_else(|| format!("there are {}", words.join(", ")))));
+        found(field, message, Some(hint.unwrap_or_else(|| format!("there are {}", words.join(", ")).into())));
     }
-    // That both are there and the wrong way round has a rule of its own.
+    // Another rule speaks of thresholds that are both there and the wrong way round.
     let (high, low) = (number("imageGCHighThresholdPercent"), number("imageGCLowThresholdPercent"));
     match (high, low) {
         (None, Some(low)) if low >= IMAGE_GC_HIGH => {
             let message =
                 format!("imageGCHighThresholdPercent is {IMAGE_GC_HIGH} by itself, and must be more than {low}");
-            found("imageGCLowThresholdPercent", message, Some("write both".to_owned()));
+            found("imageGCLowThresholdPercent", message, Some("write both".into()));
         }
         (Some(high), None) if high <= IMAGE_GC_LOW => {
             let message =
                 format!("imageGCLowThresholdPercent is {IMAGE_GC_LOW} by itself, and must be less than {high}");
-            found("imageGCHighThresholdPercent", message, Some("write both".to_owned()));
+            found("imageGCHighThresholdPercent", message, Some("write both".into()));
         }
         _ => {}
     }
@@ -90,7 +90,7 @@ fn thousandths(document: &Document) -> Vec<Finding> {
             let pointer = spans::join(&spans::join(KUBELET, field), resource);
             let Some(amount) = document.str(&pointer).filter(|amount| amount.ends_with('m')) else { continue };
             let message = format!("`{amount}` of {resource} is thousandths of a byte: nothing is reserved");
-            let finding = Finding::at(&UNUSABLE, document, &pointer, Place::Value, message);
+            let finding = Finding::at(&UNUSABLE, document, &pointer, FindingPlace::Value, message);
             findings.push(finding.hint(format!("write `{}Mi` if mebibytes are meant", amount.trim_end_matches('m'))));
         }
     }

@@ -8,7 +8,7 @@ use crate::api::duration::go_nanoseconds;
 use crate::core::model;
 use crate::definitions::diagnostic::Severity::Error;
 use crate::definitions::document::{Document, spans};
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::kinds::Kind;
 use crate::definitions::suggest;
 
@@ -40,10 +40,10 @@ enum Type {
     Duration,
     Quantity,
     List(&'static Type),
-    /// Of anything to this.
+    /// A mapping from any key to values of this type.
     Map(&'static Type),
     Fields(&'static [(&'static str, Type)]),
-    /// Of several types, or of none that is known here.
+    /// A value of several types, or of one that is not known here.
     Any,
 }
 
@@ -202,7 +202,7 @@ pub(in crate::definitions) fn names() -> impl Iterator<Item = &'static str> {
     SETTINGS.iter().map(|(name, _)| *name)
 }
 
-/// What other rules of the kubelet say more about than its type: counts that are at least 0, and thresholds.
+/// Settings of which other rules of the kubelet say more than their type: counts that are at least 0, and thresholds.
 const SAID_ELSEWHERE: [&str; 5] = [
     "podsPerCore",
     "evictionMaxPodGracePeriod",
@@ -215,13 +215,13 @@ const THRESHOLDS: [&str; 2] = ["evictionHard", "evictionSoft"];
 fn types(document: &Document) -> Vec<Finding> {
     let mut findings = Vec::new();
     match document.value.pointer(KUBELET) {
-        // Of what is no mapping the schema speaks.
+        // The schema speaks of a value that is no mapping.
         Some(Value::Object(_)) => {}
         _ => return findings,
     }
     for (pointer, name, value) in document.members(KUBELET) {
         let known = SETTINGS.iter().find(|(known, _)| *known == name);
-        // A name that is not known has a rule of its own.
+        // Another rule speaks of a name that is not known.
         let Some((_, known)) = known.filter(|_| !SAID_ELSEWHERE.contains(&name)) else { continue };
         if THRESHOLDS.contains(&name) && value.is_object() {
             continue;
@@ -233,7 +233,7 @@ fn types(document: &Document) -> Vec<Finding> {
 
 fn check(document: &Document, pointer: &str, value: &Value, wanted: &Type, findings: &mut Vec<Finding>) {
     match (wanted, value) {
-        // Absent, as for a decoder.
+        // To a decoder a field with null is absent.
         (_, Value::Null) => {}
         (List(of), Value::Array(items)) => {
             for (index, item) in items.iter().enumerate() {
@@ -280,10 +280,10 @@ fn unknown(
     let names = || fields.iter().map(|(field, _)| *field);
     let hint = match suggest::did_you_mean(name, names()) {
         Some(question) => question,
-        None => format!("known here: {}", names().collect::<Vec<_>>().join(", ")),
+        None => format!("known here: {}", names().collect::<Vec<_>>().join(", ")).into(),
     };
     let message = format!("`{holder}` of the kubelet has no field `{name}`");
-    Finding::at(&TYPE, document, member, Place::Key, message).hint(hint)
+    Finding::at(&TYPE, document, member, FindingPlace::Key, message).hint(hint)
 }
 
 fn wrong(document: &Document, pointer: &str, value: &Value, wanted: &Type) -> Finding {
@@ -314,6 +314,6 @@ fn wrong(document: &Document, pointer: &str, value: &Value, wanted: &Type) -> Fi
         }
         (Map(_) | Fields(_) | Any, _) => ("a mapping", None),
     };
-    let place = if value.is_object() || value.is_array() { Place::Key } else { Place::Value };
+    let place = if value.is_object() || value.is_array() { FindingPlace::Key } else { FindingPlace::Value };
     Finding::at(&TYPE, document, pointer, place, format!("`{name}` must be {words}")).maybe_hint(hint)
 }

@@ -6,7 +6,7 @@ use super::Rule;
 use super::kinds::{OBJECTS, is_subdomain};
 use crate::definitions::diagnostic::Severity::Error;
 use crate::definitions::document::Document;
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::kinds::Kind;
 
 pub static KEY: Rule = Rule::document(
@@ -57,7 +57,7 @@ fn keys(document: &Document) -> Vec<Finding> {
             let Err(problem) = qualified_name(if any_case { &lower } else { key }) else { continue };
             let what = if any_case { "an annotation" } else { "a label" };
             let message = format!("`{key}` can not be the key of {what}: {problem}");
-            findings.push(Finding::at(&KEY, document, &pointer, Place::Key, message));
+            findings.push(Finding::at(&KEY, document, &pointer, FindingPlace::Key, message));
         }
     }
     findings
@@ -82,14 +82,14 @@ fn qualified_name(key: &str) -> Result<(), String> {
     }
 }
 
-/// Of a name behind the domain, and of a value, which may be empty.
+/// Whether a name behind the domain, or a value, has the form it needs. A value may be empty.
 fn has_form(text: &str) -> bool {
     let inner = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
     let is_end = |letter: Option<char>| letter.is_none_or(|letter| letter.is_ascii_alphanumeric());
     text.chars().all(inner) && is_end(text.chars().next()) && is_end(text.chars().next_back())
 }
 
-/// Of the nodes' labels the schema speaks.
+/// The schema speaks of the nodes' labels.
 fn values(document: &Document) -> Vec<Finding> {
     let mut findings = Vec::new();
     for place in ["/metadata/labels", "/template/metadata/labels"] {
@@ -99,7 +99,7 @@ fn values(document: &Document) -> Vec<Finding> {
                 continue;
             }
             let message = format!("`{text}` can not be the value of the label {key}");
-            let finding = Finding::at(&VALUE, document, &pointer, Place::Value, message);
+            let finding = Finding::at(&VALUE, document, &pointer, FindingPlace::Value, message);
             findings.push(
                 finding.hint("a value has at most 63 letters, digits, `-`, `_` and `.`; an annotation takes any text"),
             );
@@ -118,6 +118,7 @@ fn name_as_label(document: &Document) -> Vec<Finding> {
         name.len()
     );
     vec![
-        Finding::at(&NAME_AS_LABEL, document, pointer, Place::Value, message).hint("shorten it: no node could be made"),
+        Finding::at(&NAME_AS_LABEL, document, pointer, FindingPlace::Value, message)
+            .hint("shorten it: no node could be made"),
     ]
 }

@@ -11,7 +11,8 @@ use crate::core::catalog::user_data::{self, BYTES_MAX, FindingCode, UserDataErro
 use crate::definitions::diagnostic::Severity::{Error, Warning};
 use crate::definitions::diagnostic::Span;
 use crate::definitions::document::Document;
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
+use crate::definitions::suggest::Hint;
 
 pub(super) const USER_DATA_AT: &str = "/spec/userData";
 
@@ -94,7 +95,7 @@ pub static RULES: &[&Rule] = &[
     &CLUSTER_DNS,
 ];
 
-/// In the order of codes behind those of other files.
+/// By its code, this rule comes behind those of other files.
 pub static MORE_RULES: &[&Rule] = &[&USER_DATA_LOST];
 
 fn aliases(document: &Document) -> Vec<(String, &str)> {
@@ -128,11 +129,11 @@ fn alias_version(document: &Document) -> Vec<Finding> {
         };
         if !is_well_formed {
             let message = format!("no image of {family} has the version `{version}`");
-            let finding = Finding::at(&ALIAS_VERSION, document, &pointer, Place::Value, message);
+            let finding = Finding::at(&ALIAS_VERSION, document, &pointer, FindingPlace::Value, message);
             let is_date = matches!(family, "al2" | "al2023") && version.len() == 8 && is_digits(version);
             findings.push(finding.hint(match is_date {
-                true => format!("did you mean `{family}@v{version}`?"),
-                false => format!("write {form}, or `latest`: without an image the class makes no nodes"),
+                true => Hint::question(&[&format!("{family}@v{version}")]),
+                false => format!("write {form}, or `latest`: without an image the class makes no nodes").into(),
             }));
         }
     }
@@ -144,7 +145,7 @@ fn alias_form(document: &Document) -> Vec<Finding> {
     let finding = |(pointer, alias): (String, &str)| {
         let message =
             format!("`{alias}` has more than one `@`: the API server takes it, and Karpenter's controller ends");
-        Finding::at(&ALIAS_FORM, document, &pointer, Place::Value, message).hint("write `FAMILY@VERSION`")
+        Finding::at(&ALIAS_FORM, document, &pointer, FindingPlace::Value, message).hint("write `FAMILY@VERSION`")
     };
     wrong.map(finding).collect()
 }
@@ -174,7 +175,7 @@ fn is_toml(text: &str) -> bool {
 fn mergeable(document: &Document) -> Vec<Finding> {
     let Some((family, text)) = with_user_data(document) else { return Vec::new() };
     let (message, hint) = match family {
-        // Not a byte of it is changed.
+        // Not a byte of this user data is changed.
         AmiFamily::Custom => return too_large(document, text).into_iter().collect(),
         AmiFamily::AL2 | AmiFamily::AL2023 if is_mime(text) && !has_boundary(text) => (
             "the user data is MIME without a boundary: Karpenter can not merge it, and launches nothing",
@@ -186,41 +187,41 @@ fn mergeable(document: &Document) -> Vec<Finding> {
         ),
         _ => return unmerged(document, family, text).into_iter().collect(),
     };
-    vec![Finding::at(&USER_DATA, document, USER_DATA_AT, Place::Key, message).hint(hint)]
+    vec![Finding::at(&USER_DATA, document, USER_DATA_AT, FindingPlace::Key, message).hint(hint)]
 }
 
 fn too_large(document: &Document, text: &str) -> Option<Finding> {
     let bytes = text.len();
     let message = format!("the user data has {bytes} bytes, and EC2 takes {BYTES_MAX} before they are encoded");
-    let finding = Finding::at(&USER_DATA, document, USER_DATA_AT, Place::Key, message);
+    let finding = Finding::at(&USER_DATA, document, USER_DATA_AT, FindingPlace::Key, message);
     (bytes > BYTES_MAX).then(|| finding.hint("shorten it, or let it fetch the rest"))
 }
 
-/// What a launch says of it, at the line that it names.
+/// What a launch says of the user data, at the line that the launch names.
 fn unmerged(document: &Document, family: AmiFamily, text: &str) -> Option<Finding> {
     match user_data::check(family, text).err()? {
         UserDataError::Malformed { line, message } => {
-            // What a variable will be there is not known.
+            // Nobody knows what a variable in this line will be.
             let is_open =
                 text.lines().nth(line.saturating_sub(1)).is_some_and(|it| it.contains("${") || it.contains("{{"));
             let message = format!("the user data can not be merged, and nothing is launched: {message}");
-            let mut finding = Finding::at(&USER_DATA, document, USER_DATA_AT, Place::Key, message);
+            let mut finding = Finding::at(&USER_DATA, document, USER_DATA_AT, FindingPlace::Key, message);
             finding.span = line_of_block(document, line).unwrap_or(finding.span);
             (!is_open).then_some(finding)
         }
         UserDataError::TooLarge { .. } => too_large(document, text).or_else(|| {
             let message =
                 format!("with what joins the node the user data is longer than the {BYTES_MAX} bytes that EC2 takes");
-            let finding = Finding::at(&USER_DATA, document, USER_DATA_AT, Place::Key, message);
+            let finding = Finding::at(&USER_DATA, document, USER_DATA_AT, FindingPlace::Key, message);
             Some(finding.hint("shorten it, or let it fetch the rest"))
         }),
         UserDataError::Field { .. } | UserDataError::Cluster { .. } => None,
     }
 }
 
-/// What in it may not do what was meant, at the line where it stands.
+/// What in the user data may not do what was meant, at the line where it stands.
 fn lost(document: &Document) -> Vec<Finding> {
-    // Text that is for another family is lost as a whole, and has been said.
+    // Text that is for another family is lost as a whole, and another rule says so.
     let Some((family, text)) = with_user_data(document).filter(|_| of_another_family(document).is_empty()) else {
         return Vec::new();
     };
@@ -229,10 +230,8 @@ fn lost(document: &Document) -> Vec<Finding> {
     let findings = class.map(|class| user_data::without_effect(&class)).unwrap_or_default();
     let is_open = |line: usize| text.lines().nth(line.saturating_sub(1)).is_some_and(|it| it.contains("${"));
     let findings = findings.into_iter().filter(|finding| !finding.line.is_some_and(is_open));
-    // A NodeConfig of another version is not read at all, which another rule says.
-    let findings = findings.filter(|finding| !finding.text.starts_with("apiVersion:"));
     let at_its_line = |found: user_data::Finding| {
-        let mut finding = Finding::at(&USER_DATA_LOST, document, USER_DATA_AT, Place::Key, found.text);
+        let mut finding = Finding::at(&USER_DATA_LOST, document, USER_DATA_AT, FindingPlace::Key, found.text);
         finding.span = found.line.and_then(|line| line_of_block(document, line)).unwrap_or(finding.span);
         finding.maybe_hint((found.code == FindingCode::Overridden).then(|| {
             "leave it out, or say it in `spec.kubelet` of the class or in labels and taints of the NodePool".to_owned()
@@ -240,9 +239,9 @@ fn lost(document: &Document) -> Vec<Finding> {
     };
     let mut findings: Vec<Finding> = findings.map(at_its_line).collect();
     for found in user_data_parts::lost(family, text).into_iter().filter(|found| !is_open(found.line)) {
-        let mut finding = Finding::at(&USER_DATA_LOST, document, USER_DATA_AT, Place::Key, found.message);
+        let mut finding = Finding::at(&USER_DATA_LOST, document, USER_DATA_AT, FindingPlace::Key, found.message);
         finding.span = line_of_block(document, found.line).unwrap_or(finding.span);
-        // `--fix` would write it in the place of the whole text.
+        // `--fix` would write what was meant in the place of the whole text.
         finding.hint = found.hint;
         findings.push(finding);
     }
@@ -251,7 +250,7 @@ fn lost(document: &Document) -> Vec<Finding> {
 
 /// Where a line of a literal block stands.
 pub(super) fn line_of_block(document: &Document, line: usize) -> Option<Span> {
-    let key = document.place(USER_DATA_AT, Place::Key);
+    let key = document.place(USER_DATA_AT, FindingPlace::Key);
     let wanted = document.str(USER_DATA_AT)?.lines().nth(line.checked_sub(1)?)?.trim();
     let text = document.origin(USER_DATA_AT).text;
     let rest = text.get(key.end_byte..)?;
@@ -302,7 +301,7 @@ fn of_another_family(document: &Document) -> Vec<Finding> {
         ),
         _ => return Vec::new(),
     };
-    vec![Finding::at(&OF_ANOTHER_FAMILY, document, USER_DATA_AT, Place::Key, message).hint(hint)]
+    vec![Finding::at(&OF_ANOTHER_FAMILY, document, USER_DATA_AT, FindingPlace::Key, message).hint(hint)]
 }
 
 fn volume_settings(document: &Document) -> Vec<Finding> {
@@ -314,9 +313,9 @@ fn volume_settings(document: &Document) -> Vec<Finding> {
         let number = |field: &str| document.value.pointer(&at(field)).and_then(Value::as_i64);
         let Some(kind) = document.str(&at("volumeType")) else { continue };
         let mut found = |field: &str, message: String, hint: &str| {
-            findings.push(Finding::at(&VOLUME_SETTINGS, document, &at(field), Place::Key, message).hint(hint));
+            findings.push(Finding::at(&VOLUME_SETTINGS, document, &at(field), FindingPlace::Key, message).hint(hint));
         };
-        // What is no type has been said.
+        // Another rule speaks of a text that is no type of volumes.
         if number("throughput").is_some() && ["gp2", "io1", "io2", "st1", "sc1", "standard"].contains(&kind) {
             found(
                 "throughput",
@@ -355,7 +354,7 @@ fn reserved_tag(document: &Document) -> Vec<Finding> {
         } else {
             return None;
         };
-        Some(Finding::at(&RESERVED_TAG, document, &pointer, Place::Key, message).hint("choose another key"))
+        Some(Finding::at(&RESERVED_TAG, document, &pointer, FindingPlace::Key, message).hint("choose another key"))
     };
     document.members("/spec/tags").filter_map(finding).collect()
 }
@@ -365,11 +364,11 @@ fn profile_name(document: &Document) -> Vec<Finding> {
     let Some(profile) = document.str(pointer).filter(|profile| profile.starts_with("arn:")) else { return Vec::new() };
     let name = profile.rsplit('/').next().unwrap_or_default();
     let message = "instanceProfile is an ARN: EC2 looks for a profile of this name";
-    let finding = Finding::at(&PROFILE_NAME, document, pointer, Place::Value, message);
+    let finding = Finding::at(&PROFILE_NAME, document, pointer, FindingPlace::Value, message);
     vec![finding.hint(format!("write the name alone: `{name}`"))]
 }
 
-/// By its form, of version 4 or 6.
+/// Whether the text has the form of an address of version 4 or 6.
 fn is_address(text: &str) -> bool {
     let is_v4 =
         text.split('.').count() == 4 && text.split('.').all(|part| is_digits(part) && part.parse::<u8>().is_ok());
@@ -383,7 +382,7 @@ fn cluster_dns(document: &Document) -> Vec<Finding> {
     let wrong = document.items(&list).filter_map(|(pointer, address)| {
         let text = address.as_str().filter(|text| !is_address(text) && !text.contains("${"))?;
         let message = format!("`{text}` is no IP address: pods would find no names");
-        let finding = Finding::at(&CLUSTER_DNS, document, &pointer, Place::Value, message);
+        let finding = Finding::at(&CLUSTER_DNS, document, &pointer, FindingPlace::Value, message);
         Some(finding.hint("write the address of the service kube-dns, such as 10.100.0.10, or leave it to the image"))
     });
     wrong.collect()

@@ -8,10 +8,10 @@ use super::types_left::TypesLeft;
 use crate::core::model::{Quantity, Resources, resources};
 use crate::definitions::diagnostic::Severity::{Note, Warning};
 use crate::definitions::document::{Document, spans};
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::kinds::Kind;
 use crate::definitions::providers::is_of_auto_mode;
-use crate::definitions::suggest;
+use crate::definitions::suggest::{self, Hint};
 
 const LIMITS: &str = "/spec/limits";
 
@@ -49,7 +49,7 @@ pub(in crate::definitions) const KNOWN: [&str; 13] = [
     "vpc.amazonaws.com/PrivateIPv4Address",
 ];
 
-/// Words that people write for them.
+/// Words that people write for these resources.
 const SYNONYMS: [(&str, &str); 13] = [
     ("gpu", "nvidia.com/gpu"),
     ("gpus", "nvidia.com/gpu"),
@@ -69,55 +69,55 @@ const SYNONYMS: [(&str, &str); 13] = [
 fn of_nothing(document: &Document) -> Vec<Finding> {
     let mut findings = Vec::new();
     for resource in KNOWN {
-        // What has no value is dropped, as the API server does, and stands in the file.
+        // A limit without a value is dropped here, as the API server drops it, but stands in the file.
         let pointer = spans::join(LIMITS, resource);
         let is_written = document.spans.get(&format!("{}{pointer}", document.root)).is_some();
         if is_written && document.parts.is_empty() && document.value.pointer(&pointer).is_none_or(Value::is_null) {
             let message = format!("`{resource}` has no value: nothing is limited");
-            let finding = Finding::at(&OF_NOTHING, document, &pointer, Place::Key, message);
+            let finding = Finding::at(&OF_NOTHING, document, &pointer, FindingPlace::Key, message);
             findings.push(finding.hint("write a quantity, such as \"1000\" for cpu or 1000Gi for memory"));
         }
     }
     findings.extend(document.members(LIMITS).filter_map(|(pointer, resource, value)| {
         let amount = value.as_str().filter(|amount| is_count(resource) && amount.ends_with('i'))?;
         let message = format!("`{resource}` is a count, and `{amount}` an amount of bytes: nothing is limited");
-        let finding = Finding::at(&OF_NOTHING, document, &pointer, Place::Value, message);
+        let finding = Finding::at(&OF_NOTHING, document, &pointer, FindingPlace::Value, message);
         Some(finding.hint("write a number such as \"1000\""))
     }));
     for (pointer, resource, _) in document.members(LIMITS).filter(|(.., value)| !value.is_null()) {
-        let at = |message: String| Finding::at(&OF_NOTHING, document, &pointer, Place::Key, message);
+        let at = |message: String| Finding::at(&OF_NOTHING, document, &pointer, FindingPlace::Key, message);
         let is_known = KNOWN.contains(&resource) || resource.starts_with("hugepages-") || resource.contains("${");
         let synonym = SYNONYMS.iter().find(|(other, _)| other.eq_ignore_ascii_case(resource));
-        let question = synonym.map(|(_, meant)| format!("did you mean `{meant}`?"));
+        let question = synonym.map(|(_, meant)| Hint::question(&[meant]));
         let question = question.or_else(|| suggest::did_you_mean(resource, KNOWN.into_iter()));
         if is_known || (resource.contains('/') && question.is_none()) {
             continue;
         }
         let hint = match question {
             Some(question) => question,
-            None => format!("nodes have {}, and others by names with a domain", KNOWN[..5].join(", ")),
+            None => format!("nodes have {}, and others by names with a domain", KNOWN[..5].join(", ")).into(),
         };
         findings.push(at(format!("no node has the resource `{resource}`: nothing is limited")).hint(hint));
     }
     findings
 }
 
-/// Whether nobody means `Gi` of it.
+/// Whether the resource is a count, of which nobody means `Gi`.
 fn is_count(resource: &str) -> bool {
     [resources::CPU, resources::PODS, resources::NODES].contains(&resource) || resource.ends_with("/gpu")
 }
 
 pub(super) fn below_all(document: &Document, types: &TypesLeft<'_>) -> Vec<Finding> {
     let limits: Vec<(String, &str, i64)> = document.members(LIMITS).filter_map(limit).collect();
-    // Static pools limit nodes by another rule.
+    // Another rule speaks of the limit of nodes of static pools.
     if limits.is_empty() || is_static(document) || is_of_auto_mode(document) {
         return Vec::new();
     }
     let mut findings = Vec::new();
     for (pointer, resource, _) in limits.iter().filter(|(.., limit)| *limit == 0) {
-        // That is how a pool is put to rest.
+        // People put a pool to rest with a limit of 0.
         let message = format!("the limit of `{resource}` is 0: the pool makes no node");
-        let mut finding = Finding::at(&BELOW_ALL, document, pointer, Place::Value, message);
+        let mut finding = Finding::at(&BELOW_ALL, document, pointer, FindingPlace::Value, message);
         finding.severity = Note;
         findings.push(finding);
     }
@@ -135,14 +135,14 @@ pub(super) fn below_all(document: &Document, types: &TypesLeft<'_>) -> Vec<Findi
                 resources::CPU => " (`m` is thousandths)",
                 _ => "",
             };
-            let finding = Finding::at(&BELOW_ALL, document, pointer, Place::Value, message);
+            let finding = Finding::at(&BELOW_ALL, document, pointer, FindingPlace::Value, message);
             findings.push(finding.hint(format!("the pool makes no node: `{name}` has {amount}{hint}")));
         }
     }
     findings
 }
 
-/// Pointer, resource and amount, in the unit of [`Resources`].
+/// The pointer, the resource and the amount of a limit, in the unit of [`Resources`].
 fn limit<'d>((pointer, resource, value): (String, &'d str, &Value)) -> Option<(String, &'d str, i64)> {
     let text = value.as_str().map(str::to_owned).or_else(|| value.as_i64().map(|number| number.to_string()))?;
     let quantity = text.parse::<Quantity>().ok().filter(|quantity| !quantity.is_negative())?;

@@ -9,7 +9,7 @@ use crate::core::model::requirements::normalized;
 use crate::definitions::asked::PLACES;
 use crate::definitions::diagnostic::Severity::Warning;
 use crate::definitions::document::Document;
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 
 pub static TOO_FEW: Rule = Rule::pass(
     "CL0332",
@@ -20,7 +20,7 @@ pub static TOO_FEW: Rule = Rule::pass(
 
 pub static RULES: &[&Rule] = &[&TOO_FEW];
 
-/// So many of the values that are left are named.
+/// At most this many of the values that are left are named.
 const NAMED_MAX: usize = 4;
 
 pub(super) fn too_few(document: &Document, types: &TypesLeft<'_>, matching: &Matching<'_>) -> Vec<Finding> {
@@ -29,7 +29,7 @@ pub(super) fn too_few(document: &Document, types: &TypesLeft<'_>, matching: &Mat
         let Some(least) = written.entry.min_values.and_then(|least| usize::try_from(least).ok()) else { continue };
         let key = normalized(&written.entry.key);
         let Some(left) = values_left(types, matching, key) else { continue };
-        // That no type is left at all, or that the list itself is too short, has a rule of its own.
+        // Other rules speak of requirements that leave no type at all, and of a list that is too short itself.
         let is_listed = !written.entry.values.is_empty() && written.entry.values.len() < least;
         if left.is_empty() || left.len() >= least || is_listed {
             continue;
@@ -42,7 +42,7 @@ pub(super) fn too_few(document: &Document, types: &TypesLeft<'_>, matching: &Mat
             named.join(", ")
         );
         let place = format!("{}/minValues", written.pointer);
-        let finding = Finding::at(&TOO_FEW, document, &place, Place::Value, message);
+        let finding = Finding::at(&TOO_FEW, document, &place, FindingPlace::Value, message);
         findings.push(finding.hint(
             "lower it, or let more instance types in: the pool makes no node, unless minValuesPolicy is BestEffort",
         ));

@@ -64,11 +64,11 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 pub(super) use super::rule::no_hint;
-pub use super::rule::{Check, Hint, Rule};
-use super::suggest;
+pub use super::rule::{Check, HintOfValue, Rule};
+use super::suggest::{self, Hint};
 
 impl Rule {
-    /// Whether what it says may hang on more than the file that it is found in.
+    /// Whether a finding of the rule may depend on more than the file that it is in.
     pub(super) fn is_of_several(&self) -> bool {
         let of_workloads = [&evictions::NEVER_EVICTED, &single_replica::SINGLE_REPLICA].map(|it| it.code);
         let of_deliveries = [&recreation::RECREATED, &recreation::REPLACED].map(|it| it.code);
@@ -76,14 +76,15 @@ impl Rule {
         matches!(self.check, Check::Revision(_)) || is_of_files
     }
 
-    /// Whether it is found only where more is known than the files: another revision, or that they are a whole clone.
+    /// Whether the rule finds something only where more is known than the files: another revision, or that the files
+    /// are a whole clone.
     pub(super) fn is_of_more_than_files(&self) -> bool {
         [&removed_pools::REMOVED, &removed_pools::RENAMED, &deliveries::PATH_MISSING]
             .map(|it| it.code)
             .contains(&self.code)
     }
 
-    /// What it says of a field is true whatever else the object has.
+    /// Whether what the rule says of a field is true whatever else the object has.
     pub(super) fn is_of_one_field(&self) -> bool {
         use schema::{NOT_ONE_OF, OUT_OF_RANGE, PATTERN, UNKNOWN_FIELD, UNQUOTED, WRONG_TYPE};
         let codes = [&UNKNOWN_FIELD, &WRONG_TYPE, &UNQUOTED, &NOT_ONE_OF, &PATTERN, &OUT_OF_RANGE].map(|it| it.code);
@@ -93,7 +94,7 @@ impl Rule {
 }
 
 /// The rule of the registry, and its hint, for a CEL rule of a kind's schema.
-pub fn of_cel(expression: &str, message: &str) -> Option<(&'static Rule, Hint)> {
+pub fn of_cel(expression: &str, message: &str) -> Option<(&'static Rule, HintOfValue)> {
     // One expression may mean different things on different mappings; the message tells them apart.
     static BY_TEXT: LazyLock<HashMap<(&'static str, &'static str), &'static Rule>> = LazyLock::new(|| {
         let of_rule = |rule: &'static Rule| match rule.check {
@@ -120,13 +121,13 @@ pub fn nearest(word: &str) -> Option<&'static str> {
 }
 
 /// The question whether the code or name of a rule was meant that is like the word.
-pub(super) fn did_you_mean(word: &str) -> Option<String> {
+pub(super) fn did_you_mean(word: &str) -> Option<Hint> {
     suggest::did_you_mean(word, all().iter().flat_map(|rule| [rule.code, rule.name]))
 }
 
 /// The codes or names of rules that may have been meant: `unpinned` by `unpinned-alias`, `464` by `CL0464`. The most likely come first.
 pub fn like(word: &str) -> Vec<&'static str> {
-    /// More are no help.
+    /// More suggestions are no help.
     const SUGGESTIONS_MAX: usize = 5;
     /// Shorter parts are in too many names.
     const PART_MIN: usize = 3;

@@ -8,11 +8,11 @@ use crate::core::model::requirements::{AWS_LABELS, is_well_known, normalized};
 use crate::definitions::asked::Written;
 use crate::definitions::diagnostic::Severity::Warning;
 use crate::definitions::document::Document;
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::fixes::Instead;
 use crate::definitions::kinds::Kind;
 use crate::definitions::providers::is_of_another_provider;
-use crate::definitions::suggest;
+use crate::definitions::suggest::{self, Hint};
 
 pub static NEARLY: Rule = Rule::document(
     "CL0322",
@@ -36,13 +36,13 @@ const OTHERS: [&str; 8] = [
     keys::OPERATING_SYSTEM,
     keys::WINDOWS_BUILD,
 ];
-/// What people write for them.
+/// What people write for well-known keys.
 const SYNONYMS: [(&str, &str); 14] = [
     ("kubernetes.io/architecture", keys::ARCHITECTURE),
     ("kubernetes.io/operating-system", keys::OPERATING_SYSTEM),
     ("topology.kubernetes.io/availability-zone", keys::ZONE),
     ("node.kubernetes.io/type", keys::INSTANCE_TYPE),
-    // Names that are known from other labels, in AWS's domain: none of these is there.
+    // These names are known from other labels. AWS's domain has none of them.
     ("karpenter.k8s.aws/instance-type", keys::INSTANCE_TYPE),
     ("karpenter.k8s.aws/instance-name", keys::INSTANCE_TYPE),
     ("karpenter.k8s.aws/zone", keys::ZONE),
@@ -55,12 +55,12 @@ const SYNONYMS: [(&str, &str); 14] = [
     ("karpenter.sh/os", keys::OPERATING_SYSTEM),
 ];
 
-/// The key that people mean by one that is none, as everybody who knows both would say.
+/// The key that people mean by a key that does not exist, as everybody who knows both would say.
 pub(super) fn synonym(key: &str) -> Option<&'static str> {
     SYNONYMS.iter().find(|(written, _)| *written == key).map(|(_, meant)| *meant)
 }
 
-/// Names that are parts of several labels, or words for one, with what is asked then.
+/// Names that are parts of several labels, or words for one, with the labels to ask about.
 const WORDS: [(&str, &[&str]); 4] = [
     ("instance-gpu", &["instance-gpu-count", "instance-gpu-name"]),
     ("instance-accelerator", &["instance-accelerator-count", "instance-accelerator-name"]),
@@ -68,14 +68,14 @@ const WORDS: [(&str, &[&str]); 4] = [
     ("instance-reservation", &["capacity-reservation-id", "capacity-reservation-type"]),
 ];
 
-/// What is asked of a key that no instance type has, in a domain that only the controller may use.
-pub(super) fn key_meant(key: &str) -> Option<String> {
+/// The question about a key that no instance type has, in a domain that only the controller may use.
+pub(super) fn key_meant(key: &str) -> Option<Hint> {
     let ask = |names: &[&str]| {
-        let names: Vec<String> = names.iter().map(|name| format!("`{AWS_PREFIX}{name}`")).collect();
-        format!("did you mean {}?", names.join(" or "))
+        let names: Vec<String> = names.iter().map(|name| format!("{AWS_PREFIX}{name}")).collect();
+        Hint::question(&names.iter().map(String::as_str).collect::<Vec<_>>())
     };
     if let Some(meant) = synonym(key) {
-        return Some(format!("did you mean `{meant}`?"));
+        return Some(Hint::question(&[meant]));
     }
     let (_, name) = key.split_once('/')?;
     if let Some((_, names)) = WORDS.iter().find(|(word, _)| *word == name) {
@@ -90,27 +90,28 @@ pub(super) fn key_meant(key: &str) -> Option<String> {
 }
 
 fn nearly(document: &Document) -> Vec<Finding> {
-    // Which labels nodes of another provider have, nobody knows here.
+    // Nobody here knows which labels nodes of another provider have.
     if is_of_another_provider(document) {
         return Vec::new();
     }
     let of_requirements = ["/spec/template/spec/requirements", "/spec/requirements"].into_iter().flat_map(|list| {
-        document
-            .items(list)
-            .filter_map(|(pointer, entry)| Some((format!("{pointer}/key"), entry.get("key")?.as_str()?, Place::Value)))
+        document.items(list).filter_map(|(pointer, entry)| {
+            Some((format!("{pointer}/key"), entry.get("key")?.as_str()?, FindingPlace::Value))
+        })
     });
-    // A label is put on nodes so that pods can ask for it, and people call theirs `capacity-type`: only a domain says that another was meant.
+    // People put labels on nodes so that pods can ask for them, and may call one `capacity-type`. Only a domain says
+    // that another label was meant.
     let labels = document.members("/spec/template/metadata/labels").filter(|(_, key, _)| key.contains('/'));
-    let labels = labels.map(|(pointer, key, _)| (pointer, key, Place::Key));
+    let labels = labels.map(|(pointer, key, _)| (pointer, key, FindingPlace::Key));
     let mut findings = Vec::new();
     for (pointer, key, place) in of_requirements.chain(labels) {
         let Some(meant) = meant_by(key) else { continue };
-        // The very name is no guess, whatever stands before it. On a label of the nodes it may be one.
+        // The very name is no guess, whatever stands before it. On a label of the nodes it may be a guess.
         let is_same_name = key.rsplit('/').next() == meant.rsplit('/').next();
-        let is_sure = place == Place::Value && (is_same_name || synonym(key).is_some());
+        let is_sure = place == FindingPlace::Value && (is_same_name || synonym(key).is_some());
         let message = format!("`{key}` is a label of your own to Karpenter: it restricts no instance type");
         let finding = Finding::at(&NEARLY, document, &pointer, place, message);
-        let finding = finding.hint(format!("did you mean `{meant}`?"));
+        let finding = finding.hint(Hint::question(&[&meant]));
         findings.push(finding.instead(is_sure.then_some(Instead::Text(meant))));
     }
     findings
@@ -118,7 +119,7 @@ fn nearly(document: &Document) -> Vec<Finding> {
 
 /// The well-known key that is nearly this one.
 fn meant_by(key: &str) -> Option<String> {
-    // Of the domains that only the controller may use another rule speaks.
+    // Another rule speaks of the domains that only the controller may use.
     let domain = key.split_once('/').map(|(domain, _)| domain);
     let is_own = domain.is_some_and(|it| it.ends_with("karpenter.sh") || it.ends_with("karpenter.k8s.aws"));
     if is_own || is_well_known(normalized(key)) || key == keys::HOSTNAME {
@@ -151,33 +152,33 @@ fn meant_by(key: &str) -> Option<String> {
 /// Labels of nodes that Karpenter alone sets, beside those that instance types have.
 const OF_KARPENTER: [&str; 5] =
     [keys::NODE_POOL, keys::EC2_NODE_CLASS, keys::REGISTERED, keys::INITIALIZED, keys::DO_NOT_SYNC_TAINTS];
-/// Its name before [`keys::NODE_POOL`] took its place.
+/// The label of a pool before [`keys::NODE_POOL`] took its place.
 const OLD_NODE_POOL: &str = "karpenter.sh/provisioner-name";
 
-/// What pods beside the definitions ask for. Their nodes may be others than Karpenter's, and have labels in any domain: only in the very domain of a
-/// label that is well-known another key is a slip.
+/// What pods beside the definitions ask for. Their nodes may be others than Karpenter's, and have labels in any domain.
+/// So another key is a slip only in the very domain of a well-known label.
 pub(super) fn of_pod(document: &Document, written: &Written) -> Option<Finding> {
     let key = written.entry.key.as_str();
     if matches!(written.entry.operator, Operator::NotIn | Operator::DoesNotExist) {
         return None;
     }
     let (place, pointer) = match written.is_label {
-        true => (Place::Key, written.pointer.clone()),
-        false => (Place::Value, format!("{}/key", written.pointer)),
+        true => (FindingPlace::Key, written.pointer.clone()),
+        false => (FindingPlace::Value, format!("{}/key", written.pointer)),
     };
     let hint = key_meant_of_node(key)?;
     let message = format!("no node has the label `{key}`");
     Some(Finding::at(&NEARLY, document, &pointer, place, message).hint(hint))
 }
 
-fn key_meant_of_node(key: &str) -> Option<String> {
+fn key_meant_of_node(key: &str) -> Option<Hint> {
     let (domain, _) = key.split_once('/')?;
     if key == OLD_NODE_POOL {
-        return Some(format!("did you mean `{}`?", keys::NODE_POOL));
+        return Some(Hint::question(&[keys::NODE_POOL]));
     }
     if !["karpenter.sh", AWS_PREFIX.trim_end_matches('/')].contains(&domain) {
         let meant = meant_by(key).filter(|meant| meant.split_once('/').is_some_and(|(of, _)| of == domain))?;
-        return Some(format!("did you mean `{meant}`?"));
+        return Some(Hint::question(&[&meant]));
     }
     if is_well_known(normalized(key)) || OF_KARPENTER.contains(&key) {
         return None;
@@ -206,7 +207,7 @@ mod tests {
             ("karpenter.sh/x", None),
             ("kubernetes.io/hostname", None),
         ] {
-            assert_eq!(key_meant(key).as_deref(), hint, "{key}");
+            assert_eq!(key_meant(key).map(|hint| hint.text).as_deref(), hint, "{key}");
         }
     }
 
@@ -220,7 +221,7 @@ mod tests {
             ("node.kubernetes.io/instancetype", keys::INSTANCE_TYPE),
             ("kubernetes.io/architecture", keys::ARCHITECTURE),
         ] {
-            assert_eq!(key_meant_of_node(key), Some(format!("did you mean `{meant}`?")), "{key}");
+            assert_eq!(key_meant_of_node(key), Some(Hint::question(&[meant])), "{key}");
         }
         for key in [
             keys::NODE_POOL,

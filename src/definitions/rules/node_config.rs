@@ -10,7 +10,7 @@ use super::user_data_parts::is_mime;
 use crate::api::ec2_node_class::AmiFamily;
 use crate::definitions::diagnostic::Severity::Warning;
 use crate::definitions::document::{Document, read_value};
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::suggest;
 
 pub static FIELD: Rule = Rule::document(
@@ -26,7 +26,8 @@ pub static RULES: &[&Rule] = &[&FIELD];
 
 const API_VERSION: &str = "node.eks.aws/v1alpha1";
 
-/// Fields by the path of what has them. There may be newer ones, so only what looks like a slip is said.
+/// The known fields, by the path of the mapping that has them. There may be newer ones, so only what looks like a slip
+/// is said.
 const FIELDS: [(&str, &[&str]); 7] = [
     ("", &["apiVersion", "kind", "metadata", "spec"]),
     ("/spec", &["cluster", "containerd", "featureGates", "instance", "kubelet"]),
@@ -48,15 +49,15 @@ fn node_config(document: &Document) -> Vec<Finding> {
     for (before, part) in parts(text) {
         let Ok(value) = read_value(part) else { continue };
         let of_it = |field: &str| value.get(field).and_then(Value::as_str).unwrap_or_default();
-        // What has another group is none, and has been said.
+        // A document of another group is no NodeConfig, and another rule says so.
         if of_it("kind") != "NodeConfig" || !of_it("apiVersion").starts_with("node.eks.aws/") {
             continue;
         }
         for (key, message, hint) in version(of_it("apiVersion")).into_iter().chain(slips(&value)) {
-            let mut finding = Finding::at(&FIELD, document, USER_DATA_AT, Place::Key, message);
+            let mut finding = Finding::at(&FIELD, document, USER_DATA_AT, FindingPlace::Key, message);
             let line = line_of_key(part, &key).and_then(|line| line_of_block(document, before + line));
             finding.span = line.unwrap_or(finding.span);
-            // `--fix` would write it in the place of the whole text.
+            // `--fix` would write what was meant in the place of the whole text.
             finding.hint = hint;
             findings.push(finding);
         }
@@ -86,7 +87,7 @@ fn parts(text: &str) -> Vec<Part<'_>> {
     parts
 }
 
-/// Key, message and hint.
+/// The key, the message and the hint of a slip.
 type Slip = (String, String, Option<String>);
 
 fn version(version: &str) -> Option<Slip> {
@@ -102,7 +103,7 @@ fn slips(config: &Value) -> Vec<Slip> {
             let is_of_config = path == "/spec/kubelet" && kubelet_types::names().any(|name| name == field);
             let hint = match is_of_config {
                 true => Some("settings of the kubelet stand under `spec.kubelet.config`".to_owned()),
-                false => suggest::did_you_mean(field, known.iter().copied()),
+                false => suggest::did_you_mean(field, known.iter().copied()).map(|hint| hint.text),
             };
             let place = if path.is_empty() {
                 "it".to_owned()
@@ -115,7 +116,7 @@ fn slips(config: &Value) -> Vec<Slip> {
         }
     }
     for (field, _) in members(KUBELET_CONFIG).filter(|(field, _)| !kubelet_types::names().any(|name| name == *field)) {
-        let hint = suggest::did_you_mean(field, kubelet_types::names());
+        let hint = suggest::did_you_mean(field, kubelet_types::names()).map(|hint| hint.text);
         slips.push((field.clone(), format!("the kubelet has no setting `{field}`"), hint));
     }
     slips

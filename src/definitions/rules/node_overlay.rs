@@ -12,7 +12,7 @@ use crate::core::model::requirements::normalized;
 use crate::definitions::asked::PLACES;
 use crate::definitions::diagnostic::Severity::Warning;
 use crate::definitions::document::Document;
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::kinds::Kind;
 use crate::definitions::revision::{Object, Revision};
 
@@ -21,7 +21,7 @@ pub static KEY: Rule = Rule::cel(
     "overlay-key",
     "An overlay is not for what instances only get when they are launched.",
     &[&cel::KEY_AWS_DOMAIN],
-    |_| Some("select by labels of the instance type, by zone or by capacity type".to_owned()),
+    |_| Some("select by labels of the instance type, by zone or by capacity type".into()),
 );
 pub static NOT_IN_WITHOUT_VALUES: Rule = Rule::cel(
     "CL0702",
@@ -32,14 +32,14 @@ pub static NOT_IN_WITHOUT_VALUES: Rule = Rule::cel(
 );
 pub static ONE_PRICE: Rule =
     Rule::cel("CL0703", "two-prices", "An overlay has price or priceAdjustment, not both.", &[&cel::ONE_PRICE], |_| {
-        Some("remove one of them".to_owned())
+        Some("remove one of them".into())
     });
 pub static CAPACITY: Rule = Rule::cel(
     "CL0704",
     "overlay-capacity",
     "An overlay adds extended resources and huge pages, and leaves the others as they are.",
     &[&cel::EXTENDED_RESOURCES],
-    |_| Some("kubelet settings of the EC2NodeClass change what pods can have of them".to_owned()),
+    |_| Some("kubelet settings of the EC2NodeClass change what pods can have of them".into()),
 );
 pub static NO_EFFECT: Rule = Rule::document(
     "CL0705",
@@ -66,14 +66,14 @@ fn no_effect(document: &Document) -> Vec<Finding> {
     match spec {
         Some(spec) if !effects.iter().any(|field| spec.contains_key(*field)) => {
             let message = "the overlay changes neither a price nor a capacity";
-            vec![Finding::at(&NO_EFFECT, document, "/spec", Place::Key, message)]
+            vec![Finding::at(&NO_EFFECT, document, "/spec", FindingPlace::Key, message)]
         }
         _ => Vec::new(),
     }
 }
 
-/// In the order in which Karpenter takes them: by weight, then by name, both from the end. What is in conflict with one that was taken is left out.
-/// O(overlays² x instance types).
+/// Goes through overlays in the order in which Karpenter takes them: by weight, then by name, both from the end. An
+/// overlay in conflict with one that was taken is left out. O(overlays² x instance types).
 fn conflict(revision: &Revision<'_>) -> Vec<Finding> {
     let mut overlays: Vec<Overlay<'_>> = revision.of(Kind::NodeOverlay).filter_map(Overlay::of).collect();
     overlays.sort_by_key(|overlay| (Reverse(overlay.weight), Reverse(overlay.object.name())));
@@ -94,7 +94,7 @@ fn conflict(revision: &Revision<'_>) -> Vec<Finding> {
         let message = format!(
             "the NodeOverlay `{name}` has the same weight, and sets {what} of the same instance types: Karpenter takes that one, by its name, and nothing of this one"
         );
-        let finding = Finding::at(&CONFLICT, &overlay.object.document, &pointer, Place::Key, message);
+        let finding = Finding::at(&CONFLICT, &overlay.object.document, &pointer, FindingPlace::Key, message);
         let finding = finding.related(&other.object.document, "/metadata/name", "the other one");
         findings.push(finding.hint("give one of them another weight: the higher one counts"));
     }
@@ -106,7 +106,7 @@ struct Overlay<'o> {
     object: &'o Object,
     weight: i64,
     entries: Vec<Entry>,
-    /// What it asks of zones and regions, which no catalog of one region answers.
+    /// What the overlay asks of zones and regions. No catalog of one region answers that.
     places: Vec<&'o Value>,
 }
 
@@ -131,7 +131,8 @@ impl<'o> Overlay<'o> {
         self.object.document.value.pointer(pointer)
     }
 
-    /// What both set, and where: a price, even to the same amount, or another amount of one resource.
+    /// What both overlays set, and where. That is a price, even of the same amount, or different amounts of one
+    /// resource.
     fn clash(&self, other: &Self) -> Option<(String, String)> {
         let of_price = ["/spec/price", "/spec/priceAdjustment"];
         let set = |overlay: &Self| of_price.into_iter().find(|pointer| overlay.value(pointer).is_some());
@@ -144,7 +145,7 @@ impl<'o> Overlay<'o> {
         found.map(|(pointer, resource, _)| (pointer, format!("another amount of {resource}")))
     }
 
-    /// Whether some instance type is meant by both. Of other places than the other one's it is not said.
+    /// Whether both overlays mean some instance type. Nothing is said of overlays for different places.
     fn shares_types_with(&self, other: &Self) -> bool {
         let Some(matching) = MATCHING.as_ref().filter(|_| self.places == other.places) else { return false };
         let both: Vec<&Entry> =

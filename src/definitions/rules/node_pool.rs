@@ -13,10 +13,10 @@ use crate::core::model::{Quantity, Requirement, requirements};
 use crate::definitions::asked::Written;
 use crate::definitions::diagnostic::Severity::{Error, Note, Warning};
 use crate::definitions::document::Document;
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::fixes::Instead;
 use crate::definitions::kinds::Kind;
-use crate::definitions::suggest;
+use crate::definitions::suggest::{self, Hint};
 
 const POOLS: &[Kind] = &[Kind::NodePool];
 const REQUIREMENTS: &str = "/spec/template/spec/requirements";
@@ -26,7 +26,7 @@ pub static RESTRICTED_LABEL: Rule = Rule::cel(
     "restricted-label",
     "Labels of karpenter.sh, of karpenter.k8s.aws and the host name are set by the controller, not by a template.",
     &cel::LABELS,
-    |_| Some("remove it, or use a domain of your own".to_owned()),
+    |_| Some("remove it, or use a domain of your own".into()),
 );
 pub static RESTRICTED_KEY: Rule = Rule::cel(
     "CL0302",
@@ -42,7 +42,7 @@ pub static COMPARISON: Rule = Rule::cel(
     "comparison-value",
     "Gt, Lt, Gte and Lte have one value, a whole number of at least 0.",
     &[&cel::COMPARISON],
-    |_| Some("write one number in quotes, such as values: [\"5\"]".to_owned()),
+    |_| Some("write one number in quotes, such as values: [\"5\"]".into()),
 );
 pub static MIN_VALUES: Rule = Rule::cel(
     "CL0305",
@@ -56,25 +56,25 @@ pub static STATIC_WEIGHT: Rule = Rule::cel(
     "weight-of-static-pool",
     "A pool with replicas has no weight.",
     &[&cel::WEIGHT_OF_STATIC_POOL],
-    |_| Some("remove weight or replicas".to_owned()),
+    |_| Some("remove weight or replicas".into()),
 );
 pub static STATIC_LIMITS: Rule = Rule::cel(
     "CL0307",
     "limits-of-static-pool",
     "A pool with replicas can limit only its nodes.",
     &[&cel::LIMITS_OF_STATIC_POOL],
-    |_| Some("limit `nodes`, or remove replicas".to_owned()),
+    |_| Some("limit `nodes`, or remove replicas".into()),
 );
 pub static STAYS_STATIC: Rule = Rule::cel(
     "CL0308",
     "static-for-ever",
     "A pool can not change between static (with replicas) and dynamic.",
     &[&cel::STATIC_STAYS_STATIC],
-    |_| Some("make a new pool under another name".to_owned()),
+    |_| Some("make a new pool under another name".into()),
 );
 pub static IMMUTABLE: Rule =
     Rule::cel("CL0309", "immutable", "Group and kind of nodeClassRef can not be changed.", &[&cel::IMMUTABLE], |_| {
-        Some("make a new pool under another name".to_owned())
+        Some("make a new pool under another name".into())
     });
 pub static DUPLICATE_TAINT: Rule = Rule::document(
     "CL0310",
@@ -184,10 +184,16 @@ fn duplicate_taint(document: &Document) -> Vec<Finding> {
     let taints = document.items("/spec/template/spec/taints");
     for (pointer, taint) in taints.chain(document.items("/spec/template/spec/startupTaints")) {
         let (Some(key), Some(effect)) = (text(taint, "key"), text(taint, "effect")) else { continue };
-        let line = document.place(&pointer, Place::Value).line;
+        let line = document.place(&pointer, FindingPlace::Value).line;
         if let Some(first) = first.get(&(key, effect)) {
             let message = format!("the taint `{key}` with effect {effect} is given twice; first on line {first}");
-            findings.push(Finding::at(&DUPLICATE_TAINT, document, &format!("{pointer}/key"), Place::Value, message));
+            findings.push(Finding::at(
+                &DUPLICATE_TAINT,
+                document,
+                &format!("{pointer}/key"),
+                FindingPlace::Value,
+                message,
+            ));
         } else {
             first.insert((key, effect), line);
         }
@@ -206,7 +212,7 @@ fn controllers_taint(document: &Document) -> Vec<Finding> {
                 continue;
             }
             let at = |message: String| {
-                Finding::at(&CONTROLLERS_TAINT, document, &format!("{pointer}/key"), Place::Value, message)
+                Finding::at(&CONTROLLERS_TAINT, document, &format!("{pointer}/key"), FindingPlace::Value, message)
             };
             findings.push(match key {
                 keys::UNREGISTERED_TAINT => {
@@ -217,7 +223,7 @@ fn controllers_taint(document: &Document) -> Vec<Finding> {
                     at(format!("`{key}` says that a node goes: no pod is to be put on the pool's nodes"))
                         .hint("remove it")
                 }
-                // Under `taints` it stays, as it should.
+                // A taint under `taints` stays, as it should.
                 _ if list.ends_with("/taints") => continue,
                 _ => at(format!("Karpenter knows no taint `{key}`, and removes none of this name"))
                     .hint("remove it, or use a domain of your own"),
@@ -243,14 +249,14 @@ fn capacity_type(document: &Document) -> Vec<Finding> {
         } else {
             continue;
         };
-        // Of several the one of which it is known what was meant.
+        // Of several unknown values, the one whose meaning is known comes first.
         let mut unknown = given.iter().enumerate().filter(|(_, value)| !CAPACITY_TYPES.contains(value));
         let first = unknown.clone().next();
         let Some((index, value)) = unknown.find(|(_, value)| CAPACITIES.meant(value).is_some()).or(first) else {
             continue;
         };
         let finding =
-            Finding::at(&CAPACITY_TYPE, document, &format!("{pointer}/values/{index}"), Place::Value, message);
+            Finding::at(&CAPACITY_TYPE, document, &format!("{pointer}/values/{index}"), FindingPlace::Value, message);
         findings.push(CAPACITIES.with_hint(finding, value));
     }
     findings
@@ -269,14 +275,14 @@ impl Values {
     }
 
     /// The question whether a known one was meant.
-    fn meant(&self, value: &str) -> Option<String> {
-        let synonym = self.synonym(value).map(|meant| format!("did you mean `{meant}`?"));
+    fn meant(&self, value: &str) -> Option<Hint> {
+        let synonym = self.synonym(value).map(|meant| Hint::question(&[meant]));
         synonym.or_else(|| suggest::did_you_mean(value, self.known.iter().copied()))
     }
 
     /// Asks what was meant by the value that the finding is at, or says what there is.
     fn with_hint(&self, finding: Finding, value: &str) -> Finding {
-        let hint = self.meant(value).unwrap_or_else(|| format!("there are {}", self.known.join(", ")));
+        let hint = self.meant(value).unwrap_or_else(|| format!("there are {}", self.known.join(", ")).into());
         finding.hint(hint).instead(self.synonym(value).map(|meant| Instead::Text(meant.to_owned())))
     }
 }
@@ -302,20 +308,23 @@ fn unknown_value(document: &Document) -> Vec<Finding> {
         let Some(closed) = CLOSED.iter().find(|values| values.key == key) else { continue };
         let is_known = |value: &&str| closed.known.contains(value);
         let given = values(requirement);
-        // That In names none that is known is an error of its own.
+        // Another rule speaks of `In` with no value that is known.
         let is_in = text(requirement, "operator") == Some("In");
         let none = key == keys::CAPACITY_TYPE && is_in && !given.iter().any(is_known);
         for (index, value) in given.iter().enumerate().filter(|(_, value)| !is_known(value) && !none) {
             let name = key.rsplit('/').next().unwrap_or(key);
             let at = format!("{pointer}/values/{index}");
             let message = format!("no node has the {name} `{value}`");
-            findings.push(closed.with_hint(Finding::at(&UNKNOWN_VALUE, document, &at, Place::Value, message), value));
+            findings.push(
+                closed.with_hint(Finding::at(&UNKNOWN_VALUE, document, &at, FindingPlace::Value, message), value),
+            );
         }
     }
     findings
 }
 
-/// What kubelets set on nodes of any provider, which are those of Go. Source: go.dev/doc/install/source, GOOS and GOARCH.
+/// Values that kubelets set on nodes of any provider. They are Go's names. Source: go.dev/doc/install/source, GOOS and
+/// GOARCH.
 const OF_ANY_NODE: [(&str, &[&str]); 2] = [
     (keys::ARCHITECTURE, &["386", "amd64", "arm", "arm64", "loong64", "mips64le", "ppc64le", "riscv64", "s390x"]),
     (keys::OPERATING_SYSTEM, &["linux", "windows"]),
@@ -331,7 +340,7 @@ pub(super) fn unknown_of_pod(document: &Document, written: &Written) -> Vec<Find
     let finding = |(index, value): (usize, &String)| {
         let message = format!("no node has the {} `{value}`", key.rsplit('/').next().unwrap_or(key));
         let place = written.place(Some(index));
-        closed.with_hint(Finding::at(&UNKNOWN_VALUE, document, &place, Place::Value, message), value)
+        closed.with_hint(Finding::at(&UNKNOWN_VALUE, document, &place, FindingPlace::Value, message), value)
     };
     unknown.map(finding).collect()
 }
@@ -344,11 +353,11 @@ fn limit_quantity(document: &Document) -> Vec<Finding> {
         };
         let message = match text.parse::<Quantity>() {
             Ok(quantity) if quantity.is_negative() => format!("the limit of `{resource}` is negative"),
-            // What is malformed fails the pattern of the schema.
+            // A malformed quantity fails the pattern of the schema.
             Err(error @ crate::core::model::QuantityError::TooLarge(_)) => error.to_string(),
             _ => continue,
         };
-        findings.push(Finding::at(&NEGATIVE_LIMIT, document, &pointer, Place::Value, message));
+        findings.push(Finding::at(&NEGATIVE_LIMIT, document, &pointer, FindingPlace::Value, message));
     }
     findings
 }
@@ -361,14 +370,14 @@ fn unused_values(document: &Document) -> Vec<Finding> {
             let message = format!("the operator {operator} does not look at values");
             let at = format!("{pointer}/values");
             let hint = if operator == "Exists" { "remove them, or use In" } else { "remove them, or use NotIn" };
-            findings.push(Finding::at(&UNUSED_VALUES, document, &at, Place::Key, message).hint(hint));
+            findings.push(Finding::at(&UNUSED_VALUES, document, &at, FindingPlace::Key, message).hint(hint));
         }
     }
     findings
 }
 
 fn contradiction(document: &Document) -> Vec<Finding> {
-    // With where it was last said.
+    // The requirement on each key, with the place where it was last said.
     let mut allowed: BTreeMap<String, (Requirement, String)> = BTreeMap::new();
     for (pointer, key, value) in document.members("/spec/template/metadata/labels") {
         if let Some(value) = value.as_str() {
@@ -388,7 +397,7 @@ fn contradiction(document: &Document) -> Vec<Finding> {
                 if together.is_contradiction() && !alone && !before.is_contradiction() {
                     let message = format!("no value of `{key}` satisfies this and what is required of it before");
                     let here = format!("{pointer}/key");
-                    let finding = Finding::at(&CONTRADICTION, document, &here, Place::Value, message);
+                    let finding = Finding::at(&CONTRADICTION, document, &here, FindingPlace::Value, message);
                     let finding = finding.related(document, at, "required here");
                     findings.push(finding.hint("the pool could never make a node"));
                 }
@@ -401,7 +410,7 @@ fn contradiction(document: &Document) -> Vec<Finding> {
     findings
 }
 
-/// Without the whole block it is 0s.
+/// Finds a `disruption` block that lacks `consolidateAfter`. Without the whole block the value is 0s.
 fn consolidate_after(document: &Document) -> Vec<Finding> {
     let pointer = "/spec/disruption";
     let disruption = document.value.pointer(pointer).and_then(Value::as_object);
@@ -413,18 +422,18 @@ fn consolidate_after(document: &Document) -> Vec<Finding> {
         return Vec::new();
     }
     let message = "`spec.disruption` lacks `consolidateAfter`";
-    let finding = Finding::at(&CONSOLIDATE_AFTER, document, pointer, Place::Key, message);
+    let finding = Finding::at(&CONSOLIDATE_AFTER, document, pointer, FindingPlace::Key, message);
     vec![finding.hint("add it: `consolidateAfter: 0s` is what counts without the block")]
 }
 
 fn payback(document: &Document) -> Vec<Finding> {
     let annotations = document.members("/metadata/annotations").filter(|(_, key, _)| *key == keys::PAYBACK);
     let unreadable = annotations.filter_map(|(pointer, _, value)| {
-        // What is no text fails the schema.
+        // A value that is no text fails the schema.
         let error = value.as_str()?.parse::<NillableDuration>().err()?;
         let message = format!("`{}` can not be read: {error}", keys::PAYBACK);
         Some(
-            Finding::at(&PAYBACK, document, &pointer, Place::Value, message)
+            Finding::at(&PAYBACK, document, &pointer, FindingPlace::Value, message)
                 .hint("write a duration such as `1h`, or `Never`"),
         )
     });
@@ -436,7 +445,7 @@ fn old_key(document: &Document) -> Vec<Finding> {
     keys.filter(|(_, key)| requirements::normalized(key) != *key)
         .map(|(pointer, key)| {
             let message = format!("`{key}` is an old name");
-            Finding::at(&OLD_KEY, document, &format!("{pointer}/key"), Place::Value, message)
+            Finding::at(&OLD_KEY, document, &format!("{pointer}/key"), FindingPlace::Value, message)
                 .hint(format!("write `{}`", requirements::normalized(key)))
                 .instead(Some(Instead::Text(requirements::normalized(key).to_owned())))
         })

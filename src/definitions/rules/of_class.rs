@@ -12,7 +12,7 @@ use crate::core::model::requirements::normalized;
 use crate::definitions::asked::Written;
 use crate::definitions::diagnostic::Severity::Warning;
 use crate::definitions::document::Document;
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::kinds::Kind;
 use crate::definitions::revision::{Object, Revision};
 
@@ -29,9 +29,9 @@ pub static RULES: &[&Rule] = &[&EXCLUDED];
 /// What the nodes of a class have of one label.
 struct Fixed {
     key: &'static str,
-    /// None: they do not have the label.
+    /// The values of the label on these nodes. There are none where the nodes do not have the label.
     values: Vec<&'static str>,
-    /// What others have. A requirement that allows none of these either has a rule of its own.
+    /// The values on other nodes. Another rule speaks of a requirement that allows none of these either.
     elsewhere: &'static [&'static str],
     why: String,
 }
@@ -43,7 +43,7 @@ fn excluded(revision: &Revision<'_>) -> Vec<Finding> {
     }
     let mut findings = Vec::new();
     for (pool, name) in references(revision) {
-        // Of two with one name nobody knows which is meant.
+        // Where two classes have one name, nobody knows which of them is meant.
         let Some([class]) = classes.get(name).map(Vec::as_slice) else { continue };
         let is_open = |document: &Document| document.variables.open().next().is_some();
         if !is_open(&class.document) {
@@ -66,7 +66,7 @@ fn of_pool(pool: &Object, class: &Document) -> Vec<Finding> {
         let Some(last) = of_key.last().filter(|_| !is_met && !is_said) else { continue };
         let place = if last.is_label { last.pointer.clone() } else { format!("{}/key", last.pointer) };
         let message = format!("no node of its class has `{}` as this asks: {}", fixed.key, fixed.why);
-        let finding = Finding::at(&EXCLUDED, &pool.document, &place, Place::Value, message);
+        let finding = Finding::at(&EXCLUDED, &pool.document, &place, FindingPlace::Value, message);
         findings.push(finding.related(class, "/metadata/name", "the class").hint("the pool makes no node"));
     }
     findings

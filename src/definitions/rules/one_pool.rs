@@ -5,22 +5,22 @@ use serde_json::Value;
 use crate::core::model::Quantity;
 use crate::definitions::document::Document;
 
-/// Whether it keeps a number of nodes, whatever pods there are.
+/// Whether the pool keeps a number of nodes, whatever pods there are.
 pub(super) fn is_static(pool: &Document) -> bool {
     pool.value.pointer("/spec/replicas").is_some()
 }
 
-/// 0 where there is none: pools with more come first.
+/// The weight of the pool, or 0 where it has none. Pools with more weight come first.
 pub(super) fn weight(pool: &Document) -> u64 {
     pool.value.pointer("/spec/weight").and_then(Value::as_u64).unwrap_or_default()
 }
 
-/// Whether a variable in it has no value, so that not all of it is known.
+/// Whether a variable in the pool has no value, so that not all of the pool is known.
 pub(super) fn is_open(pool: &Document) -> bool {
     pool.variables.open().next().is_some()
 }
 
-/// Whether a limit of 0 keeps it from making nodes.
+/// Whether a limit of 0 keeps the pool from making nodes.
 pub(super) fn is_at_rest(pool: &Document) -> bool {
     let is_zero = |limit: &Value| match limit {
         Value::String(text) => text.parse::<Quantity>().is_ok_and(|quantity| quantity.units() == 0),

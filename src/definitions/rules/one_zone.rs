@@ -11,7 +11,7 @@ use crate::core::model::Requirements;
 use crate::core::model::requirements::normalized;
 use crate::definitions::asked::Written;
 use crate::definitions::diagnostic::Severity::Note;
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::kinds::Kind;
 use crate::definitions::revision::{Object, Revision};
 
@@ -48,7 +48,8 @@ fn one_zone(revision: &Revision<'_>) -> Vec<Finding> {
     for (pool, asked) in &pools {
         let class = pool.document.str(&format!("{REFERENCE}/name")).and_then(|name| classes.get(name));
         let Some((key, zone)) = zone_of(asked).filter(|_| !is_bound_otherwise(class.copied(), asked)) else { continue };
-        // For the same pods, as far as anybody can tell: one of a pool for each zone, or one that stands in for it.
+        // Another pool is for the same pods, as far as anybody can tell: one of a set with a pool for each zone, or one
+        // that stands in for this pool.
         let goes_elsewhere = |group: &Group<'_>| group.zones.len() > 1 || group.in_several.contains(&own_labels(pool));
         if groups.get(&taints(&pool.document)).is_some_and(goes_elsewhere) {
             continue;
@@ -58,7 +59,7 @@ fn one_zone(revision: &Revision<'_>) -> Vec<Finding> {
         let message = format!(
             "all nodes of the pool are in {zone}: when the zone fails, or has none left of what is asked for, the pods wait"
         );
-        let finding = Finding::at(&ONE_ZONE, &pool.document, &place, Place::Value, message);
+        let finding = Finding::at(&ONE_ZONE, &pool.document, &place, FindingPlace::Value, message);
         findings.push(finding.hint(
             "let in more zones, or add a pool for each; right for pods that are bound to one zone, as by a volume",
         ));
@@ -76,7 +77,7 @@ fn written<'p>(pool: &'p Object, key: &str) -> Option<&'p Written> {
     written.find(|written| normalized(&written.entry.key) == key)
 }
 
-/// Capacity that is reserved, or close together, is where it is.
+/// Whether reserved capacity, or a placement group, binds the pool to a zone.
 fn is_bound_otherwise(class: Option<&Object>, asked: &Requirements) -> bool {
     let allows = |value: &str| asked.get(keys::CAPACITY_TYPE).is_none_or(|it| it.allows(value));
     let of_class = class.is_some_and(|class| {

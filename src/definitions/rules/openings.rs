@@ -9,7 +9,7 @@ use super::budgets::{FIRST_SECOND, LAST_SECOND, REASONS, Spans, Window, is_of_no
 use crate::core::model::time::duration_text;
 use crate::definitions::diagnostic::Severity::Note;
 use crate::definitions::document::Document;
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::kinds::Kind;
 
 pub static SHORT: Rule = Rule::document(
@@ -23,10 +23,11 @@ pub static SHORT: Rule = Rule::document(
 
 pub static RULES: &[&Rule] = &[&SHORT];
 
-/// What Karpenter gives a replacement to join before it gives it up: a node is drained only when its replacement is there.
+/// How long Karpenter waits for a replacement to join before it gives the replacement up. A node is drained only when
+/// its replacement is there.
 const ENOUGH_SECONDS: i64 = REGISTRATION_SECONDS.cast_signed();
 
-/// So many openings of windows are looked at; of schedules that strike more often nothing is said.
+/// At most this many openings of windows are looked at. Of schedules that strike more often nothing is said.
 const STRIKES_MAX: usize = 9_000;
 
 fn short(document: &Document) -> Vec<Finding> {
@@ -35,7 +36,7 @@ fn short(document: &Document) -> Vec<Finding> {
     found.into_iter().collect()
 }
 
-/// By the budgets of 0 nodes that are for one reason, or all.
+/// The finding about the budgets of 0 nodes that are for one reason, or all.
 fn of_pool(document: &Document) -> Option<Finding> {
     let closed: Vec<String> = document
         .items("/spec/disruption/budgets")
@@ -69,17 +70,17 @@ fn finding(document: &Document, longest: i64, whom: &str, place: &str) -> Option
         "nodes may begin to go for {} at a time{whom}: a replacement alone has 15m to join{drain}; what has begun goes on when the window has closed, and little follows it",
         duration_text(longest)
     );
-    let finding = Finding::at(&SHORT, document, place, Place::Value, message);
+    let finding = Finding::at(&SHORT, document, place, FindingPlace::Value, message);
     Some(finding.hint("leave an hour or more; what is to end when a window closes must begin well before"))
 }
 
-/// What windows leave at most, in seconds; `None` where it is enough, or not known.
+/// The longest time that windows leave, in seconds; `None` where it is enough, or not known.
 fn longest_gap(windows: &[Window]) -> Option<i64> {
     let mut openings = Vec::new();
     for window in windows {
         let duration = window.duration_seconds()?;
         let mut spans = window.strikes().map(move |from| (from, from.saturating_add(duration))).peekable();
-        // One that never opens counts as always open, and has been said.
+        // A window that never opens counts as always open, and another rule says so.
         spans.peek()?;
         openings.push(spans);
     }
@@ -92,7 +93,7 @@ fn longest_gap(windows: &[Window]) -> Option<i64> {
         }
         closed_to = closed_to.max(to);
     }
-    // Schedules come round in a year: what has not shown by then does not show.
+    // Schedules come round in a year. A gap that has not shown by then does not show.
     (closed_to >= FIRST_SECOND).then_some(longest)
 }
 
@@ -102,7 +103,7 @@ fn next(openings: &mut [Peekable<impl Iterator<Item = (i64, i64)>>]) -> Option<(
     first.min_by_key(|(span, _)| *span)?.1.next()
 }
 
-/// By the windows of a budget over pools.
+/// The finding about the windows of a budget over pools.
 fn over_pools(document: &Document) -> Option<Finding> {
     let (allow, deny) = (windows(document, "allowWindows"), windows(document, "denyWindows"));
     let last = if deny.is_empty() { allow.last()? } else { deny.last()? };

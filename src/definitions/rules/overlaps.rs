@@ -14,7 +14,7 @@ use crate::core::catalog::node_class::windows_build;
 use crate::core::catalog::regions;
 use crate::core::model::{Requirement, Requirements};
 use crate::definitions::diagnostic::Severity::Note;
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::kinds::Kind;
 use crate::definitions::providers::is_of_another_provider;
 use crate::definitions::revision::{Object, Revision};
@@ -29,13 +29,14 @@ pub static OVERLAP: Rule = Rule::revision(
 
 pub static RULES: &[&Rule] = &[&OVERLAP];
 
-/// Each pool is held against so many of those before it. Pools that overlap are mostly found at the first.
+/// Each pool is held against at most this many of the pools before it. Pools that overlap are mostly found at the
+/// first.
 const COMPARED_MAX: usize = 20;
 
 /// What pods choose a pool by, and its weight: pools that differ in it are told apart.
 type Choice<'p> = (u64, BTreeSet<Taint<'p>>, BTreeSet<(&'p str, String)>, [Option<&'p str>; 2]);
 
-/// By their names.
+/// EC2NodeClasses by their names.
 type Classes<'c> = BTreeMap<&'c str, &'c Object>;
 
 /// A pool with what it requires.
@@ -64,7 +65,7 @@ fn overlapping(revision: &Revision<'_>) -> Vec<Finding> {
     findings
 }
 
-/// With the region that the zones are in: others may name it alone.
+/// Adds the region that the zones are in, as another pool may name the region alone.
 fn with_region(mut asked: Requirements) -> Requirements {
     let zones = asked.get(keys::ZONE).and_then(Requirement::values).into_iter().flatten();
     let regions: Option<Vec<String>> = zones.map(|zone| Some(regions::of_zone(zone)?.to_owned())).collect();
@@ -74,7 +75,7 @@ fn with_region(mut asked: Requirements) -> Requirements {
     asked
 }
 
-/// Whether pods have nodes made by it.
+/// Whether pods have the pool make nodes.
 fn is_chosen(pool: &Object) -> bool {
     let document = &pool.document;
     !(is_static(document) || is_open(document) || is_at_rest(document) || is_of_another_provider(document))
@@ -86,21 +87,22 @@ fn choice(pool: &Object) -> Choice<'_> {
 }
 
 fn overlap(classes: &Classes<'_>, one: &Asking<'_>, other: &Asking<'_>) -> bool {
-    // That two have one name has been said.
+    // Another rule speaks of two pools with one name.
     if one.pool.name() == other.pool.name() {
         return false;
     }
     if one.asked.conflict(&other.asked).is_some() || !run_the_same(classes, one.pool, other.pool) {
         return false;
     }
-    // That both together leave no type, the keys alone need not tell: a family, and a size that it does not have.
+    // The keys alone need not tell that both pools together leave no type, as with a family and a size that the family
+    // does not have.
     let Some(matching) = MATCHING.as_ref() else { return false };
     let together: Vec<Entry> = one.entries.iter().chain(&other.entries).cloned().collect();
     let relevant = matching.relevant(&together);
     matching.types(&relevant).next().is_some()
 }
 
-/// Whether nodes of both have one operating system. Of a class that is not here nobody knows.
+/// Whether nodes of both have one operating system. Nobody knows the operating system of a class that is not here.
 fn run_the_same(classes: &Classes<'_>, one: &Object, other: &Object) -> bool {
     let reference = format!("{REFERENCE}/name");
     let (name, other_name) = (one.document.str(&reference), other.document.str(&reference));
@@ -121,7 +123,7 @@ fn finding(first: &Object, pool: &Object) -> Finding {
         "pods that NodePool `{one}` takes fit this one as well, and no weight says which comes first: Karpenter tries `{}` first, by its name",
         one.max(other)
     );
-    Finding::at(&OVERLAP, &pool.document, "/metadata/name", Place::Value, message)
+    Finding::at(&OVERLAP, &pool.document, "/metadata/name", FindingPlace::Value, message)
         .related(&first.document, "/metadata/name", "the other one")
         .hint("give the one that is preferred a higher `weight`, or let them differ in taints, labels or requirements")
 }

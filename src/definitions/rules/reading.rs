@@ -63,5 +63,5 @@ pub static RULES: &[&Rule] = &[
     &TEMPLATE,
 ];
 
-/// Beyond those about kustomizations.
+/// By their codes, these rules come behind those about kustomizations.
 pub static MORE_RULES: &[&Rule] = &[&LFS_POINTER, &NAME_NOT_TEXT];

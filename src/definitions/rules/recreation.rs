@@ -9,7 +9,7 @@ use crate::definitions::afterwards::{ARGO, sources_of};
 use crate::definitions::diagnostic::Severity::{Note, Warning};
 use crate::definitions::document::Document;
 use crate::definitions::files::covers;
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::flux::{FluxKustomization, FluxKustomizations};
 use crate::definitions::kinds::Kind;
 use crate::definitions::revision::Object;
@@ -54,7 +54,7 @@ fn sync_options<const COUNT: usize>(document: &Document, asked: [&str; COUNT]) -
     Some((pointer, asked.map(has)))
 }
 
-/// What it means that the object is deleted.
+/// The consequence of deleting the object.
 fn consequence(document: &Document) -> &'static str {
     match document.value.get("kind").and_then(Value::as_str) {
         Some("NodePool") => "the nodes of a NodePool go with it, all at once, whatever its budgets say",
@@ -78,7 +78,7 @@ fn recreated(document: &Document) -> Vec<Finding> {
     });
     let finding = |(pointer, what): (String, String)| {
         let message = format!("{what}: {}", consequence(document));
-        let finding = Finding::at(&RECREATED, document, &pointer, Place::Value, message);
+        let finding = Finding::at(&RECREATED, document, &pointer, FindingPlace::Value, message);
         finding.hint(
             "leave it out: what can not be changed is better made under another name, and the old one removed after it",
         )
@@ -92,7 +92,7 @@ fn replaced(document: &Document) -> Vec<Finding> {
         "each sync takes away what Karpenter wrote to the object, such as its hash; and one that is forced deletes it: {}",
         consequence(document)
     );
-    let finding = Finding::at(&REPLACED, document, &pointer, Place::Value, message);
+    let finding = Finding::at(&REPLACED, document, &pointer, FindingPlace::Value, message);
     vec![finding.hint("leave it out, or write `ServerSideApply=true`: these objects are small enough to be applied")]
 }
 
@@ -110,7 +110,7 @@ pub fn of_deliveries(
     let is_applied = |object: &&Object| KINDS.contains(&object.kind) && !object.staged;
     let place = |object: &Object| paths.get(object.build.unwrap_or(object.document.file)).copied().unwrap_or_default();
     let mut ours: Vec<Placed<'_>> = objects.iter().filter(is_applied).map(|it| (it, place(it))).collect();
-    // Of several kinds the first one has most to lose.
+    // The first kind of several has most to lose.
     ours.sort_by_key(|(object, _)| object.kind);
     if ours.is_empty() {
         return Vec::new();
@@ -132,7 +132,7 @@ fn forced_by_flux(flux: &FluxKustomizations, ours: &[Placed<'_>]) -> Vec<Finding
         let (what, pronoun, consequence) = named(&covered)?;
         let message =
             format!("where a change can not be applied Flux deletes {what}, and makes {pronoun} anew: {consequence}");
-        let finding = Finding::at(&RECREATED, &it.document, AT, Place::Value, message);
+        let finding = Finding::at(&RECREATED, &it.document, AT, FindingPlace::Value, message);
         Some(finding.hint(format!("leave it out, and write `{FORCE_OF_FLUX}: enabled` at the objects that need it")))
     };
     forced.filter_map(finding).collect()
@@ -157,7 +157,7 @@ fn replaced_by_argo(application: &Document, ours: &[Placed<'_>]) -> Vec<Finding>
         let message = format!(
             "each sync takes away what Karpenter wrote to {what}, such as its hash; and one that is forced deletes {pronoun}: {consequence}"
         );
-        let finding = Finding::at(&REPLACED, application, &pointer, Place::Value, message);
+        let finding = Finding::at(&REPLACED, application, &pointer, FindingPlace::Value, message);
         finding.hint(
             "leave it out, and annotate the objects that are too large to be applied; or write `ServerSideApply=true`",
         )

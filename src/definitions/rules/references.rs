@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Rule;
 use crate::api::kustomization::folder;
 use crate::definitions::diagnostic::Severity::{Error, Note, Warning};
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::kinds::Kind;
 use crate::definitions::providers::{is_of_another_provider, is_of_auto_mode};
 use crate::definitions::revision::{Object, Revision};
@@ -41,7 +41,7 @@ pub static RULES: &[&Rule] = &[&DUPLICATE, &CLASS_MISSING, &CLASS_KIND, &CLASS_U
 fn duplicate(revision: &Revision<'_>) -> Vec<Finding> {
     let mut by_name: BTreeMap<(Kind, &str, &str), Vec<&Object>> = BTreeMap::new();
     for object in revision.objects.iter().filter(|object| !object.staged) {
-        // Of settings and scenarios there is one, whatever its name.
+        // There is one document of settings and one of scenarios, whatever its name.
         if let Some(name) = if object.kind.is_object() { object.name() } else { Some("") } {
             by_name.entry((object.kind, object.namespace(), name)).or_default().push(object);
         }
@@ -63,7 +63,7 @@ fn duplicate(revision: &Revision<'_>) -> Vec<Finding> {
                 ("/kind", kind.name().to_owned(), "keep one of them")
             };
             let message = format!("{what} is defined twice");
-            let finding = Finding::at(&DUPLICATE, &object.document, at, Place::Value, message);
+            let finding = Finding::at(&DUPLICATE, &object.document, at, FindingPlace::Value, message);
             findings.push(finding.related(&first.document, at, "first defined here").hint(hint));
         }
     }
@@ -79,7 +79,7 @@ pub(super) fn references<'r>(revision: &'r Revision<'_>) -> impl Iterator<Item =
     })
 }
 
-/// Classes by name. Of two with one name nobody knows which is meant, so neither is there.
+/// Classes by name. Where two classes have one name, nobody knows which of them is meant, so neither is here.
 pub(super) fn classes<'r>(revision: &'r Revision<'_>) -> BTreeMap<&'r str, &'r Object> {
     let mut found: BTreeMap<&str, Option<&Object>> = BTreeMap::new();
     for class in revision.of(Kind::EC2NodeClass) {
@@ -100,12 +100,10 @@ fn class_missing(revision: &Revision<'_>) -> Vec<Finding> {
             let pointer = format!("{REFERENCE}/name");
             let hint = match suggest::did_you_mean(name, classes.iter().copied()) {
                 Some(question) => question,
-                None => {
-                    "a plan takes it from the cluster; where that has none either, the pool makes no nodes".to_owned()
-                }
+                None => "a plan takes it from the cluster; where that has none either, the pool makes no nodes".into(),
             };
             let message = format!("the EC2NodeClass `{name}` is not in these files");
-            Finding::at(&CLASS_MISSING, &pool.document, &pointer, Place::Value, message).hint(hint)
+            Finding::at(&CLASS_MISSING, &pool.document, &pointer, FindingPlace::Value, message).hint(hint)
         })
         .collect()
 }
@@ -122,7 +120,7 @@ fn class_kind(revision: &Revision<'_>) -> Vec<Finding> {
             };
             if text != wanted {
                 let message = format!("the {field} `{text}` is not supported: nodes are EC2 instances");
-                let finding = Finding::at(&CLASS_KIND, &pool.document, &pointer, Place::Value, message);
+                let finding = Finding::at(&CLASS_KIND, &pool.document, &pointer, FindingPlace::Value, message);
                 findings.push(finding.hint(format!("write `{wanted}`")));
             }
         }
@@ -141,7 +139,7 @@ fn class_unused(revision: &Revision<'_>) -> Vec<Finding> {
         .filter(|(_, name)| !used.contains(name))
         .map(|(class, name)| {
             let message = format!("no pool uses the EC2NodeClass `{name}`");
-            Finding::at(&CLASS_UNUSED, &class.document, "/metadata/name", Place::Value, message)
+            Finding::at(&CLASS_UNUSED, &class.document, "/metadata/name", FindingPlace::Value, message)
         })
         .collect()
 }
@@ -154,14 +152,15 @@ fn pool_missing(revision: &Revision<'_>) -> Vec<Finding> {
             let Some(name) = name.as_str().filter(|name| !pools.contains(name)) else { continue };
             let hint = suggest::did_you_mean(name, pools.iter().copied());
             let message = format!("the NodePool `{name}` is not in these files");
-            let finding = Finding::at(&POOL_MISSING, &budget.document, &pointer, Place::Value, message);
+            let finding = Finding::at(&POOL_MISSING, &budget.document, &pointer, FindingPlace::Value, message);
             findings.push(finding.maybe_hint(hint));
         }
     }
     findings
 }
 
-/// Pools that pods ask for, held against all that there are. `is_all_known`: nothing that is not read may bring more of them.
+/// Pools that pods ask for, held against all that there are. `is_all_known` says that nothing that is not read may
+/// bring more pools.
 pub fn pools_of_workloads(workloads: &Workloads, objects: &[Object], is_all_known: bool) -> Vec<Finding> {
     let pools = || objects.iter().filter(|object| object.kind == Kind::NodePool);
     let names: BTreeSet<&str> = pools().filter_map(Object::name).collect();
@@ -176,12 +175,12 @@ pub fn pools_of_workloads(workloads: &Workloads, objects: &[Object], is_all_know
     let asked = workloads.asked_pools().chain(&of_templates).filter(|asked| !names.contains(asked.name.as_str()));
     let finding = |asked: &AskedPool| {
         let message = format!("the NodePool `{}` is not in these files", asked.name);
-        let mut finding = Finding::at(&POOL_MISSING, &asked.document, &asked.pointer, Place::Value, message);
+        let mut finding = Finding::at(&POOL_MISSING, &asked.document, &asked.pointer, FindingPlace::Value, message);
         match suggest::did_you_mean(&asked.name, names.iter().copied()) {
             Some(question) => Some(finding.hint(question)),
             None if !is_all_known => None,
             None => {
-                // It may be that of another repository.
+                // The pool may be in another repository.
                 finding.severity = Note;
                 Some(finding.hint("where the cluster has none of this name either, the pods stay pending"))
             }

@@ -6,7 +6,7 @@ use super::Rule;
 use crate::definitions::before::{Before, Gone, pools};
 use crate::definitions::diagnostic::Severity::{Note, Warning};
 use crate::definitions::diagnostic::Span;
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::revision::Object;
 
 pub static REMOVED: Rule =
@@ -55,7 +55,7 @@ fn is_alike(gone: &Gone<'_>, pool: &Object) -> bool {
 fn renamed(gone: &Gone<'_>, pool: &Object) -> Finding {
     let name = gone.name;
     let message = format!("NodePool `{name}` has got another name, and so is deleted: {WHAT_GOES}");
-    let finding = Finding::at(&RENAMED, &pool.document, "/metadata/name", Place::Value, message);
+    let finding = Finding::at(&RENAMED, &pool.document, "/metadata/name", FindingPlace::Value, message);
     finding.hint(format!(
         "keep the name; or leave `{name}` beside the new one with `limits: {{ nodes: 0 }}`, and remove it when its nodes are gone"
     ))

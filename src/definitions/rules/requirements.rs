@@ -13,7 +13,7 @@ use crate::core::model::requirements::normalized;
 use crate::definitions::asked::{Asked, KINDS, List, PLACES, Written, lists_of_pod, pods_of};
 use crate::definitions::diagnostic::Severity::{Note, Warning};
 use crate::definitions::document::Document;
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::kinds::Kind;
 
 pub static VALUE: Rule = Rule::pass(
@@ -44,10 +44,10 @@ pub static PRICE: Rule = Rule::pass(
 );
 
 pub static RULES: &[&Rule] = &[&VALUE, &BOUND, &UNIT, &TOGETHER];
-/// Behind those about places, in the order of codes.
+/// By its code, this rule comes behind those about places.
 pub static MORE_RULES: &[&Rule] = &[&PRICE];
 
-/// What [`super::node_pool::UNKNOWN_VALUE`] says of pools.
+/// Labels of which [`super::node_pool::UNKNOWN_VALUE`] speaks in pools.
 const SAID_OF_POOLS: [&str; 2] = [keys::ARCHITECTURE, keys::CAPACITY_TYPE];
 
 fn is_list(operator: Operator) -> bool {
@@ -83,7 +83,7 @@ fn faults(document: &Document, kind: Kind, written: &Written, matching: &Matchin
     if said_elsewhere {
         return Vec::new();
     }
-    // A capacity type that is reserved is in no catalog, but in the account.
+    // The capacity type `reserved` is in no catalog, but in the account.
     let is_reserved = |fault: &Fault| {
         let value = fault.value.and_then(|index| written.entry.values.get(index));
         key == keys::CAPACITY_TYPE && value.is_some_and(|value| value == keys::RESERVED)
@@ -96,12 +96,13 @@ fn faults(document: &Document, kind: Kind, written: &Written, matching: &Matchin
             (false, false) => &UNIT,
         };
         let place = written.place(fault.value);
-        Some(Finding::at(rule, document, &place, Place::Value, fault.message).maybe_hint(fault.hint))
+        Some(Finding::at(rule, document, &place, FindingPlace::Value, fault.message).maybe_hint(fault.hint))
     };
     faults.into_iter().filter(|fault| !is_reserved(fault)).filter_map(finding).collect()
 }
 
-/// Of a workload beside the definitions: what its pods ask for on labels that only nodes of EC2 have, and what no node has of any provider.
+/// Findings in a workload beside the definitions: what its pods ask for on labels that only nodes of EC2 have, and what
+/// no node of any provider has.
 pub fn of_workload(document: &Document) -> Vec<Finding> {
     let Some((spec, matching)) = pods_of(document).zip(MATCHING.as_ref()) else { return Vec::new() };
     let is_of_ec2 = |written: &&Written| {
@@ -122,7 +123,8 @@ pub fn of_workload(document: &Document) -> Vec<Finding> {
     findings
 }
 
-/// Requirements that no type meets together, where each alone some type meets: the others have been said.
+/// Requirements that no type meets together, where some type meets each alone. Other rules speak of a requirement that
+/// no type meets alone.
 fn together(document: &Document, kind: Kind, types: &TypesLeft<'_>, matching: &Matching<'_>) -> Option<Finding> {
     let TypesLeft { list, entries, types } = types;
     if !types.is_empty() {
@@ -131,13 +133,13 @@ fn together(document: &Document, kind: Kind, types: &TypesLeft<'_>, matching: &M
     let unmatched = matching.unmatched(entries).filter(|it| it.match_nothing.is_empty())?;
     let keys: Vec<&str> = unmatched.exclude_each_other.iter().map(|it| it.key.as_str()).collect();
     let last = list.written.iter().rfind(|it| keys.contains(&normalized(&it.entry.key)))?;
-    // That requirements on one key exclude each other is an error of its own.
+    // Another rule speaks of requirements on one key that exclude each other.
     let is_error = || keys.windows(2).all(|pair| pair[0] == pair[1]) && excludes_all(list, keys[0]);
     if kind == Kind::NodePool && is_error() {
         return None;
     }
     let place = if last.is_label { last.pointer.clone() } else { format!("{}/key", last.pointer) };
-    let finding = Finding::at(&TOGETHER, document, &place, Place::Value, unmatched.together_text());
+    let finding = Finding::at(&TOGETHER, document, &place, FindingPlace::Value, unmatched.together_text());
     Some(finding.hint(match kind {
         Kind::NodePool => "the pool makes no node, unless the catalog is older than the type that is meant",
         Kind::NodeOverlay => "the overlay changes nothing, unless the catalog is older than the type that is meant",
@@ -162,6 +164,6 @@ fn without_price(document: &Document, types: &TypesLeft<'_>) -> Option<Finding> 
     }
     let message =
         format!("only instance types without a price in the catalog of {} match, such as `{first}`", catalog.date);
-    let finding = Finding::at(&PRICE, document, &list.pointer, Place::Key, message);
+    let finding = Finding::at(&PRICE, document, &list.pointer, FindingPlace::Key, message);
     Some(finding.hint("no plan chooses them: give a catalog that has their prices with --catalog"))
 }

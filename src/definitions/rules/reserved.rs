@@ -11,7 +11,7 @@ use crate::core::catalog::matching::Matching;
 use crate::core::model::{Quantity, Resources, resources};
 use crate::definitions::diagnostic::Severity::Warning;
 use crate::definitions::document::Document;
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::kinds::Kind;
 use crate::definitions::revision::{Object, Revision};
 
@@ -38,7 +38,7 @@ fn nothing_left(revision: &Revision<'_>) -> Vec<Finding> {
     // One pool for which nothing is left says enough of a class.
     let mut said = BTreeSet::new();
     for (pool, name) in references(revision) {
-        // Of two with one name nobody knows which is meant.
+        // Where two classes have one name, nobody knows which of them is meant.
         let Some([class]) = classes.get(name).map(Vec::as_slice) else { continue };
         for resource in RESERVED {
             let is_new = !said.contains(&(name, resource));
@@ -63,7 +63,7 @@ fn of_pool(pool: &Object, class: &Document, resource: &str, matching: &Matching<
         "of no instance type that the pool `{pool_name}` lets in any {resource} is left for pods: the class reserves {}",
         resources::format_amount(resource, reserved)
     );
-    let finding = Finding::at(&NOTHING_LEFT, class, &pointer, Place::Value, message);
+    let finding = Finding::at(&NOTHING_LEFT, class, &pointer, FindingPlace::Value, message);
     let finding = finding.related(&pool.document, "/metadata/name", "the pool");
     Some(finding.hint(format!("the largest, `{name}`, has {}: reserve less", resources::format_amount(resource, most))))
 }

@@ -44,5 +44,5 @@ pub static RULES: &[&Rule] = &[
     &FOREIGN_FIELD,
 ];
 
-/// By its code behind those of versions.
+/// By their codes, these rules come behind those about versions.
 pub static MORE_RULES: &[&Rule] = &[&NO_VALUE, &FOREIGN_TYPE];

@@ -6,7 +6,7 @@ use super::Rule;
 use super::budgets::{REASONS, Window, is_of_none, speaks_of};
 use crate::definitions::diagnostic::Severity::Note;
 use crate::definitions::document::Document;
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::kinds::Kind;
 
 pub static SHADOWED: Rule = Rule::document(
@@ -28,7 +28,7 @@ fn shadowed(document: &Document) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (position, budget) in budgets.iter().enumerate() {
         let others = budgets.iter().enumerate().filter(|(other, _)| *other != position);
-        // Of two that are alike the later one is one too many.
+        // The later one of two that are alike is one too many.
         let is_before = |other: usize, it: &Budget<'_>| other < position || !budget.shadows(it);
         let Some((_, other)) = others.filter(|(_, it)| it.shadows(budget)).find(|(other, it)| is_before(*other, it))
         else {
@@ -39,7 +39,7 @@ fn shadowed(document: &Document) -> Vec<Finding> {
             other.written
         );
         let at = format!("{}/nodes", budget.pointer);
-        let finding = Finding::at(&SHADOWED, document, &at, Place::Value, message);
+        let finding = Finding::at(&SHADOWED, document, &at, FindingPlace::Value, message);
         let finding = finding.related(document, &format!("{}/nodes", other.pointer), "the other one");
         findings.push(finding.hint(
             "budgets only restrict, and the strictest counts: give the other one reasons or hours that leave this one out, or remove one of them",
@@ -48,7 +48,7 @@ fn shadowed(document: &Document) -> Vec<Finding> {
     findings
 }
 
-/// How many nodes may go.
+/// How many nodes a budget lets go.
 #[derive(Clone, Copy)]
 enum Amount {
     Nodes(u64),
@@ -80,7 +80,7 @@ struct Budget<'d> {
     amount: Amount,
     /// Schedule and duration.
     written_window: [Option<&'d str>; 2],
-    /// The same, where it can be read.
+    /// The window that the schedule and the duration make, where they can be read.
     window: Option<Window>,
 }
 
@@ -98,7 +98,8 @@ impl<'d> Budget<'d> {
     }
 
     fn shadows(&self, other: &Self) -> bool {
-        // A pool that is frozen for now: of that other rules speak, and what it is when it thaws is well said.
+        // The budget freezes the pool for now, and other rules speak of that. The budgets that hold once it thaws are
+        // right to be there.
         if is_of_none(self.value) && !self.has_window() || !self.amount.is_at_most(other.amount) {
             return false;
         }
@@ -113,16 +114,16 @@ impl<'d> Budget<'d> {
     }
 }
 
-/// So many openings of a window are looked at; of schedules that strike more often nothing is said.
+/// At most this many openings of a window are looked at. Of schedules that strike more often nothing is said.
 const STRIKES_MAX: usize = 9_000;
 
-/// Whether one window is open only while the other is. Most are found not to be by their first openings.
+/// Whether one window is open only while the other is. The first openings show it for most windows that are not.
 fn is_within(inner: &Window, outer: &Window) -> bool {
     let Some((inner_seconds, outer_seconds)) = inner.duration_seconds().zip(outer.duration_seconds()) else {
         return false;
     };
     let mut outer = outer.strikes().take(STRIKES_MAX).map(|from| (from, from.saturating_add(outer_seconds))).peekable();
-    // What the outer one did before, nobody has seen.
+    // Nobody has seen what the outer window did before.
     let Some((first, _)) = outer.peek().copied() else { return false };
     let inner = inner.strikes().skip_while(|from| *from < first).take(STRIKES_MAX);
     let mut inner = inner.map(|from| (from, from.saturating_add(inner_seconds))).peekable();

@@ -14,7 +14,7 @@ use crate::core::model::{Requirement, Requirements};
 use crate::definitions::asked::lists_of_pod;
 use crate::definitions::diagnostic::Severity::Note;
 use crate::definitions::document::{Document, spans};
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::kinds::Kind;
 use crate::definitions::providers::is_of_another_provider;
 use crate::definitions::revision::Object;
@@ -32,7 +32,7 @@ pub static RULES: &[&Rule] = &[&SINGLE_REPLICA];
 const PODS: &str = "/spec/template/spec";
 const ANNOTATIONS: &str = "/spec/template/metadata/annotations";
 
-/// So many pools are asked whether they take a workload: where there are more, most take it.
+/// At most this many pools are asked whether they take a workload. Where there are more, most take it.
 const POOLS_MAX: usize = 100;
 
 /// A pool that consolidates, with what its nodes have.
@@ -84,7 +84,7 @@ fn consolidates(pool: &Object) -> bool {
 fn single_replica(workload: &Workload, place: &OfPlace, offers: &[Offer<'_>]) -> Option<Finding> {
     let document = &workload.document;
     let annotation = format!("{ANNOTATIONS}/{}", spans::escape(keys::DO_NOT_DISRUPT));
-    // Who has a budget has thought of it.
+    // Whoever has a budget has thought of drains.
     let is_said = document.value.pointer(&annotation).is_some() || place.has_budget(workload);
     if workload.replicas != 1 || is_said {
         return None;
@@ -96,7 +96,7 @@ fn single_replica(workload: &Workload, place: &OfPlace, offers: &[Offer<'_>]) ->
     let message = format!(
         "the only pod may be on nodes of NodePool `{pool}`, which consolidates: it ends before another one starts elsewhere"
     );
-    let finding = Finding::at(&SINGLE_REPLICA, document, "/spec/replicas", Place::Value, message);
+    let finding = Finding::at(&SINGLE_REPLICA, document, "/spec/replicas", FindingPlace::Value, message);
     Some(finding.hint(format!(
         "write 2 or more, with a PodDisruptionBudget; or annotate its pods `{}: \"true\"` if they must not be moved",
         keys::DO_NOT_DISRUPT
@@ -123,7 +123,8 @@ fn never_evicted(budget: &Document, selected: &[&Workload]) -> Option<Finding> {
     let least = budget.value.pointer(at)?;
     let pods: u64 = selected.iter().map(|it| it.replicas).fold(0, u64::saturating_add);
     let kept = match least.as_str() {
-        // Rounded up, as the disruption controller does. That 100% keeps all is said without any workload.
+        // A share is rounded up, as the disruption controller does. Another rule says of 100% that it keeps all pods,
+        // without any workload.
         Some(text) => {
             let share: u64 = text.strip_suffix('%')?.parse().ok().filter(|share| *share < 100)?;
             pods.checked_mul(share)?.div_ceil(100)
@@ -138,7 +139,7 @@ fn never_evicted(budget: &Document, selected: &[&Workload]) -> Option<Finding> {
     let message = format!(
         "no pod of it is ever evicted: it keeps {kept}, and {named} {have} {pods}; Karpenter leaves the nodes alone, and a drain of one waits for the terminationGracePeriod, or for ever"
     );
-    let finding = Finding::at(&NEVER_EVICTED, budget, at, Place::Value, message);
+    let finding = Finding::at(&NEVER_EVICTED, budget, at, FindingPlace::Value, message);
     let finding =
         selected.iter().fold(finding, |finding, it| finding.related(&it.document, "/spec/replicas", "replicas"));
     Some(finding.hint("write `maxUnavailable: 1` in its place, or run more pods"))

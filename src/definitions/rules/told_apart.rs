@@ -12,7 +12,7 @@ use crate::definitions::revision::Object;
 
 const TAINTS: &str = "/spec/template/spec/taints";
 
-/// Key, value and effect.
+/// The key, the value and the effect of a taint.
 pub(super) type Taint<'d> = (&'d str, &'d str, &'d str);
 
 /// Taints that keep pods away. A startup taint goes, and PreferNoSchedule is a wish.
@@ -30,7 +30,7 @@ fn written(pool: &Object) -> impl Iterator<Item = &Written> {
     pool.asked.lists.iter().flat_map(|list| &list.written)
 }
 
-/// What it says of labels of its own, which pods select by.
+/// What the pool says of labels of its own, by which pods select it.
 pub(super) fn own_labels(pool: &Object) -> BTreeSet<(&str, String)> {
     let own = written(pool).filter(|it| !is_well_known(normalized(&it.entry.key)));
     own.map(|it| {
@@ -41,7 +41,7 @@ pub(super) fn own_labels(pool: &Object) -> BTreeSet<(&str, String)> {
     .collect()
 }
 
-/// Labels and requirements together.
+/// The labels and the requirements of the pool together.
 pub(super) fn requirements(pool: &Object) -> Requirements {
     Requirements::from_entries(written(pool).map(|it| &it.entry))
 }

@@ -7,15 +7,16 @@ use crate::core::catalog::matching::{Entry, Matching};
 use crate::core::catalog::{Catalog, InstanceType};
 use crate::definitions::asked::{List, PLACES};
 
-/// Read once: labels of instance types are the same in every region.
+/// The built-in catalog, read once. Labels of instance types are the same in every region.
 pub(super) static CATALOG: LazyLock<Option<Catalog>> = LazyLock::new(|| Catalog::built_in_anywhere().ok());
 pub(in crate::definitions) static MATCHING: LazyLock<Option<Matching<'static>>> =
     LazyLock::new(|| Some(matching_of(CATALOG.as_ref()?)));
 
-/// Of which operating system nodes are, their class decides.
+/// Labels of the operating system, which the class of a node decides.
 pub(super) const OF_CLASS: [&str; 2] = [keys::OPERATING_SYSTEM, keys::WINDOWS_BUILD];
 
-/// What counts of a list for types alone: places depend on the region, and what a class decides is not of the type.
+/// What a list leaves of the types, by what is about types alone. Places depend on the region, and what a class decides
+/// does not belong to the type.
 pub(super) struct TypesLeft<'l> {
     pub(super) list: &'l List,
     pub(super) entries: Vec<Entry>,
@@ -30,7 +31,7 @@ impl<'l> TypesLeft<'l> {
     }
 }
 
-/// Those that are about types.
+/// The requirements of a list that are about types.
 pub(super) fn entries(list: &List) -> Vec<Entry> {
     let entries = list.written.iter().map(|written| Entry::new(&written.entry));
     entries.filter(|entry| !OF_CLASS.contains(&entry.key.as_str()) && !PLACES.contains(&entry.key.as_str())).collect()

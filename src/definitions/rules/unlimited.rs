@@ -12,7 +12,7 @@ use crate::api::disruption_budget::DisruptionBudgetSpec;
 use crate::api::node_pool::DisruptionReason;
 use crate::definitions::diagnostic::Severity::Note;
 use crate::definitions::document::Document;
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::kinds::Kind;
 use crate::definitions::revision::{Object, Revision};
 
@@ -38,13 +38,13 @@ fn unlimited(revision: &Revision<'_>) -> Vec<Finding> {
     revision.of(Kind::NodePool).flat_map(|pool| of_pool(pool, &over_pools)).collect()
 }
 
-/// Reasons that the same budgets, none of them at every hour, are for are said together.
+/// Finds reasons for which no budget is there at every hour. Reasons with the same budgets have one finding together.
 fn of_pool(pool: &Object, over_pools: &[DisruptionBudgetSpec]) -> Vec<Finding> {
     let document = &pool.document;
     let budgets: Vec<(String, &Value)> = document.items(BUDGETS).collect();
     let known = REASONS.map(|reason| format!("{reason:?}"));
     let mut named = budgets.iter().flat_map(|(_, it)| it.get("reasons").and_then(Value::as_array)).flatten();
-    // What a misspelt reason is meant to be is not known.
+    // Nobody knows what a misspelt reason is meant to be.
     if named.any(|reason| reason.as_str().is_none_or(|reason| !known.iter().any(|known| known == reason))) {
         return Vec::new();
     }
@@ -79,7 +79,7 @@ fn of_pool(pool: &Object, over_pools: &[DisruptionBudgetSpec]) -> Vec<Finding> {
                 None => (BUDGETS.to_owned(), format!("nothing limits {reasons}: the list of budgets is empty")),
             },
         };
-        let finding = Finding::at(&UNLIMITED, document, &place, Place::Value, message);
+        let finding = Finding::at(&UNLIMITED, document, &place, FindingPlace::Value, message);
         Some(
             finding
                 .hint("budgets only restrict: add one for all reasons, without a schedule, for what shall hold always"),
@@ -88,7 +88,7 @@ fn of_pool(pool: &Object, over_pools: &[DisruptionBudgetSpec]) -> Vec<Finding> {
     by_budgets.into_iter().filter_map(finding).collect()
 }
 
-/// Whether nodes of the pool are ever disrupted for it.
+/// Whether nodes of the pool are ever disrupted for the reason.
 fn occurs(document: &Document, reason: DisruptionReason) -> bool {
     let disruption = |field: &str| document.str(&format!("/spec/disruption/{field}"));
     match reason {
@@ -106,7 +106,7 @@ fn covers_every_hour(document: &Document, budgets: &[&str]) -> bool {
         return true;
     }
     if budgets.is_empty() {
-        // Where there is no list, the default of 10% is for everything; an empty one stays empty.
+        // Where there is no list, the default of 10% is for every reason. An empty list stays empty.
         return document.value.pointer(BUDGETS).is_none();
     }
     let open: Option<Vec<_>> = budgets.iter().map(|budget| Window::at(document, budget)?.in_force()).collect();

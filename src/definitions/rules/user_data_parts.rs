@@ -9,13 +9,14 @@ use crate::definitions::suggest;
 /// What of the user data has no effect.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Lost {
-    /// From 1.
+    /// The line of the user data, from 1.
     pub line: usize,
     pub message: String,
     pub hint: Option<String>,
 }
 
-/// How text begins that cloud-init knows, and Karpenter does not; the longer before the shorter. With the type of a part for it.
+/// How text begins that cloud-init knows and Karpenter does not, with the type of a part for such text. Longer
+/// beginnings stand before shorter ones.
 const BEGINNINGS: [(&str, &str); 8] = [
     ("#cloud-config-archive", "text/cloud-config-archive"),
     ("#cloud-config-jsonp", "text/cloud-config-jsonp"),
@@ -48,7 +49,7 @@ const TYPES: [&str; 16] = [
     "text/x-shellscript-per-once",
 ];
 
-/// Below `settings`. There may be newer ones, so only what looks like a slip is said.
+/// Names below `settings`. There may be newer ones, so only what looks like a slip is said.
 const SETTINGS: [&str; 24] = [
     "autoscaling",
     "aws",
@@ -108,13 +109,13 @@ fn of_cloud_init(family: AmiFamily, text: &str) -> Option<Lost> {
 
 fn parts_of_no_type(text: &str) -> Vec<Lost> {
     let types = content_types(text);
-    // What is written in one of them may read parts of any type.
+    // A part handler may read parts of any type.
     if types.iter().any(|(_, it)| it == PART_HANDLER) {
         return Vec::new();
     }
     let unknown = types.into_iter().filter(|(_, it)| !TYPES.contains(&it.as_str()));
     let lost = |(line, it): (usize, String)| {
-        let hint = suggest::did_you_mean(&it, TYPES.into_iter())?;
+        let hint = suggest::did_you_mean(&it, TYPES.into_iter())?.text;
         let message = format!("nobody reads a part of the type `{it}`");
         Some(Lost { line, message, hint: Some(hint) })
     };
@@ -139,7 +140,7 @@ fn content_types(text: &str) -> Vec<(usize, String)> {
     types
 }
 
-/// What the headers of an archive say that stands between its parts.
+/// The text between the parts of an archive, as its headers say.
 fn boundary(text: &str) -> Option<&str> {
     const PARAMETER: &str = "boundary=";
     let headers = text.trim_start().split("\n\n").next()?;
@@ -159,7 +160,7 @@ fn unknown_tables(text: &str) -> Vec<Lost> {
     };
     let named = text.lines().enumerate().filter_map(|(index, line)| Some((index + 1, name(line)?)));
     let lost = |(line, name): (usize, String)| {
-        let hint = suggest::did_you_mean(&name, SETTINGS.into_iter())?;
+        let hint = suggest::did_you_mean(&name, SETTINGS.into_iter())?.text;
         let message = format!(
             "settings.{name} is kept, and is not known here: a Bottlerocket that does not know it either does not start"
         );

@@ -9,7 +9,7 @@ use crate::api::ec2_node_class::AmiFamily;
 use crate::core::catalog::node_class::ephemeral_device;
 use crate::definitions::diagnostic::Severity::Warning;
 use crate::definitions::document::Document;
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 
 pub static NOT_FOR_PODS: Rule = Rule::document(
     "CL0485",
@@ -43,7 +43,7 @@ fn not_for_pods(document: &Document) -> Vec<Finding> {
     let message = format!(
         "images of {family} keep what pods write on {device}, which is not among these: it has the size that the image gives it"
     );
-    let finding = Finding::at(&NOT_FOR_PODS, document, &format!("{at}/deviceName"), Place::Value, message);
+    let finding = Finding::at(&NOT_FOR_PODS, document, &format!("{at}/deviceName"), FindingPlace::Value, message);
     let hint = match AmiFamily::of_alias(family) {
         Some(AmiFamily::Bottlerocket) => format!("add one for {device}: {first} is the system's own"),
         _ => format!("write `deviceName: {device}`"),

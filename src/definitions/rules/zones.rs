@@ -11,11 +11,11 @@ use crate::core::model::requirements::normalized;
 use crate::definitions::asked::{PLACES, Written};
 use crate::definitions::diagnostic::Severity::Warning;
 use crate::definitions::document::Document;
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::fixes::Instead;
 use crate::definitions::kinds::Kind;
 use crate::definitions::revision::{Object, Revision};
-use crate::definitions::suggest;
+use crate::definitions::suggest::{self, Hint};
 
 pub static ZONE: Rule = Rule::revision(
     "CL0329",
@@ -62,9 +62,10 @@ fn places<'r>(revision: &'r Revision<'_>) -> impl Iterator<Item = (&'r Object, &
     })
 }
 
-/// Said once, where NodePools name places of several regions that the catalog has: nobody knows which is meant, and none was assumed by them.
+/// One finding, where NodePools name places of several regions that the catalog has. Nobody knows which region is
+/// meant, so none was assumed.
 fn several_regions(revision: &Revision<'_>) -> Option<Finding> {
-    // By the region, where it is named first.
+    // The first place that names each region.
     let mut first: BTreeMap<&str, (&Object, String)> = BTreeMap::new();
     for (object, written) in places(revision).filter(|(object, _)| object.kind == Kind::NodePool) {
         for (index, value) in written.entry.values.iter().enumerate() {
@@ -79,17 +80,17 @@ fn several_regions(revision: &Revision<'_>) -> Option<Finding> {
     let (_, (other, other_place)) = all.next()?;
     let names: Vec<&str> = first.keys().copied().collect();
     let message = format!("the NodePools name zones of {} regions: {}", names.len(), names.join(", "));
-    let finding = Finding::at(&ZONE, &other.document, other_place, Place::Value, message);
+    let finding = Finding::at(&ZONE, &other.document, other_place, FindingPlace::Value, message);
     let hint = "set spec.region in cutlist.yaml to the region of the cluster; the definitions of each cluster go by themselves";
     Some(finding.related(&one.document, one_place, "a zone of another region").hint(hint))
 }
 
-/// `is_said`: that there are several regions is said of all places together.
+/// `is_said` says that one finding about all places together tells of several regions.
 fn elsewhere(document: &Document, written: &Written, region: &Region, is_said: bool) -> Vec<Finding> {
     let of_region = normalized(&written.entry.key) == keys::REGION;
     let mut findings = Vec::new();
     let meant = meant_by(normalized(&written.entry.key));
-    // What is no place, or one of another kind, has a rule of its own.
+    // Another rule speaks of a value that is no place, or a place of another kind.
     let is_meant = |value: &str| regions::place(value) == meant || of_region && regions::has_form_of_region(value);
     for (index, value) in written.entry.values.iter().enumerate().filter(|(_, value)| is_meant(value)) {
         let place = written.place(Some(index));
@@ -101,7 +102,7 @@ fn elsewhere(document: &Document, written: &Written, region: &Region, is_said: b
         let message = match (name == region.name, region.said_by) {
             (true, _) if is_zone && !of_region && regions::is_unknown_zone(value) => {
                 let message = format!("the built-in catalog has no zone {value} in {name}: no plan makes a node there");
-                findings.push(Finding::at(&ZONE, document, &place, Place::Value, message));
+                findings.push(Finding::at(&ZONE, document, &place, FindingPlace::Value, message));
                 continue;
             }
             (true, _) => continue,
@@ -110,7 +111,7 @@ fn elsewhere(document: &Document, written: &Written, region: &Region, is_said: b
             (false, SaidBy::NodePools) => {
                 format!("{value} is not in {}, where the zones of the NodePools are", region.name)
             }
-            // One region that the catalog does not have, or several.
+            // NodePools name one region that the catalog does not have, or several.
             (false, SaidBy::Nobody | SaidBy::Nodes) => {
                 format!("{value} is not in {}, which is only assumed", region.name)
             }
@@ -119,7 +120,7 @@ fn elsewhere(document: &Document, written: &Written, region: &Region, is_said: b
             true => format!("set spec.region in cutlist.yaml to the region of the cluster, such as {name}"),
             false => format!("the built-in catalog has no region {name}: give a catalog of it with --catalog"),
         };
-        findings.push(Finding::at(&ZONE, document, &place, Place::Value, message).hint(hint));
+        findings.push(Finding::at(&ZONE, document, &place, FindingPlace::Value, message).hint(hint));
     }
     findings
 }
@@ -134,8 +135,13 @@ fn no_place(revision: &Revision<'_>) -> Vec<Finding> {
                 let Some(wanted) = meant_by(normalized(&written.entry.key)) else { continue };
                 for (index, value) in written.entry.values.iter().enumerate() {
                     let Some((message, hint)) = fault(value, wanted, &region) else { continue };
-                    let finding =
-                        Finding::at(&NO_PLACE, &object.document, &written.place(Some(index)), Place::Value, message);
+                    let finding = Finding::at(
+                        &NO_PLACE,
+                        &object.document,
+                        &written.place(Some(index)),
+                        FindingPlace::Value,
+                        message,
+                    );
                     // Which region a zone is in is no guess.
                     let instead = regions::of_zone(value).filter(|_| wanted == Meant::Region);
                     let instead = instead.map(|name| Instead::Text(name.to_owned()));
@@ -147,8 +153,8 @@ fn no_place(revision: &Revision<'_>) -> Vec<Finding> {
     findings
 }
 
-/// What pods beside the definitions ask for. Their nodes may be of another cloud, or of none, where zones have other names: only what is nearly a zone
-/// of AWS, or a place of another kind, is a slip.
+/// What pods beside the definitions ask for. Their nodes may be of another cloud, or of none, where zones have other
+/// names. So only what is nearly a zone of AWS, or a place of another kind, is a slip.
 pub(super) fn of_pod(document: &Document, written: &Written) -> Vec<Finding> {
     let wanted = meant_by(normalized(&written.entry.key)).filter(|_| written.entry.operator == Operator::In);
     let Some(wanted) = wanted else { return Vec::new() };
@@ -160,7 +166,7 @@ pub(super) fn of_pod(document: &Document, written: &Written) -> Vec<Finding> {
         };
         let Some((message, hint)) = region.and_then(|region| fault(value, wanted, region)) else { continue };
         let place = written.place(Some(index));
-        findings.push(Finding::at(&NO_PLACE, document, &place, Place::Value, message).maybe_hint(hint));
+        findings.push(Finding::at(&NO_PLACE, document, &place, FindingPlace::Value, message).maybe_hint(hint));
     }
     findings
 }
@@ -174,7 +180,7 @@ fn nearest_zone(value: &str) -> Option<&'static str> {
     suggest::nearest(value, facts.zones.iter().map(|zone| zone.name.as_str()))
 }
 
-/// `us-east1-b`, which is no slip of `us-east-1b`.
+/// Whether this is a zone of Google, such as `us-east1-b`, which is no slip of `us-east-1b`.
 fn is_of_google(zone: &str) -> bool {
     let Some((region, letter)) = zone.rsplit_once('-') else { return false };
     let direction = region.rsplit('-').next().unwrap_or_default();
@@ -183,7 +189,7 @@ fn is_of_google(zone: &str) -> bool {
         && direction.ends_with(|last: char| last.is_ascii_digit())
 }
 
-/// What the values of a label are the names of, if they are those of places.
+/// What kind of place the values of a label name, if they name places.
 pub(super) fn meant_by(key: &str) -> Option<Meant> {
     match key {
         keys::ZONE => Some(Meant::Zone),
@@ -193,8 +199,8 @@ pub(super) fn meant_by(key: &str) -> Option<Meant> {
     }
 }
 
-/// What is wrong with a value, and what was probably meant. Whether a zone is of the right region another rule says.
-fn fault(value: &str, wanted: Meant, region: &str) -> Option<(String, Option<String>)> {
+/// What is wrong with a value, and what was probably meant. Another rule says whether a zone is of the right region.
+fn fault(value: &str, wanted: Meant, region: &str) -> Option<(String, Option<Hint>)> {
     let found = regions::place(value);
     // Regions that the catalog does not have are no mistake.
     if found == Some(wanted) || wanted == Meant::Region && regions::has_form_of_region(value) {
@@ -212,17 +218,18 @@ fn fault(value: &str, wanted: Meant, region: &str) -> Option<(String, Option<Str
     };
     let Some(found) = found else {
         let known = regions::names(wanted, region);
-        let there_are = || (!known.is_empty()).then(|| format!("in {region} there are {}", known.join(", ")));
+        let there_are = || (!known.is_empty()).then(|| format!("in {region} there are {}", known.join(", ")).into());
         let hint = suggest::did_you_mean(value, known.iter().copied()).or_else(there_are);
         return Some((format!("`{value}` is not {}: no node is there", words(wanted)), hint));
     };
     let hint = match (wanted, found) {
         (Meant::Zone | Meant::ZoneId, Meant::Region) => {
             let names = regions::names(wanted, value);
-            (!names.is_empty()).then(|| format!("name some of {}, or use the key {}", names.join(", "), keys::REGION))
+            (!names.is_empty())
+                .then(|| format!("name some of {}, or use the key {}", names.join(", "), keys::REGION).into())
         }
-        (Meant::Region, _) => regions::of_zone(value).map(|name| format!("did you mean `{name}`?")),
-        _ => Some(format!("use the key {}: which zone has which id depends on the account", key_of(found))),
+        (Meant::Region, _) => regions::of_zone(value).map(|name| Hint::question(&[name])),
+        _ => Some(format!("use the key {}: which zone has which id depends on the account", key_of(found)).into()),
     };
     Some((format!("`{value}` is {}, not {}: no node has it", words(found), words(wanted)), hint))
 }

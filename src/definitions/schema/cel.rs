@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::KindSchema;
 use crate::api::validation::ec2_node_class as cel;
 use crate::definitions::document::{Document, spans};
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::rules::{self, schema};
 
 thread_local! {
@@ -37,8 +37,8 @@ pub fn check(document: &Document, old: Option<&Value>, kind: &KindSchema, found:
         };
         for (pointer, place) in offenders(document, &pointer, &error.rule) {
             let at_fault = match place {
-                Place::Key => spans::last(&pointer),
-                Place::Value => document.str(&pointer).unwrap_or_default().to_owned(),
+                FindingPlace::Key => spans::last(&pointer),
+                FindingPlace::Value => document.str(&pointer).unwrap_or_default().to_owned(),
             };
             let finding = Finding::at(rule, document, &pointer, place, message.clone());
             findings.push(finding.maybe_hint(hint(&at_fault)));
@@ -61,13 +61,13 @@ fn speaks_of(finding: &Finding, pointer: &str) -> bool {
 
 /// A rule on a list or mapping says only that one of the entries is wrong. Which one shows when the rule is put to
 /// each entry alone; when it holds for each alone, it is about all together.
-fn offenders(document: &Document, pointer: &str, rule: &str) -> Vec<(String, Place)> {
+fn offenders(document: &Document, pointer: &str, rule: &str) -> Vec<(String, FindingPlace)> {
     if let Some(second) = second_of_two(document, pointer, rule) {
-        return vec![(second, Place::Key)];
+        return vec![(second, FindingPlace::Key)];
     }
     let whole = || {
         let exact = document.value.pointer(pointer).is_some_and(|value| !value.is_object() && !value.is_array());
-        vec![(pointer.to_owned(), if exact { Place::Value } else { Place::Key })]
+        vec![(pointer.to_owned(), if exact { FindingPlace::Value } else { FindingPlace::Key })]
     };
     let anything = serde_json::json!({ "x-kubernetes-preserve-unknown-fields": true });
     let rules = serde_json::json!([{ "rule": rule, "message": "no" }]);
@@ -79,20 +79,20 @@ fn offenders(document: &Document, pointer: &str, rule: &str) -> Vec<(String, Pla
     };
     let schema = kube::core::cel::compile_schema(&schema);
     let fails = |value: Value| VALIDATOR.with(|validator| validator.validate_compiled(&schema, &value, None).is_err());
-    let one_by_one: Vec<(String, Place)> = match document.value.pointer(pointer) {
+    let one_by_one: Vec<(String, FindingPlace)> = match document.value.pointer(pointer) {
         Some(Value::Array(items)) if rule.starts_with("self.all(") => items
             .iter()
             .enumerate()
             .filter(|(_, item)| fails(Value::Array(vec![(*item).clone()])))
             .map(|(index, _)| match rule.starts_with("self.all(requirement, requirement.key ") {
-                true => (format!("{pointer}/{index}/key"), Place::Value),
-                false => (format!("{pointer}/{index}"), Place::Value),
+                true => (format!("{pointer}/{index}/key"), FindingPlace::Value),
+                false => (format!("{pointer}/{index}"), FindingPlace::Value),
             })
             .collect(),
         Some(Value::Object(map)) if rule.starts_with("self.all(") => map
             .iter()
             .filter(|(key, value)| fails(Value::Object(Map::from_iter([((*key).clone(), (*value).clone())]))))
-            .map(|(key, _)| (spans::join(pointer, key), Place::Key))
+            .map(|(key, _)| (spans::join(pointer, key), FindingPlace::Key))
             .collect(),
         _ => Vec::new(),
     };

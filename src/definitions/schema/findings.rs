@@ -8,11 +8,11 @@ use super::canonical;
 use crate::api::node_pool::{CLASS_GROUP, CLASS_KIND};
 use crate::api::validation::forms;
 use crate::definitions::document::{Document, OF_TEMPLATE, spans};
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::fixes::Instead;
 use crate::definitions::kinds::Kind;
 use crate::definitions::rules::schema as rules;
-use crate::definitions::suggest;
+use crate::definitions::suggest::{self, Hint};
 
 /// One finding for each mistake that the error tells of.
 pub fn from_error(
@@ -24,7 +24,7 @@ pub fn from_error(
     let pointer = error.instance_path().as_str();
     let schema_pointer = error.schema_path().as_str();
     let value = error.instance();
-    let at_value = |rule, message: String| Finding::at(rule, document, pointer, Place::Value, message);
+    let at_value = |rule, message: String| Finding::at(rule, document, pointer, FindingPlace::Value, message);
     let name = name(pointer);
     vec![match error.kind() {
         ValidationErrorKind::AdditionalProperties { unexpected } => {
@@ -66,11 +66,11 @@ pub fn from_error(
         }
         ValidationErrorKind::MinItems { limit } | ValidationErrorKind::MinProperties { limit } => {
             let message = format!("{name} has {}, and must have at least {limit}", entries(value));
-            Finding::at(&rules::COUNT, document, pointer, Place::Key, message)
+            Finding::at(&rules::COUNT, document, pointer, FindingPlace::Key, message)
         }
         ValidationErrorKind::MaxItems { limit } | ValidationErrorKind::MaxProperties { limit } => {
             let message = format!("{name} has {}, and must have at most {limit}", entries(value));
-            Finding::at(&rules::COUNT, document, pointer, Place::Key, message)
+            Finding::at(&rules::COUNT, document, pointer, FindingPlace::Key, message)
         }
         ValidationErrorKind::Format { format } if format == "date-time" => {
             let message = format!("{name} is {}, which is no time such as \"2026-01-31T12:00:00Z\"", shown(value));
@@ -82,7 +82,7 @@ pub fn from_error(
 
 /// A text that has not the form of its field.
 fn malformed(document: &Document, pointer: &str, value: &Value, pattern: &str) -> Finding {
-    let at = |message: String| Finding::at(&rules::PATTERN, document, pointer, Place::Value, message);
+    let at = |message: String| Finding::at(&rules::PATTERN, document, pointer, FindingPlace::Value, message);
     let (name, shown) = (name(pointer), shown(value));
     let text = value.as_str().unwrap_or_default();
     let Some(form) = forms::ALL.iter().find(|form| form.pattern == pattern) else {
@@ -91,7 +91,7 @@ fn malformed(document: &Document, pointer: &str, value: &Value, pattern: &str) -
     let finding = at(format!("{name} is {shown}, which is not {}", form.words));
     let is_schedule = *form == forms::SCHEDULE;
     match canonical::meant(form, text) {
-        Some(meant) => finding.hint(format!("did you mean `{meant}`?")).instead(Some(Instead::Text(meant))),
+        Some(meant) => finding.hint(Hint::question(&[&meant])).instead(Some(Instead::Text(meant))),
         None if text.contains("{{") => finding.hint(OF_TEMPLATE),
         None if is_schedule && text.contains("TZ=") => finding.hint(IN_UTC),
         // A folded or literal block.
@@ -147,13 +147,13 @@ fn unknown_field(document: &Document, pointer: &str, field: &str, parent: &Value
     let names = || known.into_iter().flat_map(|known| known.keys().map(String::as_str));
     let where_to = elsewhere(root, field);
     let hint = match suggest::did_you_mean(field, names()) {
-        _ if let Some(now) = moved(document, &at) => Some(now.to_owned()),
+        _ if let Some(now) = moved(document, &at) => Some(now.into()),
         Some(question) => Some(question),
-        None if let Some(name) = begins_one(field, names()) => Some(format!("did you mean `{name}`?")),
-        None if !where_to.is_empty() => Some(format!("it belongs under {}", where_to.join(" or "))),
+        None if let Some(name) = begins_one(field, names()) => Some(Hint::question(&[name])),
+        None if !where_to.is_empty() => Some(format!("it belongs under {}", where_to.join(" or ")).into()),
         None => {
             let names: Vec<&str> = names().collect();
-            (!names.is_empty()).then(|| format!("known here: {}", names.join(", ")))
+            (!names.is_empty()).then(|| format!("known here: {}", names.join(", ")).into())
         }
     };
     let place = if pointer.is_empty() {
@@ -162,7 +162,7 @@ fn unknown_field(document: &Document, pointer: &str, field: &str, parent: &Value
         format!("in `{}`", spans::field_path(pointer))
     };
     let message = format!("unknown field `{field}` {place}");
-    Finding::at(&rules::UNKNOWN_FIELD, document, &at, Place::Key, message).maybe_hint(hint)
+    Finding::at(&rules::UNKNOWN_FIELD, document, &at, FindingPlace::Key, message).maybe_hint(hint)
 }
 
 /// The one name that begins so: `placementGroup`.
@@ -256,18 +256,18 @@ fn missing_field(document: &Document, pointer: &str, field: &str, empty_members:
     let at = spans::join(pointer, field);
     if empty_members.contains(&at) {
         let message = format!("`{field}` has no value");
-        return Finding::at(&rules::MISSING_FIELD, document, &at, Place::Key, message);
+        return Finding::at(&rules::MISSING_FIELD, document, &at, FindingPlace::Key, message);
     }
     let holder =
         if pointer.is_empty() { "the document".to_owned() } else { format!("`{}`", spans::field_path(pointer)) };
     let mut finding =
-        Finding::at(&rules::MISSING_FIELD, document, pointer, Place::Key, format!("{holder} lacks `{field}`"));
+        Finding::at(&rules::MISSING_FIELD, document, pointer, FindingPlace::Key, format!("{holder} lacks `{field}`"));
     // Before version 1 a pool named its class alone.
     let may_be = |member: &str, meant: &str| document.str(&spans::join(pointer, member)).is_none_or(|it| it == meant);
-    let is_of_ours = may_be("kind", CLASS_KIND) && may_be("group", CLASS_GROUP);
+    let is_of_karpenter = may_be("kind", CLASS_KIND) && may_be("group", CLASS_GROUP);
     match (spans::last(pointer).as_str(), field) {
-        ("nodeClassRef", "group") if is_of_ours => finding = finding.hint(format!("add `group: {CLASS_GROUP}`")),
-        ("nodeClassRef", "kind") if is_of_ours => finding = finding.hint(format!("add `kind: {CLASS_KIND}`")),
+        ("nodeClassRef", "group") if is_of_karpenter => finding = finding.hint(format!("add `group: {CLASS_GROUP}`")),
+        ("nodeClassRef", "kind") if is_of_karpenter => finding = finding.hint(format!("add `kind: {CLASS_KIND}`")),
         _ => {}
     }
     finding.pointer = Some(at);
@@ -294,14 +294,14 @@ pub fn without_value(kind: Kind, document: &Document, empty_members: &[String], 
             Some(value) => format!("`#` begins a comment: write \"{value}\""),
             None => "write a value, or remove it".to_owned(),
         };
-        Finding::at(&rules::NO_VALUE, document, pointer, Place::Key, message).hint(hint)
+        Finding::at(&rules::NO_VALUE, document, pointer, FindingPlace::Key, message).hint(hint)
     };
     pointers.map(finding).collect()
 }
 
 /// One word behind the key that is a comment, and was meant to be its value.
 fn value_in_comment(document: &Document, pointer: &str) -> Option<String> {
-    let key = document.place(pointer, Place::Key);
+    let key = document.place(pointer, FindingPlace::Key);
     let text = document.origin(pointer).text;
     let line = text.get(key.end_byte..)?.lines().next()?;
     let word = line.trim_start().strip_prefix(':')?.trim();
@@ -322,12 +322,13 @@ fn wrong_type(document: &Document, pointer: &str, value: &Value, kind: &TypeKind
         let got = if value.is_boolean() { "a boolean" } else { "a number" };
         if document.variables.is_of_flux() && document.variables.names().contains_key(pointer) {
             let message = format!("{name} must be text, and `{value}`, which Flux makes of it, is {got}");
-            return Finding::at(&rules::UNQUOTED, document, pointer, Place::Value, message).hint(QUOTE_OF_FLUX);
+            return Finding::at(&rules::UNQUOTED, document, pointer, FindingPlace::Value, message).hint(QUOTE_OF_FLUX);
         }
         let message = format!("{name} must be text, and `{written}` without quotes is {got}");
-        let hint = quoted_hint(&written, field);
-        let quoted = hint.strip_prefix("quote it: ").map(|quoted| Instead::Yaml(quoted.to_owned()));
-        return Finding::at(&rules::UNQUOTED, document, pointer, Place::Value, message).hint(hint).instead(quoted);
+        let (hint, quoted) = quoted_hint(&written, field);
+        return Finding::at(&rules::UNQUOTED, document, pointer, FindingPlace::Value, message)
+            .hint(hint)
+            .instead(quoted);
     }
     let words: Vec<&str> = wanted.iter().map(|wanted| type_words(wanted)).collect();
     let message = format!("{name} must be {}, and is {}", words.join(" or "), value_words(value));
@@ -349,7 +350,7 @@ fn wrong_type(document: &Document, pointer: &str, value: &Value, kind: &TypeKind
         Value::Array(_) if wants("object") => Some("write `key: value` without `- `".to_owned()),
         _ => None,
     };
-    let place = if value.is_object() || value.is_array() { Place::Key } else { Place::Value };
+    let place = if value.is_object() || value.is_array() { FindingPlace::Key } else { FindingPlace::Value };
     Finding::at(&rules::WRONG_TYPE, document, pointer, place, message).maybe_hint(hint).instead(instead)
 }
 
@@ -371,8 +372,8 @@ fn instead_of_text(document: &Document, pointer: &str, text: &str, wants: &dyn F
     }
 }
 
-/// Quoting is enough only where the quoted text has the form of the field: "30" is no duration either.
-fn quoted_hint(written: &str, field: &Value) -> String {
+/// A hint, and the quoted text where quoting is enough: it has the form of the field then. "30" is no duration either.
+fn quoted_hint(written: &str, field: &Value) -> (String, Option<Instead>) {
     let options: Vec<&str> =
         field.get("enum").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
     if !options.is_empty() && !options.contains(&written) {
@@ -381,10 +382,11 @@ fn quoted_hint(written: &str, field: &Value) -> String {
             "false" => "disabled",
             _ => written,
         };
-        return match options.contains(&meant) {
+        let hint = match options.contains(&meant) {
             true => format!("write `{meant}`"),
             false => format!("write one of {}", options.join(", ")),
         };
+        return (hint, None);
     }
     let form = field.get("pattern").and_then(|pattern| forms::ALL.iter().find(|form| pattern == form.pattern));
     let fits = |form: &forms::Form| {
@@ -393,8 +395,11 @@ fn quoted_hint(written: &str, field: &Value) -> String {
         options.build(&schema).is_ok_and(|validator| validator.is_valid(&Value::String(written.to_owned())))
     };
     match form.filter(|form| !fits(form)) {
-        Some(form) => format!("write {}", form.words),
-        None => format!("quote it: \"{written}\""),
+        Some(form) => (format!("write {}", form.words), None),
+        None => {
+            let quoted = format!("\"{written}\"");
+            (format!("quote it: {quoted}"), Some(Instead::Yaml(quoted)))
+        }
     }
 }
 
@@ -425,12 +430,10 @@ pub(super) fn value_words(value: &Value) -> &'static str {
 fn not_one_of(document: &Document, pointer: &str, value: &Value, options: &Value) -> Finding {
     let options: Vec<&str> = options.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let message = format!("{} is {}, and must be one of {}", name(pointer), shown(value), options.join(", "));
-    let finding = Finding::at(&rules::NOT_ONE_OF, document, pointer, Place::Value, message);
+    let finding = Finding::at(&rules::NOT_ONE_OF, document, pointer, FindingPlace::Value, message);
     let Some(text) = value.as_str() else { return finding };
     match RENAMED_VALUES.iter().find(|(old, _)| *old == text) {
-        Some((_, new)) => {
-            finding.hint(format!("did you mean `{new}`?")).instead(Some(Instead::Text((*new).to_owned())))
-        }
+        Some((_, new)) => finding.hint(Hint::question(&[new])).instead(Some(Instead::Text((*new).to_owned()))),
         None => finding.maybe_hint(suggest::did_you_mean(text, options.into_iter())),
     }
 }
@@ -455,7 +458,7 @@ pub fn drop_consequences(document: &Document, findings: &mut Vec<Finding>) {
             document.value.pointer(&spans::join(spans::parent(pointer), new)).is_some()
         };
         if let Some((_, new)) = old.filter(|(_, new)| is_there(new)) {
-            finding.hint = Some(format!("remove it: `{new}` took its place"));
+            *finding = finding.clone().hint(format!("remove it: `{new}` took its place"));
         } else if let Some((old, new)) = old {
             let hint = format!("write `{new}: {}`", group_of(document, old));
             *finding = finding.clone().hint(hint).instead(Some(Instead::Text((*new).to_owned())));
@@ -467,8 +470,7 @@ pub fn drop_consequences(document: &Document, findings: &mut Vec<Finding>) {
         .filter(|finding| std::ptr::eq(finding.rule, &rules::UNKNOWN_FIELD))
         .filter_map(|finding| {
             let pointer = finding.pointer.as_deref()?;
-            let nearest = suggest::likeliest(finding.hint.as_deref()?)?;
-            Some(spans::join(spans::parent(pointer), nearest))
+            Some(spans::join(spans::parent(pointer), finding.meant.as_deref()?))
         })
         .chain(renamed)
         .collect();

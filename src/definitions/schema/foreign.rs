@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::findings::{name, type_words, value_words};
 use crate::definitions::document::{Document, spans};
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::fixes::Instead;
 use crate::definitions::rules::schema::{FOREIGN_FIELD, FOREIGN_TYPE};
 use crate::definitions::suggest;
@@ -86,7 +86,7 @@ impl<'d> Walk<'d> {
         } else if !(parent.is_empty() && matches!(key, "apiVersion" | "kind")) {
             let hint = suggest::did_you_mean(key, known.keys().map(String::as_str));
             let message = format!("unknown field `{key}`: Kubernetes drops it");
-            let finding = Finding::at(&FOREIGN_FIELD, self.document, &pointer, Place::Key, message);
+            let finding = Finding::at(&FOREIGN_FIELD, self.document, &pointer, FindingPlace::Key, message);
             self.findings.push(finding.maybe_hint(hint));
         }
     }
@@ -122,13 +122,13 @@ fn wrong_type(document: &Document, pointer: &str, value: &Value, wanted: &str) -
         let got = if value.is_boolean() { "a boolean" } else { "a number" };
         let message =
             format!("{name} must be text, and `{written}` without quotes is {got}: the API server refuses the object");
-        let finding = Finding::at(&FOREIGN_TYPE, document, pointer, Place::Value, message);
+        let finding = Finding::at(&FOREIGN_TYPE, document, pointer, FindingPlace::Value, message);
         let quoted = format!("\"{written}\"");
         return Some(finding.hint(format!("quote it: {quoted}")).instead(Some(Instead::Yaml(quoted))));
     }
     let (wants, is) = (type_words(wanted), value_words(value));
     let message = format!("{name} must be {wants}, and is {is}: the API server refuses the object");
-    let place = if value.is_object() || value.is_array() { Place::Key } else { Place::Value };
+    let place = if value.is_object() || value.is_array() { FindingPlace::Key } else { FindingPlace::Value };
     let is_word = |text: &str| match wanted {
         "integer" => text.parse::<i64>().is_ok_and(|number| number.to_string() == text),
         _ => wanted == "boolean" && matches!(text, "true" | "false"),

@@ -1,4 +1,5 @@
-//! The schemas that documents are held against: those of our own types, as a strict reader needs them.
+//! The schemas that documents are held against. Cutlist makes them from its own types, and makes them strict, as its
+//! reader needs them.
 
 mod canonical;
 mod cel;
@@ -15,7 +16,7 @@ use kube::core::cel::CompiledSchema;
 use serde_json::Value;
 
 use super::document::{Document, spans};
-use super::findings::{Finding, Place};
+use super::findings::{Finding, FindingPlace};
 use super::kinds::Kind;
 use super::open;
 use super::rules::schema as rules;
@@ -117,7 +118,7 @@ pub fn check(kind: Kind, document: &mut Document, old: Option<&Value>, unchecked
         Some(Ok(schema)) => schema,
         Some(Err(error)) => {
             let message = format!("the schema of {} can not be compiled: {error}", kind.name());
-            return vec![Finding::at(&rules::OTHER, document, "", Place::Key, message)];
+            return vec![Finding::at(&rules::OTHER, document, "", FindingPlace::Key, message)];
         }
         None => return Vec::new(),
     };

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use super::diagnostic::{Span, SuppressedBy};
 use super::document::{Document, spans};
-use super::findings::{Finding, Place};
+use super::findings::{Finding, FindingPlace};
 use super::rules::{self, Rule, reading, suppression as own};
 use crate::api::keys;
 
@@ -101,7 +101,7 @@ impl Ignores {
     pub fn annotation(&mut self, document: &Document) {
         let pointer = format!("/metadata/annotations/{}", spans::escape(keys::IGNORE));
         let Some(text) = document.str(&pointer) else { return };
-        let (file, span) = (document.file_of(&pointer), document.place(&pointer, Place::Key));
+        let (file, span) = (document.file_of(&pointer), document.place(&pointer, FindingPlace::Key));
         let files = document.parts.iter().map(|(_, origin)| origin.file).chain([document.file]).collect();
         let scope = Scope::Object(document.name(), files);
         for part in text.split(['\n', ';']).map(str::trim).filter(|part| !part.is_empty()) {
@@ -111,7 +111,7 @@ impl Ignores {
                     self.found.push(Ignore { by: SuppressedBy::Annotation, file, span, scope, rules, reason });
                 }
                 Err(Misread { message, hint }) => {
-                    let finding = Finding::at(&own::MALFORMED, document, &pointer, Place::Key, message);
+                    let finding = Finding::at(&own::MALFORMED, document, &pointer, FindingPlace::Key, message);
                     self.malformed.push(finding.maybe_hint(hint));
                 }
             }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::table::{Fact, FactKind, Pointers, TABLE};
 use super::{Installed, KarpenterVersion};
 use crate::definitions::document::{Document, spans};
-use crate::definitions::findings::{Finding, Place};
+use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::kinds::Kind;
 use crate::definitions::rules::{Rule, kubelet_types, versions as rules};
 use crate::definitions::schema;
@@ -23,7 +23,7 @@ pub fn check(kind: Kind, document: &Document, old: Option<&Value>, installed: In
         let message = format!("{} exists since Karpenter {since}, and {installed}", kind.name());
         let hint =
             "its API server does not serve the kind, and refuses the object: remove it, or upgrade Karpenter first";
-        return vec![Finding::at(&rules::KIND, document, "/kind", Place::Value, message).hint(hint)];
+        return vec![Finding::at(&rules::KIND, document, "/kind", FindingPlace::Value, message).hint(hint)];
     }
     checking.walk(&document.value, "", "");
     checking.findings.extend(unreleased(kind, document, Some(installed)));
@@ -68,7 +68,7 @@ pub fn unreleased(kind: Kind, document: &Document, installed: Option<Installed>)
             None => (&rules::UNRELEASED, message),
         };
         let hint = "kubectl and server-side apply are refused, and what comes by others loses the field: remove it, or set it by `userData`";
-        findings.push(Finding::at(rule, document, &pointer, Place::Key, message).hint(hint));
+        findings.push(Finding::at(rule, document, &pointer, FindingPlace::Key, message).hint(hint));
     }
     findings
 }
@@ -93,7 +93,7 @@ impl Checking<'_> {
         if is_known { None } else { later.min() }
     }
 
-    fn say(&mut self, rule: &'static Rule, pointer: &str, place: Place, what: &str, hint: &str) {
+    fn say(&mut self, rule: &'static Rule, pointer: &str, place: FindingPlace, what: &str, hint: &str) {
         let message = format!("{what}, and {}", self.installed);
         self.findings.push(Finding::at(rule, self.document, pointer, place, message).hint(hint));
     }
@@ -104,13 +104,13 @@ impl Checking<'_> {
             let what = format!("`{}` exists since Karpenter {since}", spans::field_path(pointer));
             let hint = "kubectl and server-side apply are refused, and what comes by others loses the field: remove it, or upgrade \
                         Karpenter first";
-            return self.say(&rules::FIELD, pointer, Place::Key, &what, hint);
+            return self.say(&rules::FIELD, pointer, FindingPlace::Key, &what, hint);
         }
         match value {
             Value::Object(map) => {
                 for (key, inner) in map {
                     let at = spans::join(pointer, key);
-                    self.key(key, &at, Place::Key, schema);
+                    self.key(key, &at, FindingPlace::Key, schema);
                     let named = format!("{schema}/{key}");
                     let of_any = format!("{schema}/{{}}");
                     let inner_schema = if self.pointers.contains_key(named.as_str()) { named } else { of_any };
@@ -124,7 +124,7 @@ impl Checking<'_> {
             }
             Value::String(text) => {
                 self.word(text, pointer, schema);
-                self.key(text, pointer, Place::Value, schema);
+                self.key(text, pointer, FindingPlace::Value, schema);
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
@@ -143,12 +143,12 @@ impl Checking<'_> {
                 "the API server refuses the object: write one of {}, or upgrade Karpenter first",
                 known.join(", ")
             );
-            self.say(&rules::VALUE, pointer, Place::Value, &said, &hint);
+            self.say(&rules::VALUE, pointer, FindingPlace::Value, &said, &hint);
         }
     }
 
     /// A key of a label, where only some keys of a domain may be used.
-    fn key(&mut self, key: &str, pointer: &str, place: Place, schema: &str) {
+    fn key(&mut self, key: &str, pointer: &str, place: FindingPlace, schema: &str) {
         let facts = self.facts(schema);
         let Some(domain) = refused(facts, key, self.installed.version) else { return };
         let Some(since) = self.installed.version.and_later().find(|later| refused(facts, key, *later).is_none()) else {
@@ -184,7 +184,7 @@ impl Checking<'_> {
             match fact.what {
                 FactKind::Immutable if before != now => {
                     let said = format!("`{field}` can be changed since Karpenter {since}");
-                    self.say(&rules::CHANGE, schema, Place::Value, &said, hint);
+                    self.say(&rules::CHANGE, schema, FindingPlace::Value, &said, hint);
                 }
                 FactKind::Stays => {
                     let names: Vec<&str> = fact.name.split('|').collect();
@@ -194,7 +194,7 @@ impl Checking<'_> {
                         let at = there.map_or_else(|| schema.to_owned(), |name| spans::join(schema, name));
                         let said =
                             format!("{} can take each other's place since Karpenter {since}", names.join(" and "));
-                        self.say(&rules::CHANGE, &at, Place::Key, &said, hint);
+                        self.say(&rules::CHANGE, &at, FindingPlace::Key, &said, hint);
                     }
                 }
                 _ => {}

@@ -14,6 +14,8 @@ use super::{Bootstrap, Cluster, Finding, FindingCode, UserDataError, parts, tain
 
 /// nodeadm adds these lists up.
 const ADDED_UP: &str = "spec.kubelet.flags";
+/// Where a NodeConfig says its version.
+const VERSION: &str = "apiVersion";
 
 pub(super) fn render(bootstrap: &Bootstrap, findings: &mut Vec<Finding>) -> Result<String, UserDataError> {
     let mut parts = parts::of_class(bootstrap, true, findings)?;
@@ -116,6 +118,7 @@ fn overridden(path: &str, theirs: &Value, ours: &Value, line: usize, findings: &
         }
     } else if theirs != ours && path != ADDED_UP {
         let text = format!("{path}: `{theirs}` is replaced by `{ours}`");
-        findings.push(Finding { code: FindingCode::Overridden, line: Some(line), text });
+        let code = if path == VERSION { FindingCode::VersionReplaced } else { FindingCode::Overridden };
+        findings.push(Finding { code, line: Some(line), text });
     }
 }

@@ -115,6 +115,8 @@ pub struct Finding {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FindingCode {
+    /// The version of a NodeConfig, which loses against the one that is merged with it.
+    VersionReplaced,
     /// A value that loses against the one that the cluster, the NodePool or the class has.
     Overridden,
     /// A setting that is kept and is not known: a machine that does not know it either refuses to start.
@@ -165,7 +167,7 @@ pub fn render(family: AmiFamily, bootstrap: &Bootstrap) -> Result<UserData, User
 pub fn check(family: AmiFamily, user_data: &str) -> Result<Vec<Finding>, UserDataError> {
     let user_data = Some(user_data.to_owned());
     let mut findings = render(family, &Bootstrap { user_data, ..anywhere() })?.findings;
-    findings.retain(|finding| finding.code != FindingCode::Overridden);
+    findings.retain(|finding| !matches!(finding.code, FindingCode::Overridden | FindingCode::VersionReplaced));
     Ok(findings)
 }
 
@@ -187,8 +189,10 @@ pub fn without_effect(class: &EC2NodeClassSpec) -> Vec<Finding> {
             finding.text = format!("{what}{REPLACED_BY} what the cluster, the class or the NodePool has");
         }
     }
-    // Of the size and of other fields other rules speak.
-    findings.retain(|finding| !matches!(finding.code, FindingCode::NearTheLimit | FindingCode::WithoutEffect));
+    // Lint has rules of their own for the size, for other fields, and for a NodeConfig of another version.
+    let of_other_rules =
+        |code| matches!(code, FindingCode::NearTheLimit | FindingCode::WithoutEffect | FindingCode::VersionReplaced);
+    findings.retain(|finding| !of_other_rules(finding.code));
     findings
 }
 

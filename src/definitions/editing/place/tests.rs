@@ -6,7 +6,7 @@ use super::*;
 fn said(text: &str) -> String {
     let offset = text.find('|').unwrap();
     let text = text.replacen('|', "", 1);
-    let Some(place) = Place::at(&text, offset, Extent::ToPlace) else { return "nothing".to_owned() };
+    let Some(place) = EditPlace::at(&text, offset, Extent::ToPlace) else { return "nothing".to_owned() };
     let keys: Vec<&str> = place.siblings().into_iter().flatten().map(|(key, _)| key.as_str()).collect();
     format!("{:?} {} `{}` beside [{}]", place.role, place.path.join("."), place.word, keys.join(" "))
 }
@@ -80,7 +80,7 @@ fn every_place_of_a_text_can_be_asked_for() {
     for offset in 0..=text.len() + 1 {
         for extent in [Extent::ToPlace, Extent::WholeWord] {
             for cut in [text, text.get(..offset).unwrap_or(text)] {
-                if let Some(place) = Place::at(cut, offset, extent) {
+                if let Some(place) = EditPlace::at(cut, offset, extent) {
                     assert!(cut.get(place.start..place.end).is_some(), "{offset} {place:?}");
                 }
             }
@@ -91,10 +91,10 @@ fn every_place_of_a_text_can_be_asked_for() {
 #[test]
 fn the_word_goes_on_behind_the_place() {
     let text = "spec:\n  weight: 10\n";
-    let place = Place::at(text, text.find("ight").unwrap(), Extent::WholeWord).unwrap();
+    let place = EditPlace::at(text, text.find("ight").unwrap(), Extent::WholeWord).unwrap();
     let written = text.get(place.start..place.end).unwrap();
     assert_eq!((place.word.as_str(), place.has_colon, written), ("weight", true, "weight"));
-    let of_value = Place::at(text, text.find('0').unwrap(), Extent::WholeWord).unwrap();
+    let of_value = EditPlace::at(text, text.find('0').unwrap(), Extent::WholeWord).unwrap();
     assert_eq!(
         (of_value.role, of_value.path.as_slice()),
         (Role::Value, ["spec".to_owned(), "weight".to_owned()].as_slice())
