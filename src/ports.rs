@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::api::cloud_facts::{DeniedPermission, VcpuQuotaUse};
 use crate::api::ec2_node_class::{Ami, EC2NodeClass, EC2NodeClassStatus, SecurityGroup};
@@ -410,6 +410,19 @@ pub trait Forge {
 
 pub trait Clock {
     fn now(&self) -> Timestamp;
+}
+
+/// A clock that goes back by less makes nobody wait for long, and one that goes by answers that are late does so now and then.
+const SET_BACK_MIN: SignedDuration = SignedDuration::from_secs(10);
+
+/// Whether what was noted at a moment was noted by a clock that was set back since.
+pub fn is_to_come(moment: Timestamp, now: Timestamp) -> bool {
+    moment.duration_since(now) > SET_BACK_MIN
+}
+
+/// The moment, or now where it was noted by a clock that was set back since: who waits from then on waits no longer than was meant.
+pub fn not_to_come(moment: Timestamp, now: Timestamp) -> Timestamp {
+    if is_to_come(moment, now) { now } else { moment }
 }
 
 /// The Node objects of a cluster whose cloud has no kubelets: what a kubelet and a cloud controller would write.

@@ -3,6 +3,8 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::ports::is_to_come;
+
 /// How often disruption is looked for when nothing happens.
 pub const POLL: SignedDuration = SignedDuration::from_secs(10);
 /// How often, while moves are under way, it is searched for more than nodes that can simply go.
@@ -24,8 +26,6 @@ pub const CATALOG_AGE: SignedDuration = SignedDuration::from_secs(60);
 const BURST: i32 = 200;
 /// In the long run there is one look in this time.
 const INTERVAL: SignedDuration = SignedDuration::from_millis(50);
-/// A clock that goes back by less makes nothing wait for long, and one that goes by answers that are late does so now and then.
-const SET_BACK_MIN: SignedDuration = SignedDuration::from_secs(10);
 
 /// Counts looks. At most `BURST + t / INTERVAL` of them begin within a time `t`.
 #[derive(Debug, Default)]
@@ -54,7 +54,7 @@ impl Pace {
 
     /// Whether the clock was set back since the last look began: what was noted by it may be a moment to come, maybe for weeks.
     pub fn was_set_back(&self, now: Timestamp) -> bool {
-        self.looked_at.is_some_and(|looked_at| looked_at.duration_since(now) > SET_BACK_MIN)
+        self.looked_at.is_some_and(|looked_at| is_to_come(looked_at, now))
     }
 
     /// How long the next look has to wait. No longer than looks can be ahead by one clock, since it may have been set back meanwhile.

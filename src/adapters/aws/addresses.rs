@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::api::network::Subnet;
 use crate::api::ec2_node_class::EC2NodeClassSpec;
+use crate::ports::is_to_come;
 
 /// An instance that EC2 has not shown after so long was not launched.
 const LAUNCH_MAX: SignedDuration = SignedDuration::from_mins(10);
@@ -117,7 +118,7 @@ impl Addresses {
         let mut listed = BTreeMap::new();
         for subnet in subnets {
             let before = self.subnets.get(&subnet.id).and_then(|before| before.exhausted_at);
-            let exhausted_at = before.filter(|at| asked_at.duration_since(*at) < EXHAUSTED);
+            let exhausted_at = before.filter(|at| is_within(EXHAUSTED, *at, asked_at));
             let counted = Counted { zone: subnet.zone.clone(), free: subnet.free_addresses, asked_at, exhausted_at };
             listed.insert(subnet.id.clone(), counted);
         }
@@ -174,10 +175,10 @@ impl Addresses {
     /// Forgets launches that are over.
     pub fn sweep(&mut self, now: Timestamp) {
         self.launches.retain(|_, launch| match launch.shown_at {
-            Some(shown_at) => now.duration_since(shown_at) < PODS_START,
-            None => now.duration_since(launch.since) < LAUNCH_MAX,
+            Some(shown_at) => is_within(PODS_START, shown_at, now),
+            None => is_within(LAUNCH_MAX, launch.since, now),
         });
-        self.calls.retain(|_, call| now.duration_since(call.since) < LAUNCH_MAX);
+        self.calls.retain(|_, call| is_within(LAUNCH_MAX, call.since, now));
     }
 
     /// What is free in a subnet but for calls under way, of which nobody knows where they end; `None` where EC2 was not asked about it.
@@ -219,6 +220,11 @@ impl Addresses {
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
+}
+
+/// Whether so much time has not passed since a moment; by a clock that was set back since then it may have.
+fn is_within(wait: SignedDuration, since: Timestamp, now: Timestamp) -> bool {
+    now.duration_since(since) < wait && !is_to_come(since, now)
 }
 
 /// What of a launch EC2's last answer does not hold.
@@ -358,6 +364,22 @@ mod tests {
         assert_eq!(left(&addresses, "subnet-a"), 0, "asked right after");
         addresses.listed(&[subnet("subnet-a", "a", 100)], at(61));
         assert_eq!(left(&addresses, "subnet-a"), 100);
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_keeps_no_address() {
+        let mut addresses = Addresses::default();
+        let listed = [subnet("subnet-a", "a", 100)];
+        addresses.listed(&listed, at(3600));
+        addresses.launching("claim", "subnet-a", NODE, at(3600));
+        addresses.launching("shown", "subnet-a", NODE, at(3600));
+        addresses.shown("shown", at(3600));
+        addresses.asking(("launch".to_owned(), 0), ["subnet-a".to_owned()].into(), NODE, 1, at(3600));
+        addresses.exhausted("subnet-a", at(3600));
+        addresses.listed(&listed, at(0));
+        addresses.sweep(at(0));
+        let best = addresses.best("a", ["subnet-a"], NODE).map(|room| room.left());
+        assert_eq!((left(&addresses, "subnet-a"), best), (100, Some(100)));
     }
 
     #[test]

@@ -39,7 +39,7 @@ use crate::core::catalog::vcpu_quotas::code_of;
 use crate::core::plan::{EndCause, Note, NoteCode};
 use crate::ports::{
     ClassFacts, Clock, Cloud, Instance, InstanceEnd, LaunchFailure, LaunchRequest, Message, Offering, PortError,
-    PortErrorKind,
+    PortErrorKind, is_to_come, not_to_come,
 };
 
 use classes::Classes;
@@ -70,7 +70,7 @@ pub struct Settings {
 pub struct AwsCloud<P, C> {
     api: P,
     settings: Settings,
-    started_at: Timestamp,
+    started_at: Mutex<Timestamp>,
     pace: Pace<C>,
     catalog: tokio::sync::Mutex<LiveCatalog>,
     market: Mutex<Market>,
@@ -101,7 +101,15 @@ struct Market {
 struct Made {
     of: Arc<Catalog>,
     catalog: Arc<Catalog>,
+    at: Timestamp,
     until: Option<Timestamp>,
+}
+
+impl Made {
+    /// Also by a clock that was set back since.
+    fn holds(&self, now: Timestamp) -> bool {
+        !is_to_come(self.at, now) && self.until.is_none_or(|until| now < until)
+    }
 }
 
 impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
@@ -114,7 +122,7 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
         let started_at = clock.now();
         Self {
             api,
-            started_at,
+            started_at: Mutex::new(started_at),
             pace: Pace::new(clock),
             catalog: tokio::sync::Mutex::new(catalog),
             market: Mutex::default(),
@@ -163,6 +171,13 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
             kind: PortErrorKind::Permanent,
             source: Some(Box::new(error)),
         })
+    }
+
+    /// Since when this process looks. By a clock that was set back, since then: who waits for it would wait for as long as that went back.
+    fn looks_since(&self, now: Timestamp) -> Timestamp {
+        let mut started_at = self.started_at.lock().unwrap_or_else(PoisonError::into_inner);
+        *started_at = not_to_come(*started_at, now);
+        *started_at
     }
 
     fn ran_out(&self, what: Scarce, code: &str) {
@@ -225,7 +240,7 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> Cloud for AwsCloud<P, C> {
         market.shortages.sweep(now);
         if let Some(made) = &market.made
             && Arc::ptr_eq(&made.of, &base)
-            && made.until.is_none_or(|until| now < until)
+            && made.holds(now)
         {
             return Ok(made.catalog.clone());
         }
@@ -237,7 +252,7 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> Cloud for AwsCloud<P, C> {
             let is_other = market.shortages.apply(&mut changed, code_of, now);
             if is_other { Arc::new(changed) } else { base.clone() }
         };
-        market.made = Some(Made { of: base, catalog: catalog.clone(), until });
+        market.made = Some(Made { of: base, catalog: catalog.clone(), at: now, until });
         Ok(catalog)
     }
 

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::resolution::known::whole_seconds;
 use crate::core::catalog::{self, Catalog};
-use crate::ports::Offering;
+use crate::ports::{Offering, is_to_come};
 
 /// After the first shortage; the reference's only wait.
 const FIRST_WAIT: SignedDuration = SignedDuration::from_mins(3);
@@ -65,6 +65,13 @@ pub struct Shortage {
     pub failures: u32,
 }
 
+impl Shortage {
+    /// Whether it is not tried now. What a clock noted that was set back since would be waited for as long as that went back.
+    fn is_waited_for(&self, now: Timestamp) -> bool {
+        now < self.retry_at && !is_to_come(self.at, now)
+    }
+}
+
 /// The memory of all shortages.
 #[derive(Debug, Default)]
 pub struct Shortages {
@@ -77,13 +84,13 @@ impl Shortages {
     pub fn met(&mut self, what: Scarce, code: &str, now: Timestamp) {
         let before = self.met.get(&what);
         let failures = match before {
-            Some(before) if now < before.retry_at => before.failures,
-            Some(before) if now.duration_since(before.retry_at) < FORGOTTEN_AFTER => before.failures.saturating_add(1),
+            Some(before) if before.is_waited_for(now) => before.failures,
+            Some(before) if is_remembered(before, now) => before.failures.saturating_add(1),
             Some(_) | None => 1,
         };
         let wait = FIRST_WAIT.saturating_mul(1 << (failures.saturating_sub(1)).min(10)).min(WAIT_MAX);
         let retry_at = match before {
-            Some(before) if now < before.retry_at => before.retry_at,
+            Some(before) if before.is_waited_for(now) => before.retry_at,
             Some(_) | None => now.saturating_add(wait).unwrap_or(now),
         };
         self.met.insert(what, Shortage { code: code.to_owned(), at: now, retry_at, failures });
@@ -113,7 +120,7 @@ impl Shortages {
 
     /// The shortage for which it is not tried now.
     pub fn of(&self, what: &Scarce, now: Timestamp) -> Option<&Shortage> {
-        self.met.get(what).filter(|shortage| now < shortage.retry_at)
+        self.met.get(what).filter(|shortage| shortage.is_waited_for(now))
     }
 
     /// Takes what is not to be tried now off the market. `true` when that changed anything. `quota_of`: the code of the quota that a
@@ -155,7 +162,7 @@ impl Shortages {
 
     /// What is waited for at this moment, in order.
     pub fn lately(&self, now: Timestamp) -> impl Iterator<Item = (&Scarce, &Shortage)> {
-        self.met.iter().filter(move |(_, shortage)| now < shortage.retry_at)
+        self.met.iter().filter(move |(_, shortage)| shortage.is_waited_for(now))
     }
 
     /// The same in words, for a plan: what was short a while ago, and when it is tried again. They stay as long as it is so.
@@ -183,13 +190,17 @@ impl Shortages {
 
     /// Forgets what is long over.
     pub fn sweep(&mut self, now: Timestamp) {
-        self.met.retain(|_, shortage| now.duration_since(shortage.retry_at) < FORGOTTEN_AFTER);
+        self.met.retain(|_, shortage| is_remembered(shortage, now));
     }
 
     /// How many were dropped because there were too many.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
+}
+
+fn is_remembered(shortage: &Shortage, now: Timestamp) -> bool {
+    now.duration_since(shortage.retry_at) < FORGOTTEN_AFTER && !is_to_come(shortage.at, now)
 }
 
 #[cfg(test)]
@@ -268,6 +279,21 @@ mod tests {
         assert_eq!(shortages.of(&offering("m5.large"), at(7 + 120)).unwrap().failures, 1);
         shortages.sweep(at(10_000));
         assert!(shortages.met.is_empty());
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_makes_nobody_wait() {
+        let mut shortages = Shortages::default();
+        shortages.met(offering("m5.large"), CODE, at(3600));
+        assert!(shortages.of(&offering("m5.large"), at(3600)).is_some());
+        assert_eq!(shortages.of(&offering("m5.large"), at(0)), None);
+        assert_eq!((shortages.next_retry(at(0)), shortages.texts(at(0)).len()), (None, 0));
+        shortages.met(offering("m5.large"), CODE, at(0));
+        let shortage = shortages.of(&offering("m5.large"), at(1)).unwrap();
+        assert_eq!((shortage.failures, shortage.retry_at), (1, at(3)));
+        shortages.met(offering("c5.large"), CODE, at(3600));
+        shortages.sweep(at(0));
+        assert_eq!(shortages.met.len(), 1);
     }
 
     #[test]

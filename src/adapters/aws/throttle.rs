@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 
 use super::api::Action;
+use crate::ports::is_to_come;
 
 /// A token in the unit of the buckets: so a rate in thousandths a second fills whole units each millisecond.
 const TOKEN: u64 = 1_000_000;
@@ -16,13 +17,6 @@ const TOKEN: u64 = 1_000_000;
 const SLOWEST_DIVISOR: u64 = 16;
 /// After so long without a refusal the rate doubles, up to the full one.
 const RECOVERY: SignedDuration = SignedDuration::from_secs(30);
-/// A clock that goes back by less makes nobody wait for long, and one that goes by answers that are late does so now and then.
-const SET_BACK_MIN: SignedDuration = SignedDuration::from_secs(10);
-
-/// Whether what was noted at a moment was noted by a clock that was set back since.
-pub fn is_to_come(moment: Timestamp, now: Timestamp) -> bool {
-    moment.duration_since(now) > SET_BACK_MIN
-}
 
 /// How much fits into a bucket, and how fast it fills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -22,7 +22,7 @@ use crate::api::keys;
 use crate::core::catalog::node_class::image_for;
 use crate::core::catalog::user_data;
 use crate::core::catalog::{InstanceType, NodeClassSettings};
-use crate::ports::{ClassFacts, Offering};
+use crate::ports::{ClassFacts, Offering, not_to_come};
 
 use super::templates;
 
@@ -229,6 +229,7 @@ impl Inner {
             class.status.clone_from(&before.status);
         }
         self.seen.insert(name, (class.clone(), now));
+        self.seen.values_mut().for_each(|(_, at)| *at = not_to_come(*at, now));
         self.seen.retain(|_, (_, at)| now.duration_since(*at) < FORGOTTEN_AFTER);
         let seen = &self.seen;
         self.validator.retain(|name| seen.contains_key(name));

@@ -13,7 +13,7 @@ use crate::adapters::aws::failures::FailureClass;
 use crate::adapters::aws::instances;
 use crate::adapters::aws::resolution::cluster::Identity;
 use crate::api::keys;
-use crate::ports::Clock;
+use crate::ports::{Clock, not_to_come};
 
 use super::pace::Pace;
 
@@ -38,6 +38,7 @@ impl Ends {
     /// These were launched at this moment.
     pub fn launched<'i>(&self, ids: impl IntoIterator<Item = &'i str>, now: Timestamp) {
         let mut young = self.young.lock().unwrap_or_else(PoisonError::into_inner);
+        young.values_mut().for_each(|at| *at = not_to_come(*at, now));
         young.retain(|_, at| now.duration_since(*at) < SHOWN_WITHIN);
         young.extend(ids.into_iter().map(|id| (id.to_owned(), now)));
     }
@@ -107,8 +108,11 @@ impl Ends {
     }
 
     fn is_young(&self, id: &str, now: Timestamp) -> bool {
-        let young = self.young.lock().unwrap_or_else(PoisonError::into_inner);
-        young.get(id).is_some_and(|at| now.duration_since(*at) < SHOWN_WITHIN)
+        let mut young = self.young.lock().unwrap_or_else(PoisonError::into_inner);
+        young.get_mut(id).is_some_and(|at| {
+            *at = not_to_come(*at, now);
+            now.duration_since(*at) < SHOWN_WITHIN
+        })
     }
 }
 
@@ -151,6 +155,15 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_clock_that_was_set_back_keeps_no_instance_young() {
+        let at = |second: i64| Timestamp::from_second(1_790_000_000 + second).unwrap();
+        let ends = Ends::default();
+        ends.launched(["i-1"], at(36_000));
+        assert!(ends.is_young("i-1", at(36_060)) && ends.is_young("i-1", at(0)));
+        assert!(ends.is_young("i-1", at(119)) && !ends.is_young("i-1", at(120)), "it is waited for from then on");
+    }
 
     #[test]
     fn an_instance_of_another_cluster_or_installation_is_not_ours() {

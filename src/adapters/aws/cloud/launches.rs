@@ -19,8 +19,8 @@ use crate::adapters::aws::api::launch::{FleetAnswer, FleetRequest};
 use crate::adapters::aws::api::{Action, ApiError, Ec2Api};
 use crate::adapters::aws::failures::{FailureClass, Remembered, classify};
 use crate::adapters::aws::fleet::{
-    self, FleetOutcome, LaunchPart, LaunchedInstance, OfferingFailure, Order, Place, Places, Surroundings, assign,
-    parts, places, read, requests,
+    self, FleetOutcome, LaunchPart, LaunchPlace, LaunchedInstance, OfferingFailure, Order, Places, Surroundings,
+    assign, parts, places, read, requests,
 };
 use crate::adapters::aws::instances::{self, instance_id};
 use crate::adapters::aws::launch_templates::{Group, Resolved, group, tags};
@@ -31,7 +31,9 @@ use crate::api::node_claim::NodeClaim;
 use crate::core::catalog::vcpu_quotas::code_of;
 use crate::core::model::Resources;
 use crate::core::model::resources::PODS;
-use crate::ports::{Clock, Instance, LaunchFailure, LaunchRequest, Offering, PortError, PortErrorKind, chain};
+use crate::ports::{
+    Clock, Instance, LaunchFailure, LaunchRequest, Offering, PortError, PortErrorKind, chain, is_to_come,
+};
 
 use super::classes::{Described, cluster};
 use super::{AwsCloud, name_of};
@@ -56,15 +58,23 @@ pub struct Remembrance {
     launched: BTreeMap<String, LaunchedInstance>,
     /// UIDs of claims by the id of the instance that each was given: it may not be written yet.
     given: BTreeMap<String, String>,
-    refusal: Option<Refusal>,
+    refusal: Option<LaunchRefusal>,
     used_at: Option<Timestamp>,
 }
 
 #[derive(Clone, Debug)]
-struct Refusal {
+struct LaunchRefusal {
     said: Said,
     count: u32,
+    at: Timestamp,
     until: Timestamp,
+}
+
+impl LaunchRefusal {
+    /// Whether it is waited for now; not where a clock noted it that was set back since.
+    fn counts(&self, now: Timestamp) -> bool {
+        now < self.until && !is_to_come(self.at, now)
+    }
 }
 
 /// Why claims got nothing: for each of them the same.
@@ -186,7 +196,7 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
         given: &mut Given,
     ) -> Result<(), Said> {
         let now = self.pace.now();
-        if let Some(refusal) = remembered.refusal.as_ref().filter(|refusal| now < refusal.until) {
+        if let Some(refusal) = remembered.refusal.as_ref().filter(|refusal| refusal.counts(now)) {
             return Err(refusal.said.clone());
         }
         given.needs = self.needs(request, part).await;
@@ -298,7 +308,7 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
             let of_zone = |zone: &str| {
                 let ids = || subnets.iter().filter(|subnet| subnet.zone == zone).map(|subnet| subnet.id.as_str());
                 let is_counted = ids().any(|id| addresses.room(id).is_some());
-                let place = |subnet: String, fits| Place { zone: zone.to_owned(), subnet, fits };
+                let place = |subnet: String, fits| LaunchPlace { zone: zone.to_owned(), subnet, fits };
                 let best = addresses.best(zone, ids(), needed);
                 let best = best.map(|room| place(room.subnet.clone(), Some(room.nodes(needed))));
                 // Where EC2 did not say how many are free, it is asked and may refuse.
@@ -349,7 +359,7 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
         if error.class == FailureClass::TokenTaken {
             remembered.unanswered = None;
             // A process before this one made it, and this one has looked since; what has not shown by then never was.
-            if now.duration_since(self.started_at) >= SHOWN_WITHIN {
+            if now.duration_since(self.looks_since(now)) >= SHOWN_WITHIN {
                 remembered.attempts = remembered.attempts.saturating_add(1);
             }
             let text = "it was launched before, and EC2 does not show yet what came of that";
@@ -503,11 +513,11 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
         let lasting = |said: &&Said| matches!(said.kind, PortErrorKind::Permanent | PortErrorKind::Denied);
         remembrance.refusal = failed.filter(lasting).map(|said| match &remembrance.refusal {
             // It was said again without being asked.
-            Some(before) if now < before.until => before.clone(),
+            Some(before) if before.counts(now) => before.clone(),
             before => {
                 let count = before.as_ref().map_or(0, |before| before.count).saturating_add(1);
                 let wait = REFUSED_FIRST.saturating_mul(1 << count.saturating_sub(1).min(10)).min(REFUSED_LAST);
-                Refusal { said: said.clone(), count, until: now.saturating_add(wait).unwrap_or(now) }
+                LaunchRefusal { said: said.clone(), count, at: now, until: now.saturating_add(wait).unwrap_or(now) }
             }
         });
         let key = call_of(part);

@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::adapters::aws::api::{Action, ApiError};
 use crate::adapters::aws::failures::FailureClass;
 use crate::adapters::aws::throttle::Throttle;
-use crate::ports::Clock;
+use crate::ports::{Clock, is_to_come};
 
 /// How long somebody waits for a call before others get their turn; who asks again goes on where this ended.
 const PATIENCE: SignedDuration = SignedDuration::from_secs(20);
@@ -47,7 +47,7 @@ impl<C: Clock> Pace<C> {
         mut call: impl AsyncFnMut() -> Result<T, ApiError>,
     ) -> Result<T, ApiError> {
         let began = self.now();
-        let is_late = |now: Timestamp| now.duration_since(began) >= PATIENCE;
+        let is_late = |now: Timestamp| now.duration_since(began) >= PATIENCE || is_to_come(began, now);
         let (mut unanswered, mut wait) = (0, FIRST_WAIT);
         loop {
             while let Err(wait) = self.take(action, resources) {

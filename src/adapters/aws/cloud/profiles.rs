@@ -12,6 +12,7 @@ use crate::adapters::aws::failures::FailureClass;
 use crate::adapters::aws::resolution::cluster::Identity;
 use crate::adapters::aws::resolution::instance_profile::{path_prefix, unused};
 use crate::api::keys;
+use crate::ports::not_to_come;
 
 /// As the reference.
 const SWEPT_EVERY: SignedDuration = SignedDuration::from_mins(30);
@@ -34,6 +35,7 @@ impl Profiles {
 
     fn is_due(&self, now: Timestamp) -> bool {
         let mut swept_at = self.swept_at.lock().unwrap_or_else(PoisonError::into_inner);
+        *swept_at = not_to_come(*swept_at, now);
         let is_due = now.duration_since(*swept_at) >= SWEPT_EVERY;
         if is_due {
             *swept_at = now;
@@ -119,5 +121,19 @@ async fn delete(api: &impl Ec2Api, identity: &Identity, name: &str) -> Result<()
     match api.delete_instance_profile(name).await {
         Err(error) if error.class != FailureClass::NotFound => Err(error),
         Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_was_set_back_sweeps_neither_at_once_nor_much_later() {
+        let at = |minute: i64| Timestamp::from_second(1_790_000_000 + minute * 60).unwrap();
+        let profiles = Profiles::new(at(600));
+        assert!(!profiles.is_due(at(614)) && !profiles.is_due(at(0)));
+        assert!(!profiles.is_due(at(29)) && profiles.is_due(at(30)));
+        assert!(!profiles.is_due(at(59)) && profiles.is_due(at(60)));
     }
 }

@@ -13,7 +13,7 @@ use crate::adapters::aws::resolution::known::LastAnswer;
 use crate::api::cloud_facts::VcpuQuotaUse;
 use crate::core::catalog::InstanceType;
 use crate::core::catalog::vcpu_quotas::{VCPU_QUOTAS, code_of};
-use crate::ports::Instance;
+use crate::ports::{Instance, not_to_come};
 
 /// A quota changes when somebody asks AWS for more, which takes hours.
 const QUOTAS_LAST: SignedDuration = SignedDuration::from_hours(6);
@@ -110,7 +110,10 @@ impl Quotas {
         // One that EC2 should have shown, and did not, has ended.
         launched.retain(|id, it| {
             let was_seen = answers.counted.contains(id);
-            let was_missed = counted_at.is_some_and(|at| at.duration_since(it.at) >= SHOWN_WITHIN);
+            let was_missed = counted_at.is_some_and(|at| {
+                it.at = not_to_come(it.at, at);
+                at.duration_since(it.at) >= SHOWN_WITHIN
+            });
             !was_seen && !was_missed
         });
         launched.values().for_each(|it| *used.entry(it.code).or_default() += it.vcpus);

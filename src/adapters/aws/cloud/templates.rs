@@ -12,7 +12,7 @@ use crate::adapters::aws::api::{Action, ApiError, Ec2Api, Filter, pages};
 use crate::adapters::aws::failures::FailureClass;
 use crate::adapters::aws::launch_templates::{KnownTemplate, tags, unused};
 use crate::adapters::aws::resolution::cluster::Identity;
-use crate::ports::Clock;
+use crate::ports::{Clock, not_to_come};
 
 use super::pace::Pace;
 
@@ -35,6 +35,14 @@ struct TemplatesSeen {
     /// Those that are listed, and when they first were.
     first_seen: BTreeMap<String, Timestamp>,
     swept_at: Option<Timestamp>,
+}
+
+impl TemplatesSeen {
+    /// What a clock noted that was set back since was noted now: nothing goes earlier for it, nor later than it would from now on.
+    fn count_anew(&mut self, now: Timestamp) {
+        let noted = self.used.values_mut().chain(self.first_seen.values_mut()).chain(&mut self.swept_at);
+        noted.for_each(|at| *at = not_to_come(*at, now));
+    }
 }
 
 impl Templates {
@@ -92,6 +100,7 @@ impl Templates {
     pub async fn sweep<C: Clock>(&self, api: &impl Ec2Api, pace: &Pace<C>, identity: &Identity) {
         let now = pace.now();
         let is_due = self.with(|known| {
+            known.count_anew(now);
             let is_due = known.swept_at.is_none_or(|at| now.duration_since(at) >= SWEPT_EVERY);
             if is_due {
                 known.swept_at = Some(now);

@@ -21,5 +21,5 @@ mod request;
 pub use answer::{FleetOutcome, LaunchedInstance, OfferingFailure, read};
 pub use assign::{Assignment, assign};
 pub use part::{LaunchPart, client_token, number, parts};
-pub use places::{Place, Places, places};
+pub use places::{LaunchPlace, Places, places};
 pub use request::{NotAsked, Order, Requests, Surroundings, requests};

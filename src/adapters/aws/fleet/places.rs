@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 /// The best subnet of a zone.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct LaunchPlace {
     pub zone: String,
     pub subnet: String,
     /// Nodes that it has addresses for, those of their pods among them; `None` where nobody says.
@@ -23,11 +23,11 @@ pub struct Places {
 
 /// The zones in which all that lack an instance fit. Where there is none, those that take at least half as many as the largest, and no more
 /// at once than the smallest of these takes: what is left then is asked for once it is known what is left in them.
-pub fn places(found: Vec<Place>, lacking: u32) -> Places {
-    let fits = |place: &Place| place.fits.unwrap_or(u32::MAX);
+pub fn places(found: Vec<LaunchPlace>, lacking: u32) -> Places {
+    let fits = |place: &LaunchPlace| place.fits.unwrap_or(u32::MAX);
     let largest = found.iter().map(fits).max().unwrap_or_default();
     let least = if largest >= lacking { lacking } else { largest.div_ceil(2) };
-    let kept: Vec<Place> = found.into_iter().filter(|place| fits(place) >= least.max(1)).collect();
+    let kept: Vec<LaunchPlace> = found.into_iter().filter(|place| fits(place) >= least.max(1)).collect();
     let most = kept.iter().map(fits).min().unwrap_or_default().min(lacking);
     Places { subnets: kept.into_iter().map(|place| (place.zone, place.subnet)).collect(), most }
 }
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     fn of(fits: &[Option<u32>], lacking: u32) -> (Vec<String>, u32) {
-        let place = |(index, fits): (usize, &Option<u32>)| Place {
+        let place = |(index, fits): (usize, &Option<u32>)| LaunchPlace {
             zone: format!("zone-{index}"),
             subnet: format!("subnet-{index}"),
             fits: *fits,

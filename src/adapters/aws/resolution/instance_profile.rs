@@ -14,6 +14,7 @@ use super::cluster::Identity;
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
 use crate::core::model::hexadecimal;
+use crate::ports::is_to_come;
 
 /// IAM takes 128 characters.
 const CLUSTER_CHARACTERS: usize = 100;
@@ -109,7 +110,7 @@ pub async fn ensure(
         Err(error) if error.class != FailureClass::NotFound => return Err(error),
         Err(_) => {}
     }
-    let was_made_lately = made.at.is_some_and(|at| now.duration_since(at) < STALE_READS);
+    let was_made_lately = made.at.is_some_and(|at| now.duration_since(at) < STALE_READS && !is_to_come(at, now));
     if !was_made_lately {
         match api.create_instance_profile(&wanted.profile).await {
             Ok(_) => made.at = Some(now),

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::super::api::ApiError;
 use super::super::failures::FailureClass;
-use super::super::throttle::is_to_come;
+use crate::ports::is_to_come;
 
 /// After the first failure it is asked again so much later; each further one doubles that.
 const RETRY_FIRST: SignedDuration = SignedDuration::from_secs(15);
@@ -55,6 +55,11 @@ impl Trouble {
         let wait = RETRY_FIRST.saturating_mul(1 << doublings).min(RETRY_LAST);
         self.at.saturating_add(wait).unwrap_or(self.at)
     }
+
+    /// Whether it is time for that, also by a clock that was set back since.
+    pub fn may_try(&self, now: Timestamp) -> bool {
+        now >= self.retry_at() || is_to_come(self.at, now)
+    }
 }
 
 impl<T> LastAnswer<T> {
@@ -76,7 +81,7 @@ impl<T> LastAnswer<T> {
     /// moment that is to come says nothing: the clock was set back since.
     pub fn is_due(&self, lifetime: SignedDuration, now: Timestamp) -> bool {
         if let Some(trouble) = &self.trouble {
-            return now >= trouble.retry_at() || is_to_come(trouble.at, now);
+            return trouble.may_try(now);
         }
         self.answer
             .as_ref()

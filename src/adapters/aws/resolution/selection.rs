@@ -177,7 +177,7 @@ impl<T> Listed<T> {
             return false;
         }
         if let Some(trouble) = &self.known.trouble {
-            return now >= trouble.retry_at();
+            return trouble.may_try(now);
         }
         !question.is_part_of(&self.asked) || self.known.is_due(lifetime, now)
     }
