@@ -4,12 +4,14 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use k8s_openapi::api::coordination::v1::Lease;
-use kube::Api;
-use kube_lease_manager::{LeaseCreateMode, LeaseManagerBuilder, LeaseManagerError};
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+use kube::api::PostParams;
+use kube::{Api, Client};
+use kube_lease_manager::{LeaseCreateMode, LeaseManager, LeaseManagerBuilder, LeaseManagerError};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::api::keys::FIELD_MANAGER;
 use crate::ports::{PortError, PortErrorKind};
@@ -23,6 +25,10 @@ pub(super) const LEASE: &str = "cutlist-leader-election";
 /// which another one should have taken over.
 const LEASE_SECONDS: u64 = 12;
 const GRACE_SECONDS: u64 = 4;
+/// One that has not renewed for so many times its duration does not hold the lease any more, whatever its times say.
+const DEAD_AFTER: u32 = 3;
+/// How often one who waits looks who holds the lease, and one who holds it whether that stands, where no answer came.
+const LOOK: Duration = Duration::from_secs(2);
 /// How long giving the lease back may take.
 const GIVE_BACK: Duration = Duration::from_secs(5);
 
@@ -69,43 +75,30 @@ impl Leadership {
             }
             error => PortError { operation, kind: PortErrorKind::Denied, source: Some(Box::new(error)) },
         };
-        let manager = LeaseManagerBuilder::new(connection.electing.clone(), LEASE)
-            .with_namespace(namespace)
-            .with_identity(identity)
-            .with_field_manager(FIELD_MANAGER)
-            .with_duration(LEASE_SECONDS)
-            .with_grace(GRACE_SECONDS)
-            .with_create_mode(LeaseCreateMode::AutoCreate)
-            .build()
-            .await
-            .map_err(failure)?;
-        let (mut elected, task) = manager.watch().await;
+        let api: Api<Lease> = Api::namespaced(connection.electing.clone(), namespace);
+        let mut seen = Seen::default();
+        seen.look(&api, identity).await;
+        let manager = manager(connection.electing.clone(), namespace, identity).await.map_err(failure)?;
+        let (elected, task) = manager.watch().await;
         let task = tokio::spawn(async move { drop(task.await) });
         let standing = Arc::new(Standing::default());
         standing.wait_for(task);
-        let stopped = Arc::clone(&standing);
         let transitions = Arc::new(AtomicI64::new(0));
         let (tell, leads) = watch::channel(false);
-        let api: Api<Lease> = Api::namespaced(connection.electing.clone(), namespace);
-        let (seen, identity) = (Arc::clone(&transitions), identity.to_owned());
-        tokio::spawn(async move {
-            loop {
-                let elected_now = *elected.borrow_and_update();
-                // The number of changes of hands orders the leaders: it is known before anything is done as one.
-                let confirmed = elected_now && confirm(&api, &identity, &seen).await;
-                let goes_on = tell.send(confirmed).is_ok()
-                    && tokio::select! {
-                        changed = elected.changed() => changed.is_ok(),
-                        () = stopped.stop.notified() => false,
-                    };
-                if !goes_on {
-                    // The manager gives the lease back when nobody listens to it any more.
-                    drop(elected);
-                    let _nobody_listens = tell.send(false);
-                    return;
-                }
-            }
-        });
+        let (client, stopped) = (connection.electing.clone(), Arc::clone(&standing));
+        let (namespace, identity) = (namespace.to_owned(), identity.to_owned());
+        let candidate = Candidate {
+            client,
+            api,
+            namespace,
+            identity,
+            seen,
+            elected,
+            tell,
+            stopped,
+            transitions: Arc::clone(&transitions),
+        };
+        tokio::spawn(candidate.stand());
         Ok(Self { leads, transitions, standing: Some(standing) })
     }
 
@@ -139,16 +132,264 @@ impl Leadership {
     }
 }
 
-async fn confirm(api: &Api<Lease>, identity: &str, transitions: &AtomicI64) -> bool {
-    match api.get(LEASE).await {
-        Ok(lease) => {
-            let spec = lease.spec.unwrap_or_default();
-            transitions.store(i64::from(spec.lease_transitions.unwrap_or_default()), Ordering::SeqCst);
-            spec.holder_identity.as_deref() == Some(identity)
+/// What stands for election, and renews.
+async fn manager(client: Client, namespace: &str, identity: &str) -> Result<LeaseManager, LeaseManagerError> {
+    LeaseManagerBuilder::new(client, LEASE)
+        .with_namespace(namespace)
+        .with_identity(identity)
+        .with_field_manager(FIELD_MANAGER)
+        .with_duration(LEASE_SECONDS)
+        .with_grace(GRACE_SECONDS)
+        .with_create_mode(LeaseCreateMode::AutoCreate)
+        .build()
+        .await
+}
+
+/// Who else holds the lease, and since when it has not changed: as it was seen, by the clock of this machine alone. The times in it are by the
+/// clock of another one.
+#[derive(Debug, Default)]
+struct Seen {
+    other: Option<Other>,
+    changed_at: Option<Instant>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Other {
+    holder: String,
+    renewed: Option<MicroTime>,
+    /// For how long it is held without being renewed.
+    duration: Duration,
+}
+
+impl Seen {
+    async fn look(&mut self, api: &Api<Lease>, identity: &str) {
+        // Where it can not be asked, what was seen last counts.
+        if let Ok(lease) = api.get_opt(LEASE).await {
+            self.see(lease.and_then(|lease| lease.spec).unwrap_or_default(), identity, now());
         }
-        Err(error) => {
-            tracing::warn!(error = %error, "the lease can not be read back");
-            false
+    }
+
+    fn see(&mut self, lease: LeaseSpec, identity: &str, at: Instant) {
+        let seconds = lease.lease_duration_seconds.and_then(|seconds| u64::try_from(seconds).ok());
+        let duration = Duration::from_secs(seconds.unwrap_or(LEASE_SECONDS));
+        // One that is free was given back, or taken from somebody who does not know it yet.
+        let holder = lease.holder_identity.filter(|holder| !holder.is_empty() && holder != identity);
+        let other = holder.map(|holder| Other { holder, renewed: lease.renew_time, duration });
+        if other.is_some() && self.other != other {
+            (self.other, self.changed_at) = (other, Some(at));
         }
+    }
+
+    /// How long whoever was seen to hold it may go on without having looked at it again.
+    fn may_act_for(&self, at: Instant) -> Duration {
+        let Some((other, since)) = self.other.as_ref().zip(self.changed_at) else { return Duration::ZERO };
+        other.duration.saturating_sub(at.saturating_duration_since(since))
+    }
+
+    /// Who has not renewed it for so long that it should be over.
+    fn dead(&self, at: Instant) -> Option<&str> {
+        let (other, since) = self.other.as_ref().zip(self.changed_at)?;
+        let is_dead = at.saturating_duration_since(since) >= other.duration.saturating_mul(DEAD_AFTER);
+        is_dead.then_some(other.holder.as_str())
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the clocks of two machines differ: how long is waited is measured here")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+/// Who stands for election.
+struct Candidate {
+    client: Client,
+    api: Api<Lease>,
+    namespace: String,
+    identity: String,
+    seen: Seen,
+    elected: watch::Receiver<bool>,
+    tell: watch::Sender<bool>,
+    stopped: Arc<Standing>,
+    transitions: Arc<AtomicI64>,
+}
+
+impl Candidate {
+    /// Until it is told to stop: tells who waits for it whether this process leads.
+    async fn stand(mut self) {
+        loop {
+            let is_elected = *self.elected.borrow_and_update();
+            // A clock that is ahead takes the lease of one who still acts.
+            let mut rest = if is_elected { self.seen.may_act_for(now()) } else { LOOK };
+            let mut leads = false;
+            if rest.is_zero() {
+                let confirmed = self.confirm().await;
+                rest = if confirmed.is_none() { LOOK } else { Duration::ZERO };
+                leads = confirmed.unwrap_or(false);
+            }
+            let goes_on = self.tell.send(leads).is_ok()
+                && tokio::select! {
+                    changed = self.elected.changed() => changed.is_ok(),
+                    () = self.stopped.stop.notified() => false,
+                    () = sleep(rest), if !rest.is_zero() => true,
+                };
+            if !goes_on {
+                break;
+            }
+            if !is_elected {
+                self.seen.look(&self.api, &self.identity).await;
+                self.outlive_the_dead().await;
+            }
+        }
+        // The manager gives the lease back when nobody listens to it any more.
+        drop(self.elected);
+        let _nobody_listens = self.tell.send(false);
+    }
+
+    /// Whose clock was ahead, and who ended without giving the lease back, would be waited for until the moment that it wrote. Somebody who
+    /// does renew it is faster than this write, which is refused then.
+    async fn outlive_the_dead(&mut self) {
+        let Some(holder) = self.seen.dead(now()).map(str::to_owned) else { return };
+        match self.take_over(&holder).await {
+            Ok(true) => {
+                tracing::warn!(holder, "the lease is free: it was not renewed for long, whatever its times say")
+            }
+            Ok(false) => {}
+            Err(error) => tracing::warn!(holder, error = %error, "a lease that nobody renews can not be freed"),
+        }
+    }
+
+    /// Frees the lease, and begins to stand for it anew: the manager before goes by what the lease said. `false`: it was renewed.
+    async fn take_over(&mut self, holder: &str) -> Result<bool, LeaseManagerError> {
+        let manager = manager(self.client.clone(), &self.namespace, &self.identity).await?;
+        let mut lease = self.api.get(LEASE).await.map_err(LeaseManagerError::KubeError)?;
+        let spec = lease.spec.take().unwrap_or_default();
+        lease.spec = Some(LeaseSpec { lease_transitions: spec.lease_transitions, ..LeaseSpec::default() });
+        let is_held = spec.holder_identity.as_deref() == Some(holder);
+        self.seen.see(spec, &self.identity, now());
+        if !is_held || self.seen.dead(now()).is_none() {
+            return Ok(false);
+        }
+        let parameters = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
+        self.api.replace(LEASE, &parameters, &lease).await.map_err(LeaseManagerError::KubeError)?;
+        let (elected, task) = manager.watch().await;
+        self.stopped.wait_for(tokio::spawn(async move { drop(task.await) }));
+        (self.elected, self.seen) = (elected, Seen::default());
+        Ok(true)
+    }
+
+    /// Whether the lease is this process's. The number of changes of hands orders the leaders: it is known before anything is done as one.
+    /// `None`: it can not be read.
+    async fn confirm(&self) -> Option<bool> {
+        match self.api.get(LEASE).await {
+            Ok(lease) => {
+                let spec = lease.spec.unwrap_or_default();
+                self.transitions.store(i64::from(spec.lease_transitions.unwrap_or_default()), Ordering::SeqCst);
+                Some(spec.holder_identity.as_ref() == Some(&self.identity))
+            }
+            Err(error) => {
+                tracing::warn!(error = %error, "the lease can not be read back");
+                None
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use http_body_util::BodyExt;
+    use kube::client::Body;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::adapters::kubernetes::{Calls, ServerTime};
+
+    /// An API server with nothing but the lease.
+    fn connection(lease: &Arc<Mutex<Value>>) -> Connection {
+        let lease = Arc::clone(lease);
+        let service = tower::service_fn(move |request: http::Request<Body>| {
+            let lease = Arc::clone(&lease);
+            async move {
+                let method = request.method().clone();
+                let body = request.into_body().collect().await.unwrap().to_bytes();
+                let mut lease = lease.lock().unwrap();
+                if method == http::Method::PUT {
+                    *lease = serde_json::from_slice(&body).unwrap();
+                }
+                if method == http::Method::PATCH {
+                    let patch: Value = serde_json::from_slice(&body).unwrap();
+                    for (field, value) in patch["spec"].as_object().unwrap() {
+                        lease["spec"][field] = value.clone();
+                    }
+                }
+                let response = http::Response::builder().header("content-type", "application/json");
+                Ok::<_, Infallible>(response.body(Body::from(lease.to_string().into_bytes())).unwrap())
+            }
+        });
+        let client = Client::new(service, "default");
+        Connection {
+            client: client.clone(),
+            acting: client.clone(),
+            watching: client.clone(),
+            electing: client,
+            address: "https://api.example.com".to_owned(),
+            namespace: "default".to_owned(),
+            calls: Calls::default(),
+            time: ServerTime::default(),
+        }
+    }
+
+    /// How long it takes to lead where this is the lease.
+    async fn seconds_to_lead(spec: Value) -> u64 {
+        let lease = json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": { "name": LEASE, "namespace": "default", "resourceVersion": "1" }, "spec": spec });
+        let connection = connection(&Arc::new(Mutex::new(lease)));
+        let began = now();
+        let mut leadership = Leadership::stand(&connection, "default", "this").await.unwrap();
+        leadership.becomes(true).await;
+        began.elapsed().as_secs()
+    }
+
+    /// Its holder's clock is far behind, so that it looks as if it were over.
+    #[tokio::test(start_paused = true)]
+    async fn who_was_seen_to_hold_the_lease_may_still_act() {
+        let renewed = "2026-01-01T00:00:00.000000Z";
+        let held = json!({ "holderIdentity": "other", "renewTime": renewed, "acquireTime": renewed,
+            "leaseDurationSeconds": LEASE_SECONDS, "leaseTransitions": 3 });
+        let seconds = seconds_to_lead(held).await;
+        assert!((LEASE_SECONDS..LEASE_SECONDS + 3).contains(&seconds), "{seconds}");
+        let seconds = seconds_to_lead(json!({ "leaseTransitions": 3 })).await;
+        assert!(seconds < 3, "nobody held it: {seconds}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_ended_while_its_clock_was_ahead_is_not_waited_for() {
+        let renewed = "2100-01-01T00:00:00.000000Z";
+        let held = json!({ "holderIdentity": "other", "renewTime": renewed, "acquireTime": renewed,
+            "leaseDurationSeconds": LEASE_SECONDS, "leaseTransitions": 3 });
+        let seconds = seconds_to_lead(held).await;
+        let dead = LEASE_SECONDS * u64::from(DEAD_AFTER);
+        assert!((dead..dead + 5).contains(&seconds), "{seconds}");
+    }
+
+    #[test]
+    fn what_was_seen_counts_and_not_what_the_lease_says() {
+        let (mut seen, began) = (Seen::default(), now());
+        let after = |seconds: u64| began + Duration::from_secs(seconds);
+        let lease = |holder: &str, renewed: &str| {
+            serde_json::from_value::<LeaseSpec>(json!({ "holderIdentity": holder, "renewTime": renewed })).unwrap()
+        };
+        let rest = |seen: &Seen, at: u64| seen.may_act_for(after(at)).as_secs();
+        assert_eq!(rest(&seen, 0), 0);
+        seen.see(lease("other", "2026-11-20T09:00:00.000000Z"), "this", after(0));
+        assert_eq!((rest(&seen, 2), rest(&seen, 12), rest(&seen, 60)), (10, 0, 0));
+        seen.see(lease("other", "2026-11-20T09:00:08.000000Z"), "this", after(8));
+        seen.see(lease("other", "2026-11-20T09:00:08.000000Z"), "this", after(10));
+        assert_eq!((rest(&seen, 10), rest(&seen, 20)), (10, 0));
+        assert_eq!((seen.dead(after(43)), seen.dead(after(44))), (None, Some("other")));
+        seen.see(LeaseSpec::default(), "this", after(11));
+        assert_eq!((rest(&seen, 11), rest(&seen, 20)), (9, 0), "it may have been taken from them");
+        seen.see(lease("this", "2026-11-20T09:00:12.000000Z"), "this", after(12));
+        assert_eq!((rest(&seen, 12), rest(&seen, 20)), (8, 0));
     }
 }

@@ -9,7 +9,7 @@
 //! | which cluster, with which rights | `connection.rs` |
 //! | a kind as the API server sends it | `watched.rs` |
 //! | what watches say of one kind, until it is looked at | `reflector.rs`, `following.rs` |
-//! | what objects of one owner have in common, kept once | `shared.rs` |
+//! | what objects of one owner have in common, kept once | `shared_by_owner.rs` |
 //! | the port: observation and writes | `cluster.rs`, `writes.rs` |
 //! | everything once, without watching | `once.rs` |
 //! | what may be asked of the API server, and by whom | `permissions.rs` |
