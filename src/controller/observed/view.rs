@@ -17,6 +17,7 @@ use crate::core::kube_scheduler::void_nominations;
 use crate::core::lifecycle::volumes;
 use crate::core::model::HourlyPrice;
 use crate::core::model::shared::Shared;
+use crate::core::offer::OverlaidPrices;
 use crate::core::snapshot::doubts::Subject;
 use crate::core::snapshot::{Pod, Snapshot};
 
@@ -166,7 +167,7 @@ impl<'a> View<'a> {
         claims.filter_map(of_claims::replacements).flatten().collect()
     }
 
-    pub fn fleet(&self, prices: &Prices) -> Fleet {
+    pub fn fleet(&self, prices: NodePrices<'_>) -> Fleet {
         let is_workload = |pod: &&Pod| !pod.is_owned_by("DaemonSet") && !pod.is_terminal() && !pod.is_terminating();
         let bound = self.snapshot.pods.iter().filter(is_workload).filter(|pod| pod.spec.node_name.is_some()).count();
         let pending = self.snapshot.pods.iter().filter(is_workload).filter(|pod| pod.spec.node_name.is_none()).count();
@@ -224,12 +225,27 @@ impl Prices {
         Self(types.map(|instance_type| (instance_type.name.clone(), instance_type.offerings.clone())).collect())
     }
 
-    /// Zero for an offering that the catalog does not know.
-    pub fn of(&self, claim: &NodeClaim) -> HourlyPrice {
-        let [instance_type, zone, capacity_type] =
-            [keys::INSTANCE_TYPE, keys::ZONE, keys::CAPACITY_TYPE].map(|key| label(claim, key));
-        let mut offerings = self.0.get(instance_type).into_iter().flat_map(|offerings| offerings.iter());
+    fn of(&self, instance_type: &str, (zone, capacity_type): (&str, &str)) -> Option<HourlyPrice> {
+        let mut offerings = self.0.get(instance_type)?.iter();
         let offering = offerings.rfind(|offering| offering.zone == zone && offering.capacity_type == capacity_type);
-        offering.map(|offering| offering.price).unwrap_or_default()
+        offering.map(|offering| offering.price)
+    }
+}
+
+/// What nodes cost, as plans count it: by the catalog, and by the NodeOverlays for their pools.
+#[derive(Clone, Copy)]
+pub struct NodePrices<'a> {
+    pub of_catalog: &'a Prices,
+    pub overlaid: &'a OverlaidPrices,
+}
+
+impl NodePrices<'_> {
+    /// Zero for an offering that nobody knows.
+    pub fn of(&self, claim: &NodeClaim) -> HourlyPrice {
+        let [pool, instance_type, zone, capacity_type] =
+            [keys::NODE_POOL, keys::INSTANCE_TYPE, keys::ZONE, keys::CAPACITY_TYPE].map(|key| label(claim, key));
+        let place = (zone, capacity_type);
+        let overlaid = self.overlaid.of(pool, instance_type, place);
+        overlaid.or_else(|| self.of_catalog.of(instance_type, place)).unwrap_or_default()
     }
 }

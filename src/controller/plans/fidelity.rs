@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::api::keys;
 use crate::api::node_plan::Fidelity;
-use crate::controller::observed::view::{Prices, View, label};
+use crate::controller::observed::view::{NodePrices, View, label};
 use crate::core::lifecycle::conditions;
 use crate::core::model::HourlyPrice;
 use crate::core::plan::{Plan, ReasonCode, Step, StepKind, buffer_of};
@@ -67,7 +67,7 @@ impl Expectations {
     pub fn judge(
         &mut self,
         view: &View<'_>,
-        prices: &Prices,
+        prices: NodePrices<'_>,
         now: Timestamp,
     ) -> (Vec<(String, Fidelity)>, Option<Timestamp>) {
         let mut judged = Vec::new();
@@ -95,7 +95,7 @@ impl Expected {
         self.nodes.keys().all(up) && !waiting.into_iter().any(|pod| self.pods.contains_key(&pod.key()))
     }
 
-    fn fidelity(&self, view: &View<'_>, prices: &Prices) -> Fidelity {
+    fn fidelity(&self, view: &View<'_>, prices: NodePrices<'_>) -> Fidelity {
         let node_names: BTreeMap<&str, &str> = self
             .nodes
             .keys()

@@ -189,6 +189,34 @@ impl AddedCapacity {
     }
 }
 
+/// What overlays make offerings cost, for those who add up what nodes cost.
+#[derive(Debug, Default)]
+pub struct OverlaidPrices {
+    /// By the names of pool and instance type: zone, capacity type and price.
+    prices: BTreeMap<(String, String), Vec<(String, String, HourlyPrice)>>,
+}
+
+impl OverlaidPrices {
+    /// O(overlays x pools x offerings).
+    pub fn new(inputs: &Inputs<'_>) -> Self {
+        let mut prices: BTreeMap<(String, String), Vec<(String, String, HourlyPrice)>> = BTreeMap::new();
+        for ((pool, position, offering), price) in Overlays::new(inputs).prices {
+            let pool = inputs.node_pools[pool].metadata.name.clone().unwrap_or_default();
+            let instance_type = &inputs.catalog.instance_types[position];
+            let Offering { zone, capacity_type, .. } = &instance_type.offerings[offering];
+            let of_type = prices.entry((pool, instance_type.name.clone())).or_default();
+            of_type.push((zone.clone(), capacity_type.clone(), price));
+        }
+        Self { prices }
+    }
+
+    /// `None` where no overlay says another price than the catalog.
+    pub fn of(&self, pool: &str, instance_type: &str, (zone, capacity_type): (&str, &str)) -> Option<HourlyPrice> {
+        let of_type = self.prices.get(&(pool.to_owned(), instance_type.to_owned()))?;
+        of_type.iter().find(|(of, kind, _)| of == zone && kind == capacity_type).map(|(.., price)| *price)
+    }
+}
+
 impl<'a> Reading<'a> {
     /// `None` for what lint refuses: an adjustment or an amount that can not be read changes nothing.
     fn new(overlay: &'a NodeOverlay) -> Option<Self> {
