@@ -28,7 +28,7 @@ use super::together;
 /// Claims that one call asks for. Source: the largest target capacity of an instant fleet that the reference asks for.
 const CLAIMS_MAX: usize = 1_000;
 /// Calls that are under way at the same time.
-const CALLS_TOGETHER: usize = 8;
+const CALLS_TOGETHER_MAX: usize = 8;
 
 /// Launches all of these claims, and writes what came of it. `all`: every claim of the cluster.
 pub async fn launch<K: Cluster, E: Cloud>(
@@ -43,7 +43,7 @@ pub async fn launch<K: Cluster, E: Cloud>(
     let unplanned: Vec<&NodeClaim> =
         others.into_iter().filter(|claim| of_claims::alternatives(claim).is_none()).collect();
     together(&unplanned, |claim| unless_overtaken(effects.not_planned(claim), claim, effects)).await?;
-    for at_once in launches.chunks(CALLS_TOGETHER) {
+    for at_once in launches.chunks(CALLS_TOGETHER_MAX) {
         let outcomes = join_all(at_once.iter().map(|launch| launch.carry_out(all, effects))).await;
         let are_answered = outcomes.into_iter().collect::<Result<Vec<bool>, PortError>>()?;
         // Each may take as long as a call may: where EC2 is silent, the rest waits for the next look, and nothing else does.
@@ -107,7 +107,7 @@ impl<'c> Launch<'c> {
         let mut outcome = Ok(());
         // Each answer is written, also after one that failed: an instance that nobody notes would have to be found again.
         while !answers.is_empty() {
-            let rest = answers.split_off(answers.len().min(super::CLAIMS_TOGETHER));
+            let rest = answers.split_off(answers.len().min(super::CLAIMS_TOGETHER_MAX));
             let at_once = std::mem::replace(&mut answers, rest);
             let written = at_once.into_iter().map(|(claim, answer)| effects.answered(claim, answer));
             let written = join_all(written).await;

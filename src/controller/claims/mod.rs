@@ -42,7 +42,7 @@ use live_instances::LiveInstances;
 use opening::{Nominations, Opening};
 
 /// Claims whose calls are under way at the same time.
-pub(in crate::controller) const CLAIMS_TOGETHER: usize = 32;
+pub(in crate::controller) const CLAIMS_TOGETHER_MAX: usize = 32;
 
 /// Pods that come or go within this time of each other are noted once. Source: the reference, section 5.
 const POD_EVENTS_APART: SignedDuration = SignedDuration::from_secs(10);
@@ -173,7 +173,7 @@ pub(in crate::controller) async fn together<T, F: Future<Output = Result<(), Por
     let (mut rest, mut under_way) = (what.into_iter(), FuturesUnordered::new());
     let mut done = Ok(());
     loop {
-        while done.is_ok() && under_way.len() < CLAIMS_TOGETHER {
+        while done.is_ok() && under_way.len() < CLAIMS_TOGETHER_MAX {
             let Some(next) = rest.next() else { break };
             under_way.push(call(next));
         }
