@@ -188,6 +188,10 @@ fn of_disruption(event: &Event) -> Vec<Notice> {
                 on_claim(node_claim, true, EventReason::DisruptionBlocked, note),
             ]
         }
+        Event::DisruptionTakenBack { node, .. } => {
+            let note = "Nobody goes on with the disruption that another controller began; the node stays for now";
+            vec![on_node(node, true, EventReason::DisruptionBlocked, note.to_owned())]
+        }
         _ => Vec::new(),
     }
 }

@@ -23,6 +23,7 @@ impl Event {
             | Self::RemovalHeld { .. }
             | Self::ApprovalRefused { .. }
             | Self::OlderRevisionHeld { .. }
+            | Self::OfAnotherCluster { .. }
             | Self::PlanSuperseded { .. }
             | Self::StepNotSupported { .. }
             | Self::InsufficientCapacity { .. }
@@ -34,6 +35,7 @@ impl Event {
             | Self::EvictionBlocked { .. }
             | Self::InconsistentNodeClaim { .. }
             | Self::CommandFailed { .. }
+            | Self::DisruptionTakenBack { .. }
             | Self::Interrupted { .. }
             | Self::InstanceHeld { .. }
             | Self::AdoptedInstance { .. }

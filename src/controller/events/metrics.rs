@@ -29,7 +29,8 @@ pub fn count(meter: &impl Meter, ready: &impl ReadyState, event: &Event) {
         | Event::RevisionRefused { .. }
         | Event::RevisionUnsigned { .. }
         | Event::RemovalHeld { .. }
-        | Event::OlderRevisionHeld { .. } => count_revision(meter, ready, event),
+        | Event::OlderRevisionHeld { .. }
+        | Event::OfAnotherCluster { .. } => count_revision(meter, ready, event),
         Event::PlanPosted { .. } => meter.plan("posted"),
         Event::PlanSuperseded { .. } => meter.plan("superseded"),
         Event::WaitsForApproval { .. } => meter.plan("waiting"),
@@ -81,6 +82,7 @@ pub fn count(meter: &impl Meter, ready: &impl ReadyState, event: &Event) {
         | Event::LaunchesPaused { .. }
         | Event::EvictionBlocked { .. }
         | Event::CommandFailed { .. }
+        | Event::DisruptionTakenBack { .. }
         | Event::InstanceHeld { .. }
         | Event::AdoptedInstance { .. }
         | Event::GarbageCollected { .. }
@@ -116,6 +118,10 @@ fn count_revision(meter: &impl Meter, ready: &impl ReadyState, event: &Event) {
         }
         Event::OlderRevisionHeld { revision, in_force } => {
             refuse(ready, revision, "is older than the one that was used last", in_force.is_some());
+            meter.revision("held");
+        }
+        Event::OfAnotherCluster { revision, in_force, .. } => {
+            refuse(ready, revision, "is for another cluster", in_force.is_some());
             meter.revision("held");
         }
         _ => {}

@@ -120,6 +120,13 @@ pub enum Event {
         revision: Revision,
         in_force: Option<Revision>,
     },
+    /// A revision whose settings name another cluster is not used.
+    OfAnotherCluster {
+        revision: Revision,
+        in_force: Option<Revision>,
+        /// Which, and what to do.
+        because: String,
+    },
     /// A move is under way: every call that begins it succeeded.
     MoveBegun {
         plan_id: String,
@@ -288,6 +295,11 @@ pub enum Event {
         node_claim: String,
         missing: Vec<String>,
     },
+    /// Another controller tainted the node for a disruption that nobody goes on with.
+    DisruptionTakenBack {
+        node: String,
+        node_claim: String,
+    },
     /// Something of the cluster is not seen as it is; nothing ends on its word. Said once a minute.
     Doubted {
         doubts: Box<Doubts>,
@@ -352,7 +364,7 @@ impl Event {
             Self::Linted { .. } => "checked definitions",
             Self::RevisionRefused { .. } => "revision has errors and is not used",
             Self::RevisionUnsigned { .. } => "revision is not signed by who must have and is not used",
-            Self::RemovalHeld { .. } => "revision would remove every NodePool and is held for confirmation",
+            Self::RemovalHeld { .. } => "revision would remove every NodePool and is held",
             Self::RepositoryUnreachable { .. } => "repository can not be read, trying again",
             Self::RepositoryBack => "repository can be read again",
             Self::DefinitionApplied { is_new: true, .. } => "created definition",
@@ -365,6 +377,7 @@ impl Event {
             Self::Approved { .. } => "plan is approved",
             Self::ApprovalRefused { .. } => "approval does not count",
             Self::OlderRevisionHeld { .. } => "revision is older than the one in force and is not used",
+            Self::OfAnotherCluster { .. } => "revision is for another cluster and is not used",
             Self::PlanFulfilled { .. } => "plan is fulfilled",
             Self::MoveBegun { .. } => "began move of plan",
             Self::StepNotSupported { .. } => "step can not be carried out by this version",
@@ -396,6 +409,7 @@ impl Event {
             Self::LaunchesPaused { .. } => "none of the nodepool is launched for a while",
             Self::EvictionBlocked { .. } => "failed draining node",
             Self::CommandFailed { .. } => "failed terminating nodes while executing a disruption command",
+            Self::DisruptionTakenBack { .. } => "took back disruption that another controller left behind",
             Self::Doubted { .. } => "part of the cluster is not seen as it is, nothing is removed on its word",
             Self::SeenWhole => "all of the cluster is seen again",
             Self::InstanceHeld { .. } => "instance has no NodeClaim and is held",
@@ -419,6 +433,7 @@ impl Event {
             | Self::RevisionUnsigned { .. }
             | Self::RemovalHeld { .. }
             | Self::OlderRevisionHeld { .. }
+            | Self::OfAnotherCluster { .. }
             | Self::RepositoryUnreachable { .. }
             | Self::RepositoryBack
             | Self::DefinitionApplied { .. }

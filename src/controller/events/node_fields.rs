@@ -67,7 +67,7 @@ impl Event {
             Self::AdoptedNode { node, node_claim, node_pool } => {
                 vec![("Node", named(node)), ("NodeClaim", named(node_claim)), ("NodePool", named(node_pool))]
             }
-            Self::TaintedNode { node, node_claim } => vec![
+            Self::TaintedNode { node, node_claim } | Self::DisruptionTakenBack { node, node_claim } => vec![
                 ("Node", named(node)),
                 ("NodeClaim", named(node_claim)),
                 ("taint.Key", json!(crate::api::keys::DISRUPTED_TAINT)),

@@ -7,7 +7,7 @@ use crate::api::keys::SPOT;
 use super::{Event, short};
 
 /// How many names a line lists before it says how many more there are.
-const NAMES_SHOWN: usize = 5;
+const NAMES_MAX: usize = 5;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Disrupted {
@@ -90,8 +90,8 @@ pub(super) fn named(name: &str) -> Value {
 
 /// `a, b, c and 17 other(s)`, as Karpenter writes long lists.
 pub(in crate::controller) fn some_of(names: &[String]) -> String {
-    let shown = names.iter().take(NAMES_SHOWN).cloned().collect::<Vec<_>>().join(", ");
-    match names.len().saturating_sub(NAMES_SHOWN) {
+    let shown = names.iter().take(NAMES_MAX).cloned().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(NAMES_MAX) {
         0 => shown,
         more => format!("{shown} and {more} other(s)"),
     }

@@ -19,6 +19,9 @@ impl Event {
             Self::RevisionRefused { revision, in_force } | Self::OlderRevisionHeld { revision, in_force } => {
                 vec![("revision", json!(revision)), ("in-force", json!(in_force))]
             }
+            Self::OfAnotherCluster { revision, in_force, because } => {
+                vec![("revision", json!(revision)), ("in-force", json!(in_force)), ("because", json!(because))]
+            }
             Self::RevisionUnsigned { revision, in_force, unsigned, further, node_pools: _ } => {
                 let because: Vec<String> = unsigned.iter().map(ToString::to_string).collect();
                 vec![

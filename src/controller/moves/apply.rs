@@ -31,9 +31,9 @@ use crate::core::snapshot::Pod;
 use crate::ports::{Cluster, PortError, PortErrorKind};
 
 /// Moves that only create are begun so many at a time: their preconditions are looked at once, their claims written together.
-const CREATED_TOGETHER: usize = 32;
+const CREATED_TOGETHER_MAX: usize = 32;
 /// Nodes whose pods are asked for at the same time.
-const LOOKED_AT_TOGETHER: usize = 16;
+const LOOKED_AT_TOGETHER_MAX: usize = 16;
 
 /// Why a move was not carried out.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ pub fn steps_of(plan: &Plan, move_number: u32) -> Vec<&Step> {
 pub fn in_groups<'m>(plan: &Plan, moves: &'m [u32]) -> Vec<&'m [u32]> {
     let only_creates = |number: &u32| steps_of(plan, *number).iter().all(|step| step.kind == StepKind::Create);
     let alike = moves.chunk_by(|one, two| only_creates(one) && only_creates(two));
-    alike.flat_map(|group| group.chunks(CREATED_TOGETHER)).collect()
+    alike.flat_map(|group| group.chunks(CREATED_TOGETHER_MAX)).collect()
 }
 
 /// Observes again, checks every precondition of the moves, and begins them. Gives why kube-scheduler was not told of pods, on which nothing
@@ -123,7 +123,7 @@ pub async fn begin<K: Cluster>(
 /// again a little later where they do not, since nobody knows when the others will be seen.
 async fn look_afresh<K: Cluster>(cluster: &K, removals: &[&Step], view: &View<'_>) -> Result<(), PortError> {
     let nodes: Vec<&str> = removals.iter().filter_map(|step| step.node.as_deref()).collect();
-    for together in nodes.chunks(LOOKED_AT_TOGETHER) {
+    for together in nodes.chunks(LOOKED_AT_TOGETHER_MAX) {
         let found = join_all(together.iter().map(|node| cluster.pods_on_now(node))).await;
         for (node, found) in together.iter().zip(found) {
             let found = found?;

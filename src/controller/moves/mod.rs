@@ -4,6 +4,7 @@
 //! plan in the cluster. What waits for its wave is the removal: until the nodes of the earlier waves are gone, and the pods that came
 //! in place of theirs run.
 
+pub mod abandoned;
 pub mod apply;
 pub mod gate;
 
@@ -76,7 +77,7 @@ async fn go_on_with<K: Cluster>(
         roll_back(cluster, view, claim, missing, now, journal).await?;
         return Ok(true);
     }
-    if !replacements.iter().all(|name| is_up(view, name)) || !is_its_turn(claim, first_waves) {
+    if !replacements.iter().all(|name| is_up(view, name)) || !has_its_wave_come(claim, first_waves) {
         return Ok(false);
     }
     match patience(claim, view, now) {
@@ -149,7 +150,7 @@ fn waits_for_nothing(claim: &NodeClaim) -> bool {
     claim.annotation(TERMINATION_TIMESTAMP).is_some() || claim.is_true(INTERRUPTED)
 }
 
-fn is_its_turn(claim: &NodeClaim, first_waves: &BTreeMap<&str, u32>) -> bool {
+fn has_its_wave_come(claim: &NodeClaim, first_waves: &BTreeMap<&str, u32>) -> bool {
     if waits_for_nothing(claim) {
         return true;
     }
