@@ -27,7 +27,8 @@ pub struct SettingsDocument {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Settings {
-    /// What plans, and the JSON form of them, call the cluster.
+    /// What plans, and the JSON form of them, call the cluster. The controller does not use a revision that names another cluster than it
+    /// was told with `--cluster-name`.
     pub cluster_name: String,
     /// EC2 region of the built-in catalog. Where it is not given: the one that nodes are in, else the one of the zones that NodePools
     /// name, else us-east-1.
@@ -37,7 +38,8 @@ pub struct Settings {
     pub variables: BTreeMap<String, String>,
     /// Folders and files of the repository that hold definitions; empty: all of it.
     pub paths: Vec<String>,
-    /// How nodes are chosen for pods: the cheapest fleet that is found, or as Karpenter would.
+    /// How nodes are chosen for pods: the cheapest fleet that is found, or as Karpenter would. What Karpenter would do is not judged
+    /// against the rules of kube-scheduler, some of which it does not know.
     pub packing: Packing,
     /// What `packing: cheapest` counts beside the price of nodes.
     pub penalties: Penalties,
@@ -80,7 +82,7 @@ impl Default for Settings {
     }
 }
 
-/// One to two seconds on one core in a release build.
+/// Work that takes one to two seconds on one core in a release build.
 pub const DEFAULT_SEARCH_WORK: u64 = 20_000_000;
 
 /// Dollars per hour for every node unless the settings say otherwise.

@@ -32,13 +32,14 @@
 //! | what the cloud says of running instances, for drift | `claims/live_instances.rs` |
 //! | moves under way, finished or rolled back | `moves/mod.rs` |
 //! | one move begun, its preconditions checked | `moves/apply.rs` |
+//! | what another controller began and left | `moves/abandoned.rs` |
 //! | which moves may go without asking | `moves/gate.rs` |
 //! | when to plan, and the way of a plan | `plans/planning.rs` |
 //! | whose turn it is, where beginnings are refused | `plans/beginning.rs` |
 //! | pods collected before they are planned for | `plans/batch.rs` |
 //! | whether another plan could say anything else, or says something new | `plans/inputs_seen.rs`, `shown.rs` |
 //! | plans that wait for an approval, and whose counts | `plans/approvals.rs`, `waiting.rs` |
-//! | what a plan came to, on its `NodePlan` object; what is left of it later | `plans/records.rs`, `fidelity.rs`, `history.rs` |
+//! | what a plan came to, on its `NodePlan` object; what waits for that; what is left of it later | `plans/records.rs`, `noting.rs`, `fidelity.rs`, `history.rs` |
 //! | what a change would do that nobody made yet | `preview/` |
 //! | pull requests: previews, commands, approvals, what came of them | `reviews/` |
 //! | what people elsewhere are told, each once | `notifications/`: `outbox.rs`, `telling.rs` |
@@ -74,7 +75,7 @@ use crate::api::source::SourceFile;
 use crate::core::catalog::Catalog;
 use crate::core::inputs::Inputs;
 use crate::core::lifecycle::conditions;
-use crate::core::offer::AddedCapacity;
+use crate::core::offer::{AddedCapacity, OverlaidPrices};
 use crate::core::plan::{Note, Plan, Revision};
 use crate::core::snapshot::Snapshot;
 use crate::definitions::Definitions;
@@ -90,7 +91,7 @@ use observed::doubted::Doubted;
 use observed::kept_by_others;
 use observed::look::Eyes;
 use observed::others::Others;
-use observed::view::{Prices, View};
+use observed::view::{NodePrices, Prices, View};
 use pace::{CATALOG_AGE, POLL, Pace, RETRY, RETRY_REFUSED_MAX, TROUBLE_SAID_AGAIN, TROUBLES_MAX};
 use plans::approvals::{Approved, Waiting};
 use plans::batch::BatchWindow;
@@ -143,6 +144,8 @@ pub struct Options {
     pub lease_transitions: Option<i64>,
     /// Which installation of Cutlist this is. What another one made is not touched. Said by who operates it, never by the definitions.
     pub installation: String,
+    /// What the operator calls the cluster, where that is said: a revision that names another one is not used.
+    pub cluster_name: Option<String>,
     /// What is asked about whatever the settings say.
     pub approval_floor: ApprovalRules,
     /// Whether a revision that is older than the one in force is used, as when somebody goes back.
@@ -402,7 +405,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let view = View::new(&snapshot);
         self.refresh_catalog(&snapshot, now).await?;
         let Some(known) = &self.catalog else { return Ok(()) };
-        let fleet = view.fleet(&known.prices);
+        let overlaid = self.overlaid_prices(&snapshot, now);
+        let fleet = view.fleet(NodePrices { of_catalog: &known.prices, overlaid: &overlaid });
         if fleet != self.fleet {
             self.fleet = fleet;
             self.journal.say(now, &Event::FleetChanged { fleet });
@@ -504,7 +508,9 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         };
         let progress = self.claims.advance(view, &around, &mut self.journal).await?;
         let mut troubles = progress.troubles;
-        let (judged, judge_at) = self.expectations.judge(view, &known.prices, now);
+        let overlaid = self.overlaid_prices(snapshot, now);
+        let prices = NodePrices { of_catalog: &known.prices, overlaid: &overlaid };
+        let (judged, judge_at) = self.expectations.judge(view, prices, now);
         for (plan_id, fidelity) in judged {
             let noted = self.records.fidelity(&self.ports.cluster, snapshot, &plan_id, fidelity.clone()).await;
             match noted {
@@ -523,6 +529,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         troubles.extend(heard.troubles);
         let (when, aside) = ((now, &mut self.journal), &mut self.set_aside);
         wrote |= moves::go_on(&self.ports.cluster, view, when, aside, &mut troubles).await;
+        let (when, aside) = ((now, &mut self.journal), &mut self.set_aside);
+        wrote |= moves::abandoned::take_back(&self.ports.cluster, view, when, aside, &mut troubles).await;
         self.try_again(&troubles, now);
         wrote |= self.see_early_ends(view, now).await?;
         wrote |= self.collect_garbage(view, now).await?;
@@ -580,13 +588,24 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
 
     /// What NodeOverlays add to nodes that are launched now; nothing where none is.
     fn added_capacity(&self, snapshot: &Snapshot, now: Timestamp) -> AddedCapacity {
-        let in_force = self.revisions.in_force.as_ref();
-        let are_defined = in_force.is_some_and(|in_force| !in_force.definitions.node_overlays.is_empty());
         let launches = snapshot.node_claims.iter().any(|claim| !claim.is_true(conditions::LAUNCHED));
-        if !launches || (!are_defined && snapshot.node_overlays.is_empty()) {
+        if !launches || !self.has_overlays(snapshot) {
             return AddedCapacity::default();
         }
         self.with_inputs(snapshot, false, now, AddedCapacity::new).unwrap_or_default()
+    }
+
+    fn overlaid_prices(&self, snapshot: &Snapshot, now: Timestamp) -> OverlaidPrices {
+        if !self.has_overlays(snapshot) {
+            return OverlaidPrices::default();
+        }
+        self.with_inputs(snapshot, false, now, OverlaidPrices::new).unwrap_or_default()
+    }
+
+    fn has_overlays(&self, snapshot: &Snapshot) -> bool {
+        let in_force = self.revisions.in_force.as_ref();
+        let are_defined = in_force.is_some_and(|in_force| !in_force.definitions.node_overlays.is_empty());
+        are_defined || !snapshot.node_overlays.is_empty()
     }
 
     /// What gates and NodeOverlays mean for launches.

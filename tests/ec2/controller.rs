@@ -82,6 +82,7 @@ pub fn controller<'a>(
         applies_definitions: true,
         lease_transitions: None,
         installation: "one".to_owned(),
+        cluster_name: None,
         approval_floor: ApprovalRules::default(),
         allows_older_revisions: false,
         read: Box::new(|files| cutlist::definitions::read(files, &GivenVariables::default())),

@@ -327,6 +327,58 @@ async fn a_policy_that_forbids_to_remove_a_definition() {
     assert_eq!(pools(&stage), 1);
 }
 
+/// Nobody can see the plans, so that nothing is removed for them: pods get nodes all the same.
+#[tokio::test(start_paused = true)]
+async fn a_policy_that_refuses_plans() {
+    for kind in [PortErrorKind::Refused, PortErrorKind::Temporary] {
+        let (mut stage, _, _) = with_a_node().await;
+        let refused = stage.fuse.refused();
+        stage.fuse.forbid_as("record_plan", kind);
+        others_get_nodes(&mut stage, "plans are refused").await;
+        assert!(said(&stage, "write record_plan") > 0, "{kind:?}");
+        let instances = stage.world.with(|world| world.instances()).len();
+        assert!(stage.world.with(|world| world.scale("default/other", 0)));
+        stage.run_for(600).await;
+        assert_eq!(stage.world.with(|world| world.instances()).len(), instances, "{kind:?}: no plan says so");
+        assert!(stage.fuse.refused() - refused < 60, "{kind:?}: {} times", stage.fuse.refused() - refused);
+        stage.fuse.allow_all();
+        stage.run_for(600).await;
+        assert!(stage.world.with(|world| world.instances()).len() < instances, "{kind:?}");
+        assert!(stage.settle().await);
+        stage.assert_consistent("after plans were taken again");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_policy_that_refuses_definitions_keeps_no_pod_waiting() {
+    let (mut stage, _, _) = with_a_node().await;
+    let revision = |stage: &Stage| {
+        let pool = stage.snapshot().node_pools[0].clone();
+        pool.metadata.annotations.and_then(|annotations| annotations.get(keys::REVISION).cloned())
+    };
+    stage.fuse.freeze_definitions(true);
+    let extra = POOL.split("---").next().unwrap().replacen("name: default\n", "name: extra\n", 1);
+    let tainted =
+        extra.replacen("      expireAfter", "      taints: [{ key: extra, effect: NoSchedule }]\n      expireAfter", 1);
+    assert_ne!(tainted, extra);
+    stage.script.commit("more", &[("pool.yaml", POOL), ("extra.yaml", &tainted), ("cutlist.yaml", SETTINGS)]);
+    others_get_nodes(&mut stage, "definitions are refused").await;
+    assert_eq!((stage.snapshot().node_pools.len(), revision(&stage).as_deref()), (1, Some("revision-1")));
+    // What only the definitions that are not there ask for is not done.
+    let other = POOL.replacen("    spec:\n", "    metadata: { labels: { generation: second } }\n    spec:\n", 1);
+    assert_ne!(other, POOL);
+    stage.script.commit("drift", &[("pool.yaml", &other), ("cutlist.yaml", SETTINGS)]);
+    let evicted = stage.world.pods_evicted();
+    stage.run_for(300).await;
+    assert_eq!(stage.world.pods_evicted(), evicted);
+    stage.fuse.freeze_definitions(false);
+    stage.run_for(120).await;
+    assert_eq!(revision(&stage).as_deref(), Some("drift"));
+    assert!(stage.settle().await);
+    assert!(stage.world.pods_evicted() > evicted);
+    stage.assert_consistent("after definitions were taken again");
+}
+
 /// Rights that are missing are all named. They are used soon after they are given, though nothing else changes, and at once with a commit.
 #[tokio::test(start_paused = true)]
 async fn definitions_that_may_not_be_removed_are_all_named_and_tried_again() {
@@ -372,6 +424,34 @@ async fn removals_that_may_not_begin_keep_no_other_from_it() {
         stage.run_for(1200).await;
         assert!(!claims(&stage).contains(spared), "{spared}");
         assert_eq!(claims(&stage).len(), 3);
+        stage.fuse.allow_all();
+        stage.run_for(900).await;
+        assert!(claims(&stage).is_empty(), "{:?}", claims(&stage));
+    }
+}
+
+/// A budget of one node is not spent on the same node by each plan.
+#[tokio::test(start_paused = true)]
+async fn a_removal_that_may_not_begin_leaves_its_turn_to_others() {
+    let budget = "    consolidateAfter: 30s\n    budgets:\n      - nodes: \"1\"\n";
+    let pool = POOL.replace("    consolidateAfter: 30s\n", budget);
+    for allowed in 0..4 {
+        let mut stage = Stage::of_four_nodes(&pool).await;
+        let claims = |stage: &Stage| -> BTreeSet<String> {
+            stage.snapshot().node_claims.iter().map(|claim| claim.metadata.name.clone().unwrap()).collect()
+        };
+        let before = claims(&stage);
+        let spared = before.iter().nth(allowed).unwrap();
+        before.iter().filter(|name| *name != spared).for_each(|name| stage.fuse.forbid(name));
+        assert!(stage.world.with(|world| world.scale("default/spread", 0)));
+        stage.run_for(600).await;
+        let others: BTreeSet<String> = before.iter().filter(|name| *name != spared).cloned().collect();
+        assert_eq!(claims(&stage), others, "{spared} goes, and no other");
+        let says = |event: &Event| {
+            let is_it = |held: &cutlist::core::plan::HeldBack| held.text.contains("was refused a moment ago");
+            matches!(event, Event::PlanPosted { plan, .. } if plan.held_back.iter().any(is_it))
+        };
+        assert!(stage.count(says) > 0, "it is said why the others stay");
         stage.fuse.allow_all();
         stage.run_for(900).await;
         assert!(claims(&stage).is_empty(), "{:?}", claims(&stage));

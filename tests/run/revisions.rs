@@ -48,6 +48,33 @@ async fn a_revision_that_loses_the_values_of_variables_is_not_used() {
     assert!(posts.iter().any(is_said), "{posts:?}");
 }
 
+/// Settings of another cluster, as of a branch that was mistaken for this one's.
+#[tokio::test(start_paused = true)]
+async fn a_revision_for_another_cluster_is_not_used() {
+    let mut stage = Stage::new(SETTINGS);
+    assert!(stage.settle().await);
+    let settings = SETTINGS.replace("clusterName: test", "clusterName: staging");
+    assert_ne!(settings, SETTINGS);
+    let pool = POOL.replace("cpu: \"100\"", "cpu: \"1\"");
+    stage.script.commit("staging", &[("pool.yaml", &pool), ("cutlist.yaml", &settings)]);
+    stage.scale(5);
+    assert!(stage.settle().await);
+    let held = |event: &Event| {
+        let says = |text: &str| ["staging", "write clusterName: test"].iter().all(|words| text.contains(words));
+        matches!(event, Event::OfAnotherCluster { in_force: Some(_), because, .. } if says(because))
+    };
+    assert_eq!(stage.count(held), 1);
+    assert_eq!(stage.world.with(|world| world.pod_counts()), (5, 0), "the revision before still provisions");
+    let posts = stage.forge.posts();
+    let is_said = |post: &Post| matches!(post, Post::Failure { revision, markdown } if revision.id == "staging" && markdown.contains("clusterName: test"));
+    assert!(posts.iter().any(is_said), "{posts:?}");
+    // One that names no cluster may be for any.
+    stage.script.commit("any", &[("pool.yaml", POOL)]);
+    assert!(stage.settle().await);
+    let pool = &stage.snapshot().node_pools[0];
+    assert_eq!(pool.metadata.annotations.as_ref().unwrap()["cutlist.dev/revision"], "any");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_commit_without_any_pool_is_held() {
     let mut stage = Stage::new(SETTINGS);
@@ -56,6 +83,9 @@ async fn a_commit_without_any_pool_is_held() {
     stage.script.commit("empty", &[("cutlist.yaml", SETTINGS)]);
     stage.run_for(600).await;
     assert_eq!(stage.count(|event| matches!(event, Event::RemovalHeld { .. })), 1);
+    let posts = stage.forge.posts();
+    let says = |post: &Post| matches!(post, Post::Failure { markdown, .. } if markdown.contains("kubectl delete nodepools default"));
+    assert!(posts.iter().any(says), "it is said how to allow it: {posts:?}");
     let snapshot = stage.snapshot();
     assert_eq!((snapshot.node_pools.len(), snapshot.node_classes.len(), snapshot.nodes.len()), (1, 1, 1));
     assert_eq!(stage.count(|event| matches!(event, Event::DefinitionPruned { .. })), 0);

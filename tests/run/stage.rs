@@ -405,6 +405,7 @@ impl Cluster for FusedCluster {
         self.1.call(self.0.forget_plan(name, uid)).await
     }
     async fn record_plan(&self, plan: &NodePlan) -> Result<(), PortError> {
+        self.1.is_allowed("record_plan")?;
         self.1.call(self.0.record_plan(plan)).await
     }
 }
@@ -680,6 +681,7 @@ fn controller(
         applies_definitions: true,
         lease_transitions: None,
         installation: "test".to_owned(),
+        cluster_name: Some("test".to_owned()),
         approval_floor: floor.clone(),
         allows_older_revisions: false,
         read: Box::new(|files| cutlist::definitions::read(files, &given())),

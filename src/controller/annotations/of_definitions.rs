@@ -40,7 +40,7 @@ pub fn stamped(mut object: Value, file: &str, origin: Origin<'_>) -> Value {
     }
     annotate(&mut object, "annotations", keys::REVISION, &revision.id);
     annotate(&mut object, "annotations", keys::DEFINED_IN, file);
-    // Nobody but the commit says it.
+    // Only the commit says when it was made. Without a commit there is no time.
     let at = committed_at.map(|at| at.to_string()).unwrap_or_default();
     annotate(&mut object, "annotations", keys::REVISION_COMMITTED_AT, &at);
     annotate(&mut object, "labels", keys::MANAGED_BY, keys::FIELD_MANAGER);
@@ -63,7 +63,7 @@ fn annotate(object: &mut Value, map: &str, key: &str, value: &str) {
 /// no change since the plan.
 pub type Seen = BTreeMap<String, String>;
 
-/// As they are now.
+/// The hashes of the pools as they are now.
 pub fn seen(snapshot: &Snapshot) -> Seen {
     let pools = snapshot.node_pools.iter();
     pools.filter_map(|pool| Some((pool.metadata.name.clone()?, node_pool_hash(pool)))).collect()
@@ -79,11 +79,13 @@ pub fn check_pool(snapshot: &Snapshot, name: &str, hash: &str, seen: &Seen) -> R
     Err(MoveRefusal::NodePoolChanged { name: name.to_owned() })
 }
 
+/// Whether a pool of the cluster makes other nodes, or another number of them, than it is defined to.
+pub fn is_other(defined: &NodePool, applied: &NodePool) -> bool {
+    node_pool_hash(defined) != node_pool_hash(applied) || defined.spec.limits != applied.spec.limits
+}
+
 /// Pools that are not in the cluster as they were applied, in words.
 pub fn changed_by_others(snapshot: &Snapshot, definitions: &Definitions) -> Vec<String> {
-    let is_other = |defined: &NodePool, applied: &NodePool| {
-        node_pool_hash(defined) != node_pool_hash(applied) || defined.spec.limits != applied.spec.limits
-    };
     let changed = definitions.node_pools.iter().filter_map(|defined| {
         let name = defined.value.metadata.name.as_ref()?;
         let applied = snapshot.node_pools.iter().find(|pool| pool.metadata.name.as_ref() == Some(name))?;

@@ -1,12 +1,15 @@
-//! Whose turn it is, where beginnings of moves are refused: those that were refused lately come last.
+//! Whose turn it is, where beginnings of moves are refused: those that were refused lately come last, and no plan is made of them while there
+//! may be others.
 
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
 use crate::controller::moves::apply::{self, ApplyError};
+use crate::controller::observed::view::name_of;
 use crate::controller::set_aside::SetAside;
 use crate::core::plan::{Plan, Step, StepKind};
+use crate::core::snapshot::Snapshot;
 use crate::ports::PortError;
 
 /// What moves that begin together are remembered by, where they are refused.
@@ -20,7 +23,7 @@ impl Beginning {
     fn of(plan: &Plan, moves: &[u32]) -> Self {
         let steps: Vec<&Step> = moves.iter().flat_map(|number| apply::steps_of(plan, *number)).collect();
         let of_nodes = steps.iter().filter(|step| step.kind != StepKind::Create);
-        let nodes: BTreeSet<String> = of_nodes.map(|step| format!("move of {}", step.node_claim)).collect();
+        let nodes: BTreeSet<String> = of_nodes.map(|step| of_claim(&step.node_claim)).collect();
         if nodes.is_empty() {
             let pools = steps.iter().map(|step| of_pool(&step.node_pool)).collect();
             return Self { objects: pools, only_creates: true };
@@ -53,6 +56,10 @@ impl Beginning {
     }
 }
 
+fn of_claim(node_claim: &str) -> String {
+    format!("move of {node_claim}")
+}
+
 fn of_pool(node_pool: &str) -> String {
     format!("creations of NodePool {node_pool}")
 }
@@ -64,4 +71,12 @@ pub fn in_turn<'m>(plan: &Plan, moves: &'m [u32], aside: &SetAside) -> Vec<(&'m 
     let mut beginnings: Vec<_> = groups.map(|together| (together, Beginning::of(plan, together))).collect();
     beginnings.sort_by_cached_key(|(_, beginning)| beginning.refused_at(aside));
     beginnings
+}
+
+/// Nodes whose moves were refused lately, by name: each plan would choose them again, and a budget of one node would be spent on the same
+/// one for ever.
+pub fn refused_lately(snapshot: &Snapshot, aside: &SetAside) -> BTreeSet<String> {
+    let claims = snapshot.node_claims.iter();
+    let refused = claims.filter(|claim| aside.refused_at(&of_claim(name_of(claim))).is_some());
+    refused.filter_map(|claim| claim.status.as_ref()?.node_name.clone()).collect()
 }

@@ -40,9 +40,9 @@ use super::beginning;
 use super::inputs_seen::InputsSeen;
 
 /// NodeClaims that are written at the same time.
-const CLAIMS_TOGETHER: usize = 32;
+const CLAIMS_TOGETHER_MAX: usize = 32;
 /// Pods that are told to kube-scheduler at the same time.
-const PLACES_TOGETHER: usize = 32;
+const PLACES_TOGETHER_MAX: usize = 32;
 /// After so many, what is left of a plan waits for the next one, which begins with others: each refusal may take half a minute.
 const BEGINNINGS_REFUSED_MAX: usize = 3;
 /// Of so many, what comes after them waits for the next plan: nothing depends on it, and each refusal may take half a minute.
@@ -52,10 +52,15 @@ const PLACES_REFUSED_MAX: usize = 4;
 /// search at the next look.
 const PODS_MANY: usize = 2_000;
 
+/// What definitions that are not applied yet are remembered by, where one of them is refused.
+const DEFINITIONS: &str = "definitions";
+
 /// A plan on its way through the gate.
 struct Passing {
     plan: Plan,
     gated: Gated,
+    /// Moves that no gate holds, and that are not begun yet all the same.
+    are_left: bool,
     waiting: Option<Waiting>,
     inherited: Option<String>,
     /// The pools of the cluster as they were.
@@ -103,6 +108,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let (is_new_revision, is_shown) = (!in_force.applied, in_force.shown);
         self.plan_due_at = now.saturating_add(POLL).ok();
         self.wake(self.plan_due_at);
+        self.write_plan_again(now).await?;
         if self.is_approved() {
             return Box::pin(self.carry_out_approved(snapshot, now)).await;
         }
@@ -139,7 +145,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             self.post(&plan, snapshot, now).await?;
         }
         let left = self.use_definitions(snapshot, is_new_revision, now).await?;
-        self.prune_again(&left, now);
+        self.apply_again(&left, now);
         self.say_changed_definitions(snapshot, is_new_revision, now);
         if self.options.mode == Mode::Observe || !plan.is_sound() {
             return Ok(());
@@ -194,7 +200,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     /// On claims on their way, and on those that go. One that is gone meanwhile takes no pods, and has none.
     async fn note_places(&mut self, claims: &[NodeClaim], now: Timestamp) -> Result<(), PortError> {
         let mut refused = 0;
-        for together in claims.chunks(PLACES_TOGETHER) {
+        for together in claims.chunks(PLACES_TOGETHER_MAX) {
             let noted = together.iter().map(|claim| self.ports.cluster.update_node_claim(claim));
             for result in join_all(noted).await {
                 match result {
@@ -228,7 +234,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let claims = self.with_inputs(snapshot, false, now, drift::to_mark).unwrap_or_default();
         let object = |claim: &NodeClaim| format!("drift of NodeClaim {}", name_of(claim));
         let (mut refused, mut wrote) = (Vec::new(), false);
-        for together in claims.chunks(CLAIMS_TOGETHER) {
+        for together in claims.chunks(CLAIMS_TOGETHER_MAX) {
             let mut due: Vec<&NodeClaim> = together.iter().collect();
             due.retain(|claim| self.set_aside.may_try(&object(claim), now));
             let marked = due.iter().map(|claim| self.ports.cluster.update_node_claim(claim));
@@ -259,7 +265,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     async fn say_places(&mut self, places: &[Nomination], now: Timestamp) -> Result<(), PortError> {
         let object = |place: &Nomination| place_of(&format!("{}/{}", place.namespace, place.pod));
         let mut refused = 0;
-        for together in places.chunks(PLACES_TOGETHER) {
+        for together in places.chunks(PLACES_TOGETHER_MAX) {
             let mut due: Vec<&Nomination> = together.iter().collect();
             due.retain(|place| !self.set_aside.is_aside(&object(place), now));
             let cluster = &self.ports.cluster;
@@ -335,6 +341,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                 refused: self.claims.refused().to_vec(),
                 instances: self.garbage.live.known(now),
                 moves_under_way,
+                removals_refused: beginning::refused_lately(snapshot, &self.set_aside),
                 confirm_pool_removal_above: self.confirmed_above(settings),
                 ..Policy::of(settings)
             },
@@ -353,12 +360,15 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
 
     /// What of the plan may go, what waits, and who has approved it already.
     fn passing(&mut self, plan: Plan, snapshot: &Snapshot, now: Timestamp) -> Passing {
-        let gated = gate(&plan, &self.rules.clone().unwrap_or_default());
+        let mut gated = gate(&plan, &self.rules.clone().unwrap_or_default());
+        let open = gated.open.len();
+        gated.open.retain(|number| self.may_begin(&plan, *number, snapshot));
+        let are_left = gated.open.len() < open;
         let seen = of_definitions::seen(snapshot);
         let waiting = Waiting::of(&plan, &gated, self.gate_of(snapshot), &seen);
         let inherited = waiting.as_ref().and_then(|waiting| self.inherited_approval(snapshot, waiting, now));
         self.heard_earlier_leader = true;
-        Passing { plan, gated, waiting, inherited, seen }
+        Passing { plan, gated, are_left, waiting, inherited, seen }
     }
 
     /// Shows the plan where people review, before anything of it is done.
@@ -367,9 +377,9 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let text = masks.text(&render::plan::text(plan, Style::Plain));
         self.records.masks = masks;
         let gate = self.gate_of(snapshot);
-        let (cluster, transitions) = (&self.ports.cluster, self.options.lease_transitions);
-        let forbidden = self.records.post(cluster, plan, &text, snapshot, (transitions, gate), now).await?;
-        forbidden.iter().for_each(|error| self.say_trouble(chain(error), now));
+        let (writer, transitions) = ((&self.ports.cluster, &mut self.set_aside), self.options.lease_transitions);
+        let refused = self.records.post(writer, plan, &text, snapshot, (transitions, gate), now).await?;
+        self.say_unwritten(refused, now);
         let masks = &self.records.masks;
         self.ports.forge.post_plan(plan, || masks.text(&render::plan::markdown(plan))).await?;
         self.shown.shown(plan, snapshot);
@@ -390,7 +400,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         Ok(())
     }
 
-    /// Brings the definitions of the revision in force into the cluster, once, and removes those that left Git. Gives what was left.
+    /// Brings the definitions of the revision in force into the cluster, once, and then removes those that left Git. Gives what was left:
+    /// where one of them is refused, pods wait for no other.
     async fn use_definitions(
         &mut self,
         snapshot: &Snapshot,
@@ -406,7 +417,12 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         if is_new_revision {
             let (revision, committed_at) = (&in_force.revision, in_force.committed_at);
             let origin = Origin { revision, committed_at, installation: &self.options.installation };
-            inventory::apply(cluster, &in_force.definitions, origin, &self.others, snapshot, now, journal).await?;
+            let applied =
+                inventory::apply(cluster, &in_force.definitions, origin, &self.others, snapshot, now, journal);
+            let mut applying = self.set_aside.purpose();
+            if applying.attempt(DEFINITIONS, now, applied).await?.is_none() {
+                return Ok(applying.left());
+            }
             in_force.applied = true;
             // Once more with the definitions in place: what they allow should not wait for the poll.
             self.plan_due_at = Some(now);
@@ -416,21 +432,18 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         inventory::prune(cluster, &in_force.definitions, snapshot, remembered, now, journal).await
     }
 
-    /// Says what could not be removed. It is tried again when it may be, though nothing else may have changed by then.
-    fn prune_again(&mut self, left: &Left, now: Timestamp) {
-        if left.refused.is_empty() && !left.untried {
-            return;
-        }
+    /// Says what could not be applied or removed. It is tried again when it may be.
+    fn apply_again(&mut self, left: &Left, now: Timestamp) {
         left.refused.iter().for_each(|error| self.say_trouble(chain(error), now));
-        self.inputs_seen = InputsSeen::default();
-        self.plan_due_at = self.plan_due_at.into_iter().chain(self.set_aside.again_at(now)).min();
-        self.wake(self.plan_due_at);
+        if !left.refused.is_empty() || left.untried {
+            self.plan_when_allowed(now);
+        }
     }
 
     async fn pass_gate(&mut self, passing: Passing, is_news: bool, now: Timestamp) -> Result<(), PortError> {
-        let Passing { plan, gated, waiting, inherited, seen } = passing;
+        let Passing { plan, gated, are_left, waiting, inherited, seen } = passing;
         self.say_computed(&plan, &gated.open, now);
-        let is_complete = self.carry_out(&plan, &gated.open, &seen, now).await?;
+        let is_complete = self.carry_out(&plan, &gated.open, &seen, now).await? && !are_left;
         if let Some(waiting) = waiting {
             return self.wait_for_approval(waiting, inherited, is_news, now).await;
         }
@@ -440,7 +453,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         }
         self.supersede_waiting(MoveRefusal::OtherPlan, now).await?;
         if is_complete {
-            self.records.enter(&self.ports.cluster, &plan.id, NodePlanPhase::Applied, "", now).await?;
+            self.enter(&plan.id, NodePlanPhase::Applied, "", now).await?;
         }
         Ok(())
     }
@@ -485,7 +498,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                 continue;
             }
             if begun.is_empty() {
-                self.records.enter(&self.ports.cluster, &plan.id, NodePlanPhase::Applying, "", now).await?;
+                self.enter(&plan.id, NodePlanPhase::Applying, "", now).await?;
             }
             let eyes = Eyes { installation: &self.options.installation, definitions: self.revisions.definitions() };
             let begun_now =
@@ -508,7 +521,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                 Err(ApplyError::Refused { move_number, refusal }) => {
                     let message = format!("move {move_number}: {refusal}");
                     let phase = if begun.is_empty() { NodePlanPhase::Superseded } else { NodePlanPhase::Applied };
-                    self.records.enter(&self.ports.cluster, &plan.id, phase, &message, now).await?;
+                    self.enter(&plan.id, phase, &message, now).await?;
                     if let Some(event) = apply::rejected(plan, move_number, &refusal) {
                         self.journal.say(now, &event);
                     }

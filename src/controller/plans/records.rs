@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::api::approval_rules::ApprovalRules;
 use crate::api::keys;
 use crate::api::node_plan::{Fidelity, NodePlan, NodePlanPhase, NodePlanRevision, NodePlanSpec, NodePlanStatus};
+use crate::controller::set_aside::SetAside;
 use crate::core::lifecycle::conditions;
 use crate::core::model::HourlyPrice;
 use crate::core::plan::{Plan, StepKind};
@@ -25,18 +26,37 @@ const PLAN_BYTES_MAX: usize = 768 * 1024;
 const TEXT_BYTES_MAX: usize = 192 * 1024;
 /// Characters of a plan's identity that name its object.
 const NAME_CHARACTERS: usize = 12;
-/// Calls that somebody forbids before no more are made.
-const FORBIDDEN_MAX: usize = 4;
+/// Calls that somebody refuses before no more are made.
+const REFUSED_MAX: usize = 4;
+
+/// What all plans are remembered by where one can not be written: what refuses one, or is silent of it, does so of the next one.
+const NODE_PLANS: &str = "NodePlans";
 
 /// Plans of this process that something may still be done of. Lost with it: a plan is not carried on by another process, its
 /// nodes are.
 #[derive(Debug, Default)]
 pub struct Records {
-    open: BTreeMap<String, NodePlan>,
+    open: BTreeMap<String, Open>,
     /// Whose plans these are. Those of others are not ours to give up, to forget, or to take rules from.
     installation: String,
     /// What is not written down.
     pub masks: Masks,
+}
+
+/// A plan that something may still be done of.
+#[derive(Debug)]
+struct Open {
+    object: NodePlan,
+    written: Written,
+}
+
+/// How much of an object is known to be in the cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Written {
+    Nothing,
+    /// Not how far the plan came since.
+    Earlier,
+    All,
 }
 
 /// The object's name.
@@ -60,83 +80,164 @@ impl Records {
     }
 
     /// Writes the object of a plan that is shown now, gives up those that it takes the place of, and forgets the oldest. Gives what somebody
-    /// forbids of the latter: the plan is shown all the same.
+    /// refuses of that, and what gets no answer: the plan is shown all the same, and its object written later.
     pub async fn post<K: Cluster>(
         &mut self,
-        cluster: &K,
+        (cluster, aside): (&K, &mut SetAside),
         plan: &Plan,
         text: &str,
         snapshot: &Snapshot,
         (lease_transitions, gate): (Option<i64>, Gate),
         now: Timestamp,
     ) -> Result<Vec<PortError>, PortError> {
-        let mut forbidden = Vec::new();
         let name = name_of(&plan.id);
+        let mut refused = Vec::new();
+        if !aside.is_aside(NODE_PLANS, now) {
+            self.close_earlier(cluster, name, snapshot, now, &mut refused).await?;
+        }
+        self.open.clear();
+        let mut object = object_of(plan, &self.installation, lease_transitions, gate);
+        object.spec.plan.iter_mut().for_each(|plan| self.masks.value(plan));
+        object.status = Some(NodePlanStatus { text: shown(text), ..NodePlanStatus::default() });
+        enter(&mut object, NodePlanPhase::Posted, "", now);
+        self.open.insert(name.to_owned(), Open { object, written: Written::Nothing });
+        refused.extend(self.write(cluster, aside, name, now).await?);
+        Ok(refused)
+    }
+
+    /// Gives up the plans before the one of this name, and forgets the oldest.
+    async fn close_earlier<K: Cluster>(
+        &mut self,
+        cluster: &K,
+        name: &str,
+        snapshot: &Snapshot,
+        now: Timestamp,
+        refused: &mut Vec<PortError>,
+    ) -> Result<(), PortError> {
         let message = format!("plan {name} took its place");
         for older in &snapshot.node_plans {
             let phase = older.status.as_ref().map(|status| status.phase).unwrap_or_default();
             let older_name = older.metadata.name.as_deref().unwrap_or_default();
             if !phase.is_final() && older_name != name {
-                let mut older = self.open.remove(older_name).unwrap_or_else(|| older.clone());
+                let mut older = self.open.remove(older_name).map_or_else(|| older.clone(), |open| open.object);
                 let begun = older.status.as_ref().is_some_and(|status| !status.moves_begun.is_empty());
                 let phase = if begun { NodePlanPhase::Applied } else { NodePlanPhase::Superseded };
                 enter(&mut older, phase, if begun { "" } else { &message }, now);
-                unless_forbidden(cluster.record_plan(&older).await, &mut forbidden)?;
+                unless_refused(cluster.record_plan(&older).await, refused)?;
+                if is_silent(refused) {
+                    return Ok(());
+                }
             }
         }
-        self.open.clear();
         let forgotten = history_to_forget(snapshot);
         for page in history::pages_with(snapshot, &forgotten) {
-            unless_forbidden(cluster.record_plan(&page).await, &mut forbidden)?;
+            unless_refused(cluster.record_plan(&page).await, refused)?;
+            // What is not written there must not be forgotten here.
+            if is_silent(refused) {
+                return Ok(());
+            }
         }
         for plan in forgotten {
             // There are more of them each time.
-            if forbidden.len() >= FORBIDDEN_MAX {
+            if refused.len() >= REFUSED_MAX || is_silent(refused) {
                 break;
             }
             let (name, uid) = (plan.metadata.name.as_deref(), plan.metadata.uid.as_deref());
             let forgotten = cluster.forget_plan(name.unwrap_or_default(), uid.unwrap_or_default()).await;
-            unless_forbidden(unless_another(forgotten), &mut forbidden)?;
-        }
-        let mut object = object_of(plan, &self.installation, lease_transitions, gate);
-        object.spec.plan.iter_mut().for_each(|plan| self.masks.value(plan));
-        object.status = Some(NodePlanStatus { text: shown(text), ..NodePlanStatus::default() });
-        enter(&mut object, NodePlanPhase::Posted, "", now);
-        cluster.record_plan(&object).await?;
-        self.open.insert(name.to_owned(), object);
-        Ok(forbidden)
-    }
-
-    /// Notes how far a plan came. One that was not posted by this process, or is final, stays as it is.
-    pub async fn enter<K: Cluster>(
-        &mut self,
-        cluster: &K,
-        plan_id: &str,
-        phase: NodePlanPhase,
-        message: &str,
-        now: Timestamp,
-    ) -> Result<(), PortError> {
-        let Some(object) = self.open.get_mut(name_of(plan_id)) else { return Ok(()) };
-        let before = object.status.clone();
-        if before.as_ref().is_some_and(|status| status.phase.is_final()) {
-            return Ok(());
-        }
-        enter(object, phase, message, now);
-        if object.status != before {
-            cluster.record_plan(object).await?;
+            unless_refused(unless_another(forgotten), refused)?;
         }
         Ok(())
     }
 
+    /// Writes the object of an open plan, unless that was refused lately. Gives the refusal: then it is tried again later.
+    async fn write<K: Cluster>(
+        &mut self,
+        cluster: &K,
+        aside: &mut SetAside,
+        name: &str,
+        now: Timestamp,
+    ) -> Result<Option<PortError>, PortError> {
+        let Some(open) = self.open.get_mut(name) else { return Ok(None) };
+        if aside.is_aside(NODE_PLANS, now) {
+            return Ok(None);
+        }
+        match cluster.record_plan(&open.object).await {
+            Ok(()) => {
+                open.written = Written::All;
+                aside.done(NODE_PLANS);
+                Ok(None)
+            }
+            Err(error) if error.is_of_one_object() => {
+                aside.refused(NODE_PLANS, now);
+                Ok(Some(error))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Writes what could not be written before, if it may be tried again.
+    pub async fn write_again<K: Cluster>(
+        &mut self,
+        (cluster, aside): (&K, &mut SetAside),
+        now: Timestamp,
+    ) -> Result<Option<PortError>, PortError> {
+        let behind = self.open.iter().find(|(_, open)| open.written != Written::All).map(|(name, _)| name.clone());
+        match behind {
+            Some(name) => self.write(cluster, aside, &name, now).await,
+            None => Ok(None),
+        }
+    }
+
+    /// Whether the plan that was shown last is in the cluster for everybody to see.
+    pub fn is_posted(&self) -> bool {
+        self.open.values().all(|open| open.written != Written::Nothing)
+    }
+
+    /// Whether nothing is left to write.
+    pub fn is_written(&self) -> bool {
+        self.open.values().all(|open| open.written == Written::All)
+    }
+
+    /// Whether the object of a plan does not say in the cluster how far it came.
+    pub fn is_behind(&self, plan_id: &str) -> bool {
+        self.open.get(name_of(plan_id)).is_some_and(|open| open.written != Written::All)
+    }
+
+    /// Notes how far a plan came. One that was not posted by this process, or is final, stays as it is. Gives the refusal, where that can not
+    /// be written yet.
+    pub async fn enter<K: Cluster>(
+        &mut self,
+        (cluster, aside): (&K, &mut SetAside),
+        plan_id: &str,
+        phase: NodePlanPhase,
+        message: &str,
+        now: Timestamp,
+    ) -> Result<Option<PortError>, PortError> {
+        let name = name_of(plan_id);
+        let Some(open) = self.open.get_mut(name) else { return Ok(None) };
+        let before = open.object.status.clone();
+        if before.as_ref().is_some_and(|status| status.phase.is_final()) {
+            return Ok(None);
+        }
+        enter(&mut open.object, phase, message, now);
+        if open.object.status == before {
+            return Ok(None);
+        }
+        if open.written == Written::All {
+            open.written = Written::Earlier;
+        }
+        self.write(cluster, aside, name, now).await
+    }
+
     /// The object of a plan of this process, as it was written last.
     pub fn written(&self, plan_id: &str) -> Option<&NodePlan> {
-        self.open.get(name_of(plan_id))
+        self.open.get(name_of(plan_id)).map(|open| &open.object)
     }
 
     /// Notes that moves are under way; written with the next phase.
     pub fn begun(&mut self, plan_id: &str, moves: &[u32]) {
-        if let Some(object) = self.open.get_mut(name_of(plan_id)) {
-            let begun = &mut object.status.get_or_insert_default().moves_begun;
+        if let Some(open) = self.open.get_mut(name_of(plan_id)) {
+            let begun = &mut open.object.status.get_or_insert_default().moves_begun;
             begun.extend_from_slice(moves);
             begun.sort_unstable();
             begun.dedup();
@@ -153,11 +254,12 @@ impl Records {
     ) -> Result<(), PortError> {
         let name = name_of(plan_id);
         let known = snapshot.node_plans.iter().find(|plan| plan.metadata.name.as_deref() == Some(name));
-        let Some(mut object) = self.open.get(name).or(known).cloned() else { return Ok(()) };
+        let open = self.open.get(name).map(|open| &open.object);
+        let Some(mut object) = open.or(known).cloned() else { return Ok(()) };
         object.status.get_or_insert_default().fidelity = Some(fidelity);
         cluster.record_plan(&object).await?;
         if let Some(open) = self.open.get_mut(name) {
-            *open = object;
+            *open = Open { object, written: Written::All };
         }
         Ok(())
     }
@@ -171,11 +273,16 @@ fn unless_another(outcome: Result<(), PortError>) -> Result<(), PortError> {
     }
 }
 
+/// Whether one of these got no answer: each further call might take as long.
+fn is_silent(refused: &[PortError]) -> bool {
+    refused.iter().any(|error| !error.is_refused())
+}
+
 /// A policy may keep what was posted, for those who audit.
-fn unless_forbidden(outcome: Result<(), PortError>, forbidden: &mut Vec<PortError>) -> Result<(), PortError> {
+fn unless_refused(outcome: Result<(), PortError>, refused: &mut Vec<PortError>) -> Result<(), PortError> {
     match outcome {
         Err(error) if error.is_of_one_object() => {
-            forbidden.push(error);
+            refused.push(error);
             Ok(())
         }
         outcome => outcome,

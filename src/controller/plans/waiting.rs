@@ -37,6 +37,10 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         if self.approved.as_ref().is_some_and(|approved| approved.by.is_none()) {
             return;
         }
+        // It is held against the object as it was written: until that is known, it is not heard.
+        if self.records.is_behind(&waiting.plan.id) {
+            return;
+        }
         let by = approvals::object_of(snapshot, &waiting.plan.id).and_then(NodePlan::approver).map(str::to_owned);
         if let Some(by) = &by
             && let Some(why) = waiting.refusal(by, &[])
@@ -159,8 +163,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             true => format!("{}; nobody can approve it: {}", waits.join("; "), approvals::UNKNOWN_AUTHORS),
             false => format!("{}; approve with `cutlist approve {name}`", waits.join("; ")),
         };
-        let (cluster, phase) = (&self.ports.cluster, NodePlanPhase::WaitsForApproval);
-        self.records.enter(cluster, &plan.id, phase, &message, now).await?;
+        self.enter(&plan.id, NodePlanPhase::WaitsForApproval, &message, now).await?;
         let event = Event::WaitsForApproval { plan_id: plan.id.clone(), moves: moves.clone(), rules };
         self.journal.say(now, &event);
         self.waiting = Some(waiting);
@@ -180,8 +183,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let Some(waiting) = self.waiting.take() else { return Ok(()) };
         let (plan_id, message) = (waiting.plan.id.clone(), refusal.to_string());
         self.journal.say(now, &Event::PlanSuperseded { plan_id, move_number: None, refusal });
-        let phase = NodePlanPhase::Superseded;
-        self.records.enter(&self.ports.cluster, &waiting.plan.id, phase, &message, now).await
+        self.enter(&waiting.plan.id, NodePlanPhase::Superseded, &message, now).await
     }
 
     /// The same, where something else must not fail for it: the next plan that is posted closes what is open.
@@ -256,7 +258,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             self.wake(self.plan_due_at);
         }
         if self.carry_out(plan, &moves, &waiting.seen, now).await? {
-            self.records.enter(&self.ports.cluster, &plan.id, NodePlanPhase::Applied, "", now).await?;
+            self.enter(&plan.id, NodePlanPhase::Applied, "", now).await?;
         }
         Ok(())
     }

@@ -16,6 +16,7 @@ use crate::api::keys;
 use crate::api::node_pool::NodePool;
 use crate::api::settings::Settings;
 use crate::controller::Controller;
+use crate::controller::annotations::of_definitions;
 use crate::controller::events::Event;
 use crate::controller::observed::others::is_disowned;
 use crate::controller::pace::RETRY;
@@ -70,6 +71,22 @@ impl InForce {
             let defined = self.definitions.node_pools.iter().find(|it| it.value.metadata.name == *name)?;
             Some((&defined.value, applied))
         })
+    }
+
+    /// Whether a pool and its class are in the cluster as they are defined.
+    pub fn stands(&self, node_pool: &str, snapshot: &Snapshot) -> bool {
+        let is_it = |pool: &NodePool| pool.metadata.name.as_deref() == Some(node_pool);
+        let Some((defined, applied)) = self.node_pools(snapshot).find(|(defined, _)| is_it(defined)) else {
+            return false;
+        };
+        let class = Some(&defined.spec.template.spec.node_class_ref.name);
+        let mut classes = self.definitions.node_classes.iter().map(|it| &it.value);
+        let of_pool = classes.find(|it| it.metadata.name.as_ref() == class);
+        let is_applied = |defined: &EC2NodeClass| {
+            let mut applied = snapshot.node_classes.iter().filter(|it| it.metadata.name.as_ref() == class);
+            applied.any(|it| it.spec == defined.spec)
+        };
+        !of_definitions::is_other(defined, applied) && of_pool.is_none_or(is_applied)
     }
 
     /// The class of a pool as a plan has it: that of the definitions, or else the cluster's.
@@ -237,15 +254,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                 .post_failure(&revision, "not used: it has errors", &fenced("", &clean_lines(&text)))
                 .await;
         }
-        if definitions.node_pools.is_empty() {
-            let node_pools = inventory::managed_pools(&snapshot);
-            if !node_pools.is_empty() {
-                return self.hold(revision, node_pools, now).await;
-            }
-        }
-        let lost = values::lost(&definitions, &snapshot);
-        if !lost.is_empty() {
-            return self.hold_without_values(revision, &lost, now).await;
+        if self.is_held(&revision, &definitions, &snapshot, now).await? {
+            return Ok(());
         }
         self.revisions.followed_by(&mut definitions, &snapshot);
         notes.extend(definitions.notes.iter().cloned());
@@ -261,6 +271,44 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         self.plan_again_in = RETRY;
         self.set_aside = SetAside::default();
         Ok(())
+    }
+
+    /// Whether a revision without errors is held all the same, for what it would do to this cluster.
+    async fn is_held(
+        &mut self,
+        revision: &Revision,
+        definitions: &Definitions,
+        snapshot: &Snapshot,
+        now: Timestamp,
+    ) -> Result<bool, PortError> {
+        if let Some(because) = of_another_cluster(&definitions.settings, self.options.cluster_name.as_deref()) {
+            self.hold_of_another_cluster(revision.clone(), because, now).await?;
+            return Ok(true);
+        }
+        let applied = inventory::managed_pools(snapshot);
+        if definitions.node_pools.is_empty() && !applied.is_empty() {
+            self.hold(revision.clone(), applied, now).await?;
+            return Ok(true);
+        }
+        let lost = values::lost(definitions, snapshot);
+        if !lost.is_empty() {
+            self.hold_without_values(revision.clone(), &lost, now).await?;
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// Settings that were copied, or a branch of another cluster: what it defines would take the place of all that this one has.
+    async fn hold_of_another_cluster(
+        &mut self,
+        revision: Revision,
+        because: String,
+        now: Timestamp,
+    ) -> Result<(), PortError> {
+        let in_force = self.revisions.revision();
+        let text = fenced("", &clean_lines(&because));
+        self.journal.say(now, &Event::OfAnotherCluster { revision: revision.clone(), in_force, because });
+        self.ports.forge.post_failure(&revision, "not used: it is for another cluster", &text).await
     }
 
     /// A server that went back, a mirror that fell behind, or somebody who undoes what others reviewed.
@@ -300,13 +348,26 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     async fn hold(&mut self, revision: Revision, node_pools: Vec<String>, now: Timestamp) -> Result<(), PortError> {
         let names = node_pools.join(", ");
         let in_force = self.revisions.revision();
-        self.journal.say(now, &Event::RemovalHeld { revision: revision.clone(), in_force, node_pools });
         let text = format!(
-            "This revision removes every NodePool ({names}). It is held for confirmation: nothing is pruned, no node is \
-             removed, and the revision before it stays in force.\n"
+            "This revision removes every NodePool ({names}). It is held: nothing is pruned, no node is removed, and the revision before it \
+             stays in force. To let them go, delete them (`kubectl delete nodepools {}`), and commit once more.\n",
+            node_pools.join(" ")
         );
+        self.journal.say(now, &Event::RemovalHeld { revision: revision.clone(), in_force, node_pools });
         self.ports.forge.post_failure(&revision, "not used: it would remove every NodePool", &text).await
     }
+}
+
+/// Why settings are not for this cluster, and what to do; `None` where they may be: they name none, or nobody says what this one is called.
+fn of_another_cluster(settings: &Settings, cluster: Option<&str>) -> Option<String> {
+    let (named, cluster) = (&settings.cluster_name, cluster?);
+    let names_another = named != cluster && *named != Settings::default().cluster_name;
+    names_another.then(|| {
+        format!(
+            "spec.clusterName of cutlist.yaml is {named}, and the cluster is {cluster}, as --cluster-name says. To use the revision here, \
+             write clusterName: {cluster}, or leave it out"
+        )
+    })
 }
 
 /// Takes off what only people who look at the cluster may say of a pool: who commits could confirm a removal before it is asked about.

@@ -336,7 +336,10 @@ fn obstacle(
     if is_nominated {
         return Some(NodeObstacle::Nominated);
     }
-    (machine.annotation(keys::DO_NOT_DISRUPT) == Some("true")).then_some(NodeObstacle::DoNotDisrupt)
+    if machine.annotation(keys::DO_NOT_DISRUPT) == Some("true") {
+        return Some(NodeObstacle::DoNotDisrupt);
+    }
+    inputs.policy.removals_refused.contains(machine.name).then_some(NodeObstacle::RemovalRefused)
 }
 
 /// What of these pods keeps their node from going.

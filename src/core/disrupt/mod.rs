@@ -49,8 +49,8 @@ use rollout::Rollouts;
 type Method = fn(&mut Pass<'_, '_>, &mut Engine<'_, '_>, &[Candidate]);
 
 /// All methods, in their order. One more is a file that has such a function, a row here, and a code of
-/// [`ReasonCode`](crate::plan::ReasonCode) with what it says of it; the judge (`core/check/removals.rs`) has to be told what it
-/// may do.
+/// [`ReasonCode`](crate::plan::ReasonCode) with what it says of it. The judge has to be told what it may do: in `core/check/removals.rs`,
+/// and in `placements.rs`, `disks.rs`, `creations.rs` and `rollouts.rs` there, where those name codes.
 const METHODS: [Method; 10] = [
     interrupted::look,
     // Before anything that removes because somebody here wants it. What EC2 takes away goes in any case.

@@ -180,6 +180,7 @@ impl Scene {
             applies_definitions: true,
             lease_transitions: None,
             installation: "one".to_owned(),
+            cluster_name: None,
             approval_floor: ApprovalRules::default(),
             allows_older_revisions: false,
             read: Box::new(|files| cutlist::definitions::read(files, &GivenVariables::default())),

@@ -40,6 +40,8 @@ pub enum NodeObstacle {
     Nominated,
     /// The node has the annotation.
     DoNotDisrupt,
+    /// Somebody refused its removal a moment ago.
+    RemovalRefused,
     /// It is not known what would end with it.
     InDoubt(Doubt),
     /// Too many of its pool, or of the cluster where that is empty, are broken.
@@ -113,7 +115,7 @@ impl NodeObstacle {
                 Some(ReasonCode::LimitReached) => ReasonCode::LimitReached,
                 _ => ReasonCode::PodsWouldNotFit,
             },
-            Self::RoomOnItsWay => ReasonCode::WaitsForOtherMove,
+            Self::RemovalRefused | Self::RoomOnItsWay => ReasonCode::WaitsForOtherMove,
             Self::Static(of_pool) => of_pool.code(),
             Self::NotConsolidatable(not) => not.code(),
             Self::NotSaved(not) => not.code(),
@@ -149,6 +151,7 @@ impl fmt::Display for NodeObstacle {
             }
             Self::Nominated => out.write_str("pending pods get their place here"),
             Self::DoNotDisrupt => write!(out, "the node has annotation {}=true", keys::DO_NOT_DISRUPT),
+            Self::RemovalRefused => out.write_str("its removal was refused a moment ago: others go first"),
             Self::InDoubt(doubt) => out.write_str(doubt.text()),
             Self::TooManyUnhealthy { broken, nodes, node_pool } => {
                 let of = if node_pool.is_empty() { "the cluster".to_owned() } else { of_pool(node_pool) };
