@@ -1,4 +1,7 @@
 //! The command line: one file per command, settings resolved in `settings.rs`. The only ring that builds adapters.
+//!
+//! `cli/run/guard.rs` implements a trait of the Git adapter here, since no adapter may ask `controller/signing`.
+//! `cli/review/previews.rs` implements a port here, since no adapter may plan.
 #![expect(clippy::disallowed_methods, reason = "this ring reads files, settings and the environment for all others")]
 
 mod ami;

@@ -2,14 +2,15 @@
 
 #[cfg(feature = "aws")]
 mod aws;
-mod boot;
 mod clouds;
+mod drive;
 mod flux;
 mod guard;
 mod lines;
 mod live;
 pub(super) mod log;
 mod notifications;
+mod patience;
 mod reviews;
 mod scenario;
 pub(super) mod screen;
@@ -34,7 +35,7 @@ use super::process::{runtime, shutdown_on_signal, standard_output};
 use super::settings;
 
 use screen::{Screen, Times};
-use source::Place;
+use source::SourcePlace;
 
 /// The other process of [`run`].
 pub fn fetch_for_controller() -> Result<Outcome, Failure> {
@@ -50,7 +51,7 @@ pub fn run(arguments: &RunArguments) -> Result<Outcome, Failure> {
     }
     let place = source::place(arguments)?;
     usage::check(arguments, Some(&place))?;
-    if let Place::Scenario(folder) = &place {
+    if let SourcePlace::Scenario(folder) = &place {
         return run_scenario(folder, arguments);
     }
     let follow = source::follow(place, arguments, None)?;

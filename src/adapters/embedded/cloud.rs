@@ -15,7 +15,7 @@ use crate::ports::{
 };
 
 use super::EmbeddedWorld;
-use super::machines::{LaunchRefusal, security_groups};
+use super::machines::{MachineRefusal, security_groups};
 use super::names::name_of;
 use super::state::World;
 
@@ -139,25 +139,25 @@ impl Cloud for EmbeddedCloud {
     }
 }
 
-fn failure(refusal: LaunchRefusal, request: &LaunchRequest<'_>, claim: &NodeClaim) -> LaunchFailure {
+fn failure(refusal: MachineRefusal, request: &LaunchRequest<'_>, claim: &NodeClaim) -> LaunchFailure {
     let tried = request.alternatives;
     let (kind, why) = match &refusal {
-        LaunchRefusal::NoCapacity => {
+        MachineRefusal::NoCapacity => {
             let why = format!("EC2 has no capacity in any of {} offerings", tried.len());
             (PortErrorKind::InsufficientCapacity, why)
         }
-        LaunchRefusal::UnknownInstanceType(name) => {
+        MachineRefusal::UnknownInstanceType(name) => {
             (PortErrorKind::Permanent, format!("EC2 does not offer {name} there"))
         }
-        LaunchRefusal::NoImage => {
+        MachineRefusal::NoImage => {
             let class = &claim.spec.node_class_ref.name;
             (PortErrorKind::Permanent, format!("EC2NodeClass {class} has no image for any type that was asked for"))
         }
-        LaunchRefusal::NoAlternatives => (PortErrorKind::Permanent, "no instance type was asked for".to_owned()),
+        MachineRefusal::NoAlternatives => (PortErrorKind::Permanent, "no instance type was asked for".to_owned()),
     };
     // It was asked for any of them, so it has none.
     let exhausted = match refusal {
-        LaunchRefusal::NoCapacity => tried.iter().map(Offering::from).collect(),
+        MachineRefusal::NoCapacity => tried.iter().map(Offering::from).collect(),
         _ => Vec::new(),
     };
     let operation = format!("launch {}: {why}", name_of(&claim.metadata));

@@ -15,7 +15,7 @@ const TICK: Duration = Duration::from_millis(200);
 /// How often all claims are read while instances boot: no small answer, and needed before the first of them joins.
 const LEARN: Duration = Duration::from_millis(500);
 /// Nodes that are written at the same time.
-const NODES_TOGETHER: usize = 16;
+const NODES_TOGETHER_MAX: usize = 16;
 
 /// Nodes of the world as another cluster has them.
 pub struct Hosted<N> {
@@ -51,7 +51,7 @@ impl<N: NodeObjects> Hosted<N> {
         }
         let mut joined = self.world.with(|world| world.joined_nodes());
         joined.retain(|node| !self.written.contains(node.metadata.name.as_deref().unwrap_or_default()));
-        for together in joined.chunks(NODES_TOGETHER) {
+        for together in joined.chunks(NODES_TOGETHER_MAX) {
             let registered = join_all(together.iter().map(|node| self.nodes.register(node))).await;
             for (node, outcome) in together.iter().zip(registered) {
                 outcome?;

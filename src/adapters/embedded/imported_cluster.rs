@@ -26,7 +26,7 @@ use super::state::{Kept, Names, Pattern, Timer, World};
 use super::workloads::{owner_reference, removal_rank};
 
 /// A node that was found younger than this is only starting.
-const STARTING_AT_MOST: SignedDuration = SignedDuration::from_mins(15);
+const STARTING_MAX: SignedDuration = SignedDuration::from_mins(15);
 
 /// Why a workload can not have another size.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -152,7 +152,7 @@ impl World {
     /// What has kept a node from starting for longer keeps it still.
     fn is_young(&self, node: &Node) -> bool {
         let created = node.metadata.creation_timestamp.as_ref();
-        created.is_some_and(|created| self.now.duration_since(created.0) < STARTING_AT_MOST)
+        created.is_some_and(|created| self.now.duration_since(created.0) < STARTING_MAX)
     }
 
     /// Starts what was starting and ends what was ending.

@@ -44,7 +44,7 @@ pub(super) const NOT_READY_TAINT: &str = "node.kubernetes.io/not-ready";
 
 /// Why nothing was launched.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum LaunchRefusal {
+pub(super) enum MachineRefusal {
     NoCapacity,
     UnknownInstanceType(String),
     /// The class has images, and none for a type that was asked for.
@@ -54,18 +54,22 @@ pub(super) enum LaunchRefusal {
 
 impl World {
     /// Launches the first alternative that has capacity. Asked again for the same claim, gives the same instance.
-    pub(super) fn launch(&mut self, request: &LaunchRequest<'_>, claim: &NodeClaim) -> Result<Instance, LaunchRefusal> {
+    pub(super) fn launch(
+        &mut self,
+        request: &LaunchRequest<'_>,
+        claim: &NodeClaim,
+    ) -> Result<Instance, MachineRefusal> {
         let uid = claim.metadata.uid.as_deref().unwrap_or_default();
         if let Some(machine) = self.machines.values().find(|machine| machine.claim_uid == uid) {
             return Ok(machine.instance.clone());
         }
         if request.alternatives.is_empty() {
-            return Err(LaunchRefusal::NoAlternatives);
+            return Err(MachineRefusal::NoAlternatives);
         }
         let with_image = request.alternatives.iter().filter(|it| self.has_image(request, &it.instance_type));
         let with_image: Vec<&Alternative> = with_image.collect();
         if with_image.is_empty() {
-            return Err(LaunchRefusal::NoImage);
+            return Err(MachineRefusal::NoImage);
         }
         for alternative in with_image {
             let Alternative { instance_type, zone, capacity_type, .. } = alternative;
@@ -76,7 +80,7 @@ impl World {
                 }
             }
             if self.offering(alternative).is_none() {
-                return Err(LaunchRefusal::UnknownInstanceType(alternative.instance_type.clone()));
+                return Err(MachineRefusal::UnknownInstanceType(alternative.instance_type.clone()));
             }
             let offering = Offering::from(alternative);
             if self.exhausted.contains(&offering) {
@@ -86,7 +90,7 @@ impl World {
             }
             return Ok(self.start(request, claim, alternative, None));
         }
-        Err(LaunchRefusal::NoCapacity)
+        Err(MachineRefusal::NoCapacity)
     }
 
     fn start(

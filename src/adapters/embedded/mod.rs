@@ -18,6 +18,7 @@
 //! | disruption budgets of pods, evictions | `budgets.rs` |
 //! | instances: booting, joining, ending, being reclaimed | `machines.rs` |
 //! | instances that outlive the process, nodes for another cluster | `saved.rs`, `saved_cloud.rs`, `hosted.rs` |
+//! | the file that keeps such instances | `saved_file.rs` |
 //! | definitions that nobody changes | `one_revision.rs` |
 //! | machines that are not what they are said to be | `disagreements.rs` |
 //! | what is left of capacity reservations | `reservations.rs` |
@@ -47,6 +48,7 @@ mod random;
 mod reservations;
 mod saved;
 mod saved_cloud;
+mod saved_file;
 mod scheduler;
 mod selection;
 mod state;
@@ -71,7 +73,8 @@ pub use hosted::Hosted;
 pub use imported_cluster::ScaleError;
 pub use one_revision::OneRevision;
 pub use saved::SavedMachine;
-pub use saved_cloud::{Keep, SavedCloud};
+pub use saved_cloud::SavedCloud;
+pub use saved_file::{FileAccess, SavedFile};
 pub use state::{Disagreement, NodeFault, Webhook, World};
 
 /// What differs between one world and another.

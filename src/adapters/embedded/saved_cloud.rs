@@ -1,4 +1,4 @@
-//! The embedded cloud, whose instances may be kept, say in a file: then they outlive the controller, as those of EC2 do.
+//! The embedded cloud, whose instances may be kept in a file: then they outlive the controller, as those of EC2 do.
 
 use std::sync::Arc;
 
@@ -9,27 +9,27 @@ use crate::ports::{
     ClassFacts, Cloud, Instance, InstanceEnd, LaunchFailure, LaunchRequest, Message, PortError, PortErrorKind,
 };
 
-use super::{EmbeddedCloud, EmbeddedWorld, SavedMachine};
-
-/// Keeps what instances there are, as JSON.
-pub type Keep = Box<dyn Fn(&[u8]) -> std::io::Result<()>>;
+use super::saved_file::{SavedFile, UnreadableInstances};
+use super::{EmbeddedCloud, EmbeddedWorld};
 
 pub struct SavedCloud {
     world: EmbeddedWorld,
     cloud: EmbeddedCloud,
-    keep: Option<Keep>,
+    file: Option<SavedFile>,
 }
 
 impl SavedCloud {
-    /// `keep`: where the instances are kept, if they are.
-    pub fn new(world: &EmbeddedWorld, keep: Option<Keep>) -> Self {
-        Self { world: world.clone(), cloud: world.cloud(), keep }
+    /// `file`: where the instances are kept, if they are.
+    pub fn new(world: &EmbeddedWorld, file: Option<SavedFile>) -> Self {
+        Self { world: world.clone(), cloud: world.cloud(), file }
     }
 
-    /// The instances of an earlier process, as they were kept.
-    pub fn restore(&self, kept: &[u8]) -> Result<(), serde_json::Error> {
-        let saved: Vec<SavedMachine> = serde_json::from_slice(kept)?;
-        self.world.with(|world| world.restore_machines(saved));
+    /// Takes up the instances that an earlier process kept, if it did.
+    pub fn restore(&self) -> Result<(), UnreadableInstances> {
+        let Some(file) = &self.file else { return Ok(()) };
+        if let Some(machines) = file.read()? {
+            self.world.with(|world| world.restore_machines(machines));
+        }
         Ok(())
     }
 
@@ -39,10 +39,9 @@ impl SavedCloud {
     }
 
     fn save(&self) -> Result<(), PortError> {
-        let Some(keep) = &self.keep else { return Ok(()) };
+        let Some(file) = &self.file else { return Ok(()) };
         let machines = self.world.with(|world| world.saved_machines());
-        let saved = serde_json::to_vec(&machines).map_err(std::io::Error::other).and_then(|bytes| keep(&bytes));
-        saved.map_err(|error| PortError {
+        file.write(&machines).map_err(|error| PortError {
             operation: "keep the instances of the embedded cloud".to_owned(),
             kind: PortErrorKind::Temporary,
             source: Some(Box::new(error)),

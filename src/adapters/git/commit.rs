@@ -6,7 +6,7 @@ use git2::build::TreeUpdateBuilder;
 use git2::{ErrorCode, FileMode, Oid, Repository, RepositoryState, Signature, Status};
 
 use super::cause::GitCause;
-use super::read::{Place, ReadError};
+use super::read::{ReadError, RepositoryPlace};
 
 /// Why there is no commit; [`CommitError::hint`] says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -57,8 +57,8 @@ pub struct Committer {
 impl Committer {
     /// `folder`: a clone, or a folder in it; `name`: a file in that, which need not exist.
     pub fn new(folder: &Path, name: &str) -> Result<Self, CommitError> {
-        let place = Place::find(folder)?.ok_or_else(|| ReadError::NotARepository(folder.to_owned()))?;
-        let Place { repository, sub_path } = place;
+        let place = RepositoryPlace::find(folder)?.ok_or_else(|| ReadError::NotARepository(folder.to_owned()))?;
+        let RepositoryPlace { repository, sub_path } = place;
         let Some(work_tree) = repository.workdir().map(Path::to_owned) else {
             return Err(CommitError::Bare(folder.to_owned()));
         };

@@ -8,7 +8,7 @@ use git2::{Commit, ErrorCode, Index, Oid, Repository, Signature, Time};
 use super::cause::GitCause;
 use super::collect::Collector;
 use super::expanded::{Expanded, merge_options};
-use super::read::{Place, ReadError, at_commit, tree_error};
+use super::read::{ReadError, RepositoryPlace, at_commit, tree_error};
 use super::tree::{self, TreeError};
 use crate::api::kustomization::join;
 use crate::core::plan::Revision;
@@ -46,7 +46,7 @@ pub enum Merge {
 /// Merges the commit `head` into the commit `base`, both named as [`super::read_revision`] takes them, and reads what is below `path` and
 /// `folder`. A folder that only one of the two has is empty in the other.
 pub fn read_merge(path: &Path, folder: &str, base: &str, head: &str) -> Result<Proposal, ReadError> {
-    let Some(mut place) = Place::find(path)? else { return Err(ReadError::NotARepository(path.to_owned())) };
+    let Some(mut place) = RepositoryPlace::find(path)? else { return Err(ReadError::NotARepository(path.to_owned())) };
     let inside = || ReadError::PathNotInRevision { sub_path: folder.to_owned(), reference: head.to_owned() };
     place.sub_path = join(&place.sub_path, folder).filter(|it| !it.starts_with("..")).ok_or_else(inside)?;
     let damaged = |source: git2::Error| ReadError::DamagedRepository { path: path.to_owned(), source: source.into() };
@@ -82,7 +82,7 @@ pub fn read_merge(path: &Path, folder: &str, base: &str, head: &str) -> Result<P
 }
 
 /// Where definitions are one file, their path is its name, below its folder.
-fn prefix(place: &Place, commit: &Commit<'_>) -> String {
+fn prefix(place: &RepositoryPlace, commit: &Commit<'_>) -> String {
     let is_file = commit
         .tree()
         .and_then(|tree| tree.get_path(Path::new(&place.sub_path)))
@@ -148,7 +148,7 @@ fn conflicts(merged: &Index) -> Result<Merge, git2::Error> {
 }
 
 /// A folder that is not there has no files.
-fn content(place: &Place, commit: &Commit<'_>, reference: &str) -> Result<RevisionContent, ReadError> {
+fn content(place: &RepositoryPlace, commit: &Commit<'_>, reference: &str) -> Result<RevisionContent, ReadError> {
     match tree::collect(&place.repository, commit, &place.sub_path) {
         Ok(collector) => Ok(at_commit(collector, commit, reference)),
         Err(TreeError::PathNotThere(_)) => Ok(at_commit(Collector::default(), commit, reference)),

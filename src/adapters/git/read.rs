@@ -158,7 +158,7 @@ pub fn read_folder(path: &Path) -> Result<RevisionContent, ReadError> {
 /// Reads the commit that `reference` stands for: a branch, a tag, `HEAD~1`, a hash or its beginning. `path` is a bare
 /// repository, a clone, or a folder (or file) in a clone: then only what is below it is read.
 pub fn read_revision(path: &Path, reference: &str) -> Result<RevisionContent, ReadError> {
-    let Some(place) = Place::find(path)? else { return Err(ReadError::NotARepository(path.to_owned())) };
+    let Some(place) = RepositoryPlace::find(path)? else { return Err(ReadError::NotARepository(path.to_owned())) };
     let commit = place.commit(path, reference)?;
     let collector =
         tree::collect(&place.repository, &commit, &place.sub_path).map_err(|error| tree_error(error, reference))?;
@@ -175,7 +175,7 @@ pub fn of_text(name: &str, content: Vec<u8>, reference: &str) -> RevisionContent
 }
 
 pub(super) fn read(path: &Path) -> Result<Reading, ReadError> {
-    let place = match Place::find(path) {
+    let place = match RepositoryPlace::find(path) {
         Ok(Some(place)) => place,
         Ok(None) => return read_plain(path, None),
         // Checkouts in CI belong to whoever mounted them. Without Git's part the files are as good as any.
@@ -208,7 +208,7 @@ fn read_plain(path: &Path, note: Option<Note>) -> Result<Reading, ReadError> {
     Ok(Reading { content: RevisionContent::without_history(revision, "", files, notes), head: None })
 }
 
-fn read_work_tree(path: &Path, place: &Place) -> Result<Reading, ReadError> {
+fn read_work_tree(path: &Path, place: &RepositoryPlace) -> Result<Reading, ReadError> {
     let damaged = |source: git2::Error| ReadError::DamagedRepository { path: path.to_owned(), source: source.into() };
     let work_tree = place.repository.workdir().map(Path::canonicalize).transpose();
     let work_tree = work_tree.map_err(|source| ReadError::Unreadable { path: path.to_owned(), source })?;
@@ -250,13 +250,13 @@ pub(super) fn at_commit(collector: Collector, commit: &Commit<'_>, reference: &s
 }
 
 /// A repository, and the folder of it that was asked for.
-pub(super) struct Place {
+pub(super) struct RepositoryPlace {
     pub repository: Repository,
     /// Relative to the work tree, `/` between the parts; empty for all of it and for bare repositories.
     pub sub_path: String,
 }
 
-impl Place {
+impl RepositoryPlace {
     /// Finds the repository that `path`, a folder or a file, is in. `None` for a path that is in none.
     pub fn find(path: &Path) -> Result<Option<Self>, ReadError> {
         let unreadable = |source: std::io::Error| match source.kind() {

@@ -10,7 +10,7 @@ use git2::{Commit, Diff, DiffOptions, Index, Odb, Oid, Repository, Signature, So
 use jiff::Timestamp;
 
 use super::expanded::{Expanded, merge_options};
-use super::read::{Place, ReadError, at_commit, title, tree_error};
+use super::read::{ReadError, RepositoryPlace, at_commit, title, tree_error};
 use super::tree::{self, TreeError};
 use crate::api::kustomization::join;
 use crate::api::source::SourceFile;
@@ -30,7 +30,7 @@ const KEPT: &str = "refs/cutlist/in-force";
 
 /// A clone with its history.
 pub struct SignedHistory {
-    place: Place,
+    place: RepositoryPlace,
     path: PathBuf,
 }
 
@@ -71,7 +71,7 @@ pub struct SignedCommit {
 impl SignedHistory {
     /// `path`: a bare repository, a clone, or a folder in one.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
-        let place = Place::find(path)?.ok_or_else(|| ReadError::NotARepository(path.to_owned()))?;
+        let place = RepositoryPlace::find(path)?.ok_or_else(|| ReadError::NotARepository(path.to_owned()))?;
         let history = Self { place, path: path.to_owned() };
         // Whatever merges make stays in memory, for as long as the history is open.
         let in_memory = |objects: Odb<'_>| objects.add_new_mempack_backend(IN_MEMORY_FIRST).map(drop);

@@ -10,7 +10,7 @@ use git2::{FileMode, ObjectType, Oid, PushOptions, PushUpdate, RemoteRedirect, R
 use super::address::{Address, AddressError};
 use super::cause::GitCause;
 use super::fetch::{self, FetchError, Target, callbacks, proxy};
-use super::read::{Place, ReadError};
+use super::read::{ReadError, RepositoryPlace};
 
 /// Others push to the same branch, such as those of other clusters at the same minute: so often it is begun anew from what they left there.
 const ATTEMPTS: u32 = 8;
@@ -228,7 +228,7 @@ pub fn is_snapshot(name: &str) -> bool {
 /// The newest snapshot of a cluster on a branch of the repository of `path`: in the folder of its name, else in the root. With where it
 /// is. `None`: there is none.
 pub fn newest_snapshot(path: &Path, branch: &str, cluster: &str) -> Result<Option<(String, Vec<u8>)>, ReadError> {
-    let Some(place) = Place::find(path)? else { return Err(ReadError::NotARepository(path.to_owned())) };
+    let Some(place) = RepositoryPlace::find(path)? else { return Err(ReadError::NotARepository(path.to_owned())) };
     let commit = place.commit(path, branch)?;
     let damaged = |source: git2::Error| ReadError::DamagedRepository { path: path.to_owned(), source: source.into() };
     let root = commit.tree().map_err(damaged)?;

@@ -25,14 +25,14 @@ const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset
 const DOUBTED_MAX: Duration = Duration::from_secs(30);
 
 /// So many objects are named that are not relied on.
-const LEFT_OUT_SHOWN: usize = 10;
+const LEFT_OUT_SHOWN_MAX: usize = 10;
 
 /// Whether the controller has its view of the cluster, or waits to lead. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Readiness {
     stage: Arc<Mutex<Stage>>,
     doubted: Arc<Mutex<Option<(Instant, String)>>>,
-    refused: Arc<Mutex<Option<Refused>>>,
+    refused: Arc<Mutex<Option<RefusedRevision>>>,
     left_out: Arc<Mutex<Vec<String>>>,
 }
 
@@ -50,7 +50,7 @@ enum Stage {
 
 /// A revision that is not used.
 #[derive(Clone, Debug)]
-struct Refused {
+struct RefusedRevision {
     why: String,
     /// Whether one before it stays in force.
     has_another: bool,
@@ -83,7 +83,7 @@ impl Readiness {
             Stage::Sees => {}
         }
         // With one in force all that it asks for is done, and whoever commits is told.
-        if let Some(Refused { why, has_another: false }) = &*held(&self.refused) {
+        if let Some(RefusedRevision { why, has_another: false }) = &*held(&self.refused) {
             return Some(format!("no revision is in force: {why}"));
         }
         let doubted = held(&self.doubted);
@@ -96,14 +96,14 @@ impl Readiness {
         let mut remark = match &*held(&self.stage) {
             Stage::WaitsToLead => "ready: another replica leads\n".to_owned(),
             _ => match &*held(&self.refused) {
-                Some(Refused { why, .. }) => format!("ready, by the revision before: {why}\n"),
+                Some(RefusedRevision { why, .. }) => format!("ready, by the revision before: {why}\n"),
                 None => "ready\n".to_owned(),
             },
         };
         let left_out = held(&self.left_out);
-        left_out.iter().take(LEFT_OUT_SHOWN).for_each(|sentence| remark.push_str(&format!("{sentence}\n")));
-        if left_out.len() > LEFT_OUT_SHOWN {
-            remark.push_str(&format!("and {} more\n", left_out.len() - LEFT_OUT_SHOWN));
+        left_out.iter().take(LEFT_OUT_SHOWN_MAX).for_each(|sentence| remark.push_str(&format!("{sentence}\n")));
+        if left_out.len() > LEFT_OUT_SHOWN_MAX {
+            remark.push_str(&format!("and {} more\n", left_out.len() - LEFT_OUT_SHOWN_MAX));
         }
         remark
     }
@@ -115,7 +115,7 @@ impl ReadyState for Readiness {
     }
 
     fn refuse(&self, why: String, has_another: bool) {
-        *held(&self.refused) = Some(Refused { why, has_another });
+        *held(&self.refused) = Some(RefusedRevision { why, has_another });
     }
 
     fn forget_refused(&self) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::anyhow;
 
 use crate::adapters::aws::api::Tally;
-use crate::adapters::aws::calls::{Calls, Connection as Place};
+use crate::adapters::aws::calls::{Calls, Connection as AwsConnection};
 use crate::adapters::aws::cloud::{AwsCloud, Opening, Settings};
 use crate::adapters::aws::resolution::cluster::Identity;
 use crate::adapters::kubernetes::{Connection, ServerTime};
@@ -29,8 +29,8 @@ pub async fn connect(
     };
     let is_known = region.said_by != SaidBy::Nobody;
     let region = is_known.then(|| region.name.clone());
-    let place = Place { region, tally: tally.clone(), ..Place::default() };
-    let calls = Arc::new(Calls::connect(&place).await);
+    let aws = AwsConnection { region, tally: tally.clone(), ..AwsConnection::default() };
+    let calls = Arc::new(Calls::connect(&aws).await);
     let version = connection.client.apiserver_version().await.ok();
     let identity = Identity {
         cluster,

@@ -1,56 +1,38 @@
 //! `cutlist run` on a real cluster.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use jiff::Timestamp;
 
-use crate::adapters::aws::api::Tally;
-use crate::adapters::aws::api::tally::CallOutcome;
 use crate::adapters::either::Either;
-use crate::adapters::embedded::Hosted;
 use crate::adapters::git::{Earlier, Followed};
-use crate::adapters::kubernetes::nodes::ClusterNodes;
 use crate::adapters::kubernetes::{
-    Calls, ClusterDefinitions, Connection, EventRecorder, KubernetesCluster, Leadership, NotedInCluster, OtherEnforcer,
-    Own, Renewals, Taken, applied_last, cluster_identity, install_definitions, missing_definition, node_labels,
-    other_enforcer, other_leader, permissions, take_lease,
+    Calls, ClusterDefinitions, Connection, Leadership, Own, Taken, applied_last, cluster_identity, install_definitions,
+    missing_definition, node_labels, other_enforcer, permissions, take_lease,
 };
-use crate::adapters::operations::{Heartbeat, Metrics, Readiness, serve};
-use crate::api::approval_rules::ApprovalRules;
+use crate::adapters::operations::{Metrics, Readiness, serve};
 use crate::api::source::SourceFile;
 use crate::cli::arguments::{ControllerArguments, ModeArgument, RunArguments, SourceArgument};
 use crate::cli::cluster::{connected, unreadable};
 use crate::cli::exit::{Failure, Outcome};
 use crate::cli::inputs::{FileKind, read_file};
+use crate::cli::process::{abort, shutdown_on_signal};
 use crate::cli::{output, settings};
-use crate::controller::events::{self, kubernetes_events};
-use crate::controller::notifications::Teller;
-use crate::controller::{Controller, Journal, Mode, Options, Planner, Ports, Shutdown};
-use crate::core::catalog::Catalog;
+use crate::controller::Shutdown;
 use crate::core::catalog::regions::{self, Region, SaidBy};
-use crate::core::planner::decide;
-use crate::definitions::Definitions;
-use crate::ports::{Clock, Cloud, Forge, Notice, Repository};
-use crate::render::terminal::clean_lines;
 
 use super::clouds;
+use super::drive::{Drive, Watched, another_leads, beside, lease_namespace, own};
 use super::guard::Guard;
-use super::notifications::Around;
-use super::screen::{Screen, Times};
-use super::source;
-use super::{flux, log, notifications, now, outcome, reviews, usage};
-use crate::cli::process::{abort, shutdown_on_signal, standard_output};
+use super::patience::awaited;
+use super::{flux, notifications, source, usage};
 
 /// How long a call that is under way when a stop is requested may take. With the lease given back after it, less than the 30
 /// seconds that Kubernetes waits.
 const STOP_PATIENCE: Duration = Duration::from_secs(20);
 const STOP_LOOK: Duration = Duration::from_millis(250);
-/// How often it is looked for others that act.
-const OTHERS_LOOK: Duration = Duration::from_secs(20);
 
 /// Until stopped, or until another replica leads.
 pub fn run(arguments: &RunArguments) -> Result<Outcome, Failure> {
@@ -107,7 +89,8 @@ async fn control(arguments: &RunArguments, shutdown: &Shutdown, standing: &HeldL
     let watched = Watched::default();
     listen(controller, &watched, &connection.calls).await?;
     if controller.install_crds {
-        for name in install_definitions(&connection.client).await.map_err(failed)? {
+        let installed = awaited("the definitions that are installed", install_definitions(&connection.client)).await;
+        for name in installed.map_err(failed)? {
             output::say(&format!("applied {name}"));
         }
     }
@@ -140,16 +123,6 @@ async fn control(arguments: &RunArguments, shutdown: &Shutdown, standing: &HeldL
     Box::pin(lead(arguments, connection, leadership, &identity, &watched, shutdown)).await
 }
 
-/// What is told to those who watch this process.
-#[derive(Clone, Default)]
-struct Watched {
-    metrics: Metrics,
-    readiness: Readiness,
-    heartbeat: Heartbeat,
-    /// Calls to AWS.
-    tally: Tally,
-}
-
 /// Acts as the leader until stopped, or until it no longer leads.
 async fn lead(
     arguments: &RunArguments,
@@ -162,7 +135,10 @@ async fn lead(
     let controller = &arguments.controller;
     let installation = match &controller.installation {
         Some(name) => name.clone(),
-        None => cluster_identity(&connection.client).await.map_err(|error| unreadable(error, &connection.address))?,
+        None => {
+            let identity = awaited("namespace kube-system", cluster_identity(&connection.client)).await;
+            identity.map_err(|error| unreadable(error, &connection.address))?
+        }
     };
     let mut lost = leadership.clone();
     let (repository, region) = tokio::select! {
@@ -177,112 +153,10 @@ async fn lead(
     if region.said_by == SaidBy::Nobody {
         output::say(&format!("region {} is only assumed: set spec.region in cutlist.yaml", region.name));
     }
-    let catalog = Catalog::built_in(&region.name)
-        .map_err(|error| Failure::failed(error).with_hint("set spec.region in cutlist.yaml"))?;
-    output::show_words_of(&catalog);
-    let forge = clouds::forge(arguments)?;
-    let drive = Drive { arguments, connection: &connection, leadership, identity, watched, shutdown, installation };
-    #[cfg(feature = "aws")]
-    if controller.cloud == Some(crate::cli::arguments::CloudArgument::Aws) {
-        let cloud = super::aws::connect(controller, &region, &connection, &drive.installation, &watched.tally).await?;
-        return Box::pin(drive.until_the_end(repository, cloud, forge, std::future::pending())).await;
-    }
-    let (world, cloud) = clouds::embedded(arguments, catalog, &connection).await?;
-    let hosted = Hosted::new(&world, ClusterNodes(connection.client.clone()));
-    let boots = hosted.run(|| shutdown.is_requested());
-    Box::pin(drive.until_the_end(repository, cloud, forge, boots)).await
-}
-
-/// What is driven, wherever definitions and nodes come from, and whoever is told of it.
-struct Drive<'d> {
-    arguments: &'d RunArguments,
-    connection: &'d Connection,
-    leadership: Leadership,
-    identity: &'d str,
-    watched: &'d Watched,
-    shutdown: &'d Shutdown,
-    installation: String,
-}
-
-impl Drive<'_> {
-    /// `machines` is what else goes on, for as long as the controller runs.
-    async fn until_the_end<R: Repository, E: Cloud, F: Forge>(
-        self,
-        repository: R,
-        cloud: E,
-        forge: F,
-        machines: impl Future<Output = ()>,
-    ) -> Result<Outcome, Failure> {
-        let Self { arguments, connection, leadership, identity, watched, shutdown, installation } = self;
-        let Watched { metrics, readiness, heartbeat, tally } = watched;
-        let controller = &arguments.controller;
-        let screen = Screen::new(standard_output(), Times::Clock, now(), shutdown.clone());
-        anstream::eprintln!("installation {installation}");
-        let recorder = EventRecorder::start(connection, identity);
-        let around = Around {
-            ledger: NotedInCluster(connection.client.clone()),
-            leadership: leadership.clone(),
-            metrics: metrics.clone(),
-        };
-        let notifications = notifications::start(&arguments.notifications, around, &installation)?;
-        let teller = &notifications.teller();
-        let ports = Ports {
-            repository,
-            cluster: KubernetesCluster::watch(connection, leadership.clone()),
-            cloud,
-            forge,
-            clock: connection.time.clone(),
-        };
-        let definitions = arguments.definitions.clone();
-        let options = Options {
-            mode: match controller.mode {
-                ModeArgument::Observe => Mode::Observe,
-                ModeArgument::Enforce => Mode::Enforce,
-            },
-            applies_definitions: controller.source != SourceArgument::Cluster,
-            lease_transitions: controller.elects().then(|| leadership.transitions()),
-            installation: installation.clone(),
-            approval_floor: controller.approval.iter().fold(ApprovalRules::default(), |rules, rule| rules.and(&rule.0)),
-            allows_older_revisions: controller.allow_older_revision,
-            read: Box::new(move |files| Definitions {
-                masks: output::hidden(),
-                ..settings::read_definitions(files, &definitions)
-            }),
-            seed: arguments.seed,
-            planner: measured(metrics, teller),
-        };
-        let journal = journal(&screen, recorder, watched, teller);
-        let mut lost = leadership.clone();
-        let mut running = Controller::new(ports, options, journal, shutdown.clone());
-        let looks = async {
-            while !shutdown.is_requested() {
-                heartbeat.begins();
-                running.pass().await;
-                heartbeat.ends();
-                running.wait().await;
-            }
-        };
-        let own = own(controller, connection, Some(connection.time.now()));
-        let acts = controller.mode == ModeArgument::Enforce;
-        let ended = tokio::select! {
-            other = others_begin(connection, &own), if acts => Err(other),
-            () = looks => Ok(outcome(shutdown)),
-            () = machines => Ok(outcome(shutdown)),
-            failed = Box::pin(reviews::beside(arguments)) => failed.map(|never| match never {}),
-            () = lost.becomes(false) => Err(another_leads()),
-        };
-        metrics.leads(false);
-        readiness.set(false);
-        notifications.finish().await;
-        screen.summary(now());
-        tell_calls(&connection.calls);
-        tell_cloud_calls(tally);
-        screen.written(ended?)
-    }
-}
-
-fn another_leads() -> Failure {
-    Failure::failed(anyhow!("another replica leads now")).with_hint("start it again: it will stand for election")
+    let cluster_name = clouds::cluster_name(controller);
+    let connection = &connection;
+    let drive = Drive { arguments, connection, leadership, identity, watched, shutdown, installation, cluster_name };
+    Box::pin(clouds::choose_and_drive(drive, repository, &region)).await
 }
 
 /// Serves metrics and health, if an address was given.
@@ -312,7 +186,9 @@ async fn stand(
     identity: &str,
 ) -> Result<Leadership, Failure> {
     let namespace = lease_namespace(controller, connection);
-    Leadership::stand(connection, &namespace, identity).await.map_err(|error| unreadable(error, &connection.address))
+    let standing = Leadership::stand(connection, &namespace, identity);
+    let leadership = awaited(&format!("the lease of namespace {namespace}"), standing).await;
+    leadership.map_err(|error| unreadable(error, &connection.address))
 }
 
 /// Without standing for election the lease is held all the same: two who did not ask for it would not see each other.
@@ -322,15 +198,12 @@ async fn take(
     identity: &str,
 ) -> Result<Leadership, Failure> {
     let namespace = lease_namespace(controller, connection);
-    let taken = take_lease(connection, &namespace, identity, connection.time.clone()).await;
+    let taken = take_lease(connection, &namespace, identity, connection.time.clone());
+    let taken = awaited(&format!("the lease of namespace {namespace}"), taken).await;
     match taken.map_err(|error| unreadable(error, &connection.address))? {
         Taken::Ours(leadership) => Ok(leadership),
         Taken::Held(other) => Err(beside(&other)),
     }
-}
-
-fn lease_namespace(controller: &ControllerArguments, connection: &Connection) -> String {
-    controller.lease_namespace.clone().unwrap_or_else(|| connection.namespace.clone())
 }
 
 /// Plans could not be posted, nor nodes be written down.
@@ -339,7 +212,7 @@ async fn refuse_without_definitions(connection: &Connection, mode: ModeArgument)
         ModeArgument::Observe => permissions::Mode::Observe,
         ModeArgument::Enforce => permissions::Mode::Enforce,
     };
-    let missing = missing_definition(&connection.client, mode).await;
+    let missing = awaited("the kinds that are installed", missing_definition(&connection.client, mode)).await;
     match missing.map_err(|error| unreadable(error, &connection.address))? {
         None => Ok(()),
         Some(name) => {
@@ -353,36 +226,11 @@ async fn refuse_without_definitions(connection: &Connection, mode: ModeArgument)
 
 /// Two controllers that create and remove nodes would undo each other's work.
 async fn refuse_beside_others(connection: &Connection, own: &Own) -> Result<(), Failure> {
-    let other = other_enforcer(&connection.client, own, &connection.time).await;
+    let other = other_enforcer(&connection.client, own, &connection.time);
+    let other = awaited("the leases and Deployments of others that act", other).await;
     match other.map_err(|error| unreadable(error, &connection.address))? {
         None => Ok(()),
         Some(other) => Err(beside(&other)),
-    }
-}
-
-fn beside(other: &OtherEnforcer) -> Failure {
-    let hint = match other {
-        OtherEnforcer::Karpenter(_) => "use --mode observe beside Karpenter, or scale Karpenter to 0 first",
-        OtherEnforcer::Cutlist(_) => "use --mode observe beside it, or stop it first",
-    };
-    Failure::failed(anyhow!("{other}")).with_hint(hint)
-}
-
-/// The lease that this process stands for.
-fn own(controller: &ControllerArguments, connection: &Connection, since: Option<Timestamp>) -> Own {
-    let namespace = controller.holds_lease().then(|| lease_namespace(controller, connection));
-    Own { since: since.filter(|_| namespace.is_some()), namespace }
-}
-
-/// Comes to an end when somebody else acts who was there before, or who does not give way.
-async fn others_begin(connection: &Connection, own: &Own) -> Failure {
-    let mut renewals = Renewals::default();
-    loop {
-        tokio::time::sleep(OTHERS_LOOK).await;
-        // While it can not be asked, the lease of this process runs out, too.
-        if let Ok(Some(other)) = other_leader(&connection.client, own, &connection.time, &mut renewals).await {
-            return beside(&other);
-        }
     }
 }
 
@@ -407,7 +255,7 @@ async fn definitions(
         return Ok((Either::One(followed), region));
     }
     if arguments.controller.source == SourceArgument::Repository {
-        let earlier = applied_last(&connection.client, installation).await;
+        let earlier = awaited("what was applied last", applied_last(&connection.client, installation)).await;
         let earlier = earlier.map_err(|error| unreadable(error, &connection.address))?;
         let earlier = earlier.map(|(id, at)| Earlier { id, committed_seconds: at.as_second() });
         let follow = source::follow(source::place(arguments)?, arguments, earlier)?;
@@ -426,7 +274,8 @@ async fn definitions(
 
 /// The region that the nodes of the cluster are in.
 async fn region_of_nodes(connection: &Connection) -> Result<Option<Region>, Failure> {
-    let labels = node_labels(&connection.client).await.map_err(|error| unreadable(error, &connection.address))?;
+    let labels = awaited("the nodes of the cluster", node_labels(&connection.client)).await;
+    let labels = labels.map_err(|error| unreadable(error, &connection.address))?;
     let region = regions::find(None, &labels, &[]);
     Ok((region.said_by == SaidBy::Nodes).then_some(region))
 }
@@ -466,66 +315,4 @@ fn settings_file(folder: &Path) -> Result<Vec<SourceFile>, Failure> {
             .with_hint("with --source cluster, name a folder with cutlist.yaml")
     })?;
     Ok(vec![SourceFile::applied(name, content)])
-}
-
-/// Shows events, logs them, publishes them on the objects concerned, and counts them.
-fn journal(screen: &Screen, recorder: EventRecorder, watched: &Watched, teller: &Teller) -> Journal {
-    let (screen, teller, Watched { metrics, readiness, .. }) = (screen.clone(), teller.clone(), watched.clone());
-    Journal::new(move |now, event| {
-        log::record(now, event);
-        screen.show(now, event);
-        events::metrics::count(&metrics, &readiness, event);
-        teller.heard(event, now);
-        for notice in kubernetes_events::of(event) {
-            recorder.publish(Notice { note: clean_lines(&output::shown(&notice.note)), ..notice });
-        }
-    })
-}
-
-/// What this run asked of the API server.
-fn tell_calls(calls: &Calls) {
-    let all = calls.all();
-    let count = |verbs: &[&str]| -> u64 {
-        all.iter().filter(|(verb, ..)| verbs.contains(verb)).map(|(_, _, count)| count).sum()
-    };
-    let writes = ["create", "update", "patch", "delete"];
-    let by_resource: Vec<String> = all
-        .iter()
-        .filter(|(verb, ..)| writes.contains(verb))
-        .map(|(verb, resource, count)| format!("{verb} {resource} {count}"))
-        .collect();
-    output::say(&format!(
-        "API server: {} reads and watches, {} writes ({})",
-        count(&["read", "watch"]),
-        count(&writes),
-        by_resource.join(", ")
-    ));
-}
-
-/// What this run asked of AWS; nothing where it is not the cloud.
-fn tell_cloud_calls(tally: &Tally) {
-    let counts = tally.counts();
-    if counts.is_empty() {
-        return;
-    }
-    let mut by_outcome: BTreeMap<CallOutcome, u64> = BTreeMap::new();
-    counts.iter().for_each(|(_, outcome, count)| *by_outcome.entry(*outcome).or_default() += count);
-    let outcomes: Vec<String> =
-        by_outcome.iter().map(|(outcome, count)| format!("{count} {}", outcome.name())).collect();
-    let mut by_action: BTreeMap<&str, u64> = BTreeMap::new();
-    counts.iter().for_each(|(action, _, count)| *by_action.entry(action.name()).or_default() += count);
-    let actions: Vec<String> = by_action.iter().map(|(action, count)| format!("{action} {count}")).collect();
-    output::say(&format!("AWS: {} ({})", outcomes.join(", "), actions.join(", ")));
-}
-
-/// The planner, with a watch in hand, and with a word about what it found.
-fn measured(metrics: &Metrics, teller: &Teller) -> Box<Planner> {
-    let (metrics, teller) = (metrics.clone(), teller.clone());
-    Box::new(move |inputs| {
-        let began = std::time::Instant::now();
-        let plan = decide(inputs);
-        metrics.planned(began.elapsed().as_secs_f64(), plan.summary.pods_pending);
-        teller.planned(&plan, now());
-        plan
-    })
 }

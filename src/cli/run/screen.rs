@@ -93,7 +93,9 @@ impl Screen {
                 let pools = node_pools.join(", ");
                 let stays = stays(in_force.as_ref());
                 inner.said(now, &format!("the revision would remove every NodePool ({pools})"));
-                inner.said(now, &format!("held for confirmation: {stays}; nothing is pruned"));
+                inner.said(now, &format!("it is held: {stays}; nothing is pruned"));
+                inner.said(now, &format!("to let them go: kubectl delete nodepools {}", node_pools.join(" ")));
+                inner.said(now, "then commit once more");
             }
             Event::WaitsForApproval { plan_id, moves, rules } => {
                 let moves: Vec<_> = moves.iter().map(ToString::to_string).collect();
@@ -104,6 +106,11 @@ impl Screen {
             Event::OlderRevisionHeld { in_force, .. } => {
                 let stays = stays(in_force.as_ref());
                 inner.said(now, &format!("the revision is older than what was followed: it is not used; {stays}"));
+            }
+            Event::OfAnotherCluster { in_force, because, .. } => {
+                let stays = stays(in_force.as_ref());
+                inner.said(now, &format!("the revision is for another cluster: it is not used; {stays}"));
+                inner.said(now, because);
             }
             Event::DefinitionApplied { kind, name, is_new } => {
                 inner.said(now, &format!("{} {kind}/{name}", if *is_new { "created" } else { "changed" }));

@@ -22,7 +22,7 @@ use crate::ports::{PollsOnAnyThread, PortError, PortErrorKind, Repository, Revis
 use super::guard::Guard;
 
 /// What was named.
-pub enum Place {
+pub enum SourcePlace {
     /// A folder with a scenario, which only the embedded cluster plays.
     Scenario(PathBuf),
     /// A folder or clone whose files are watched.
@@ -39,9 +39,9 @@ pub enum Follow {
 }
 
 /// Finds out what was meant; a path that is not there is an error now.
-pub fn place(arguments: &RunArguments) -> Result<Place, Failure> {
+pub fn place(arguments: &RunArguments) -> Result<SourcePlace, Failure> {
     if let Some(folder) = &arguments.watch {
-        return Ok(Place::Folder(folder.clone()));
+        return Ok(SourcePlace::Folder(folder.clone()));
     }
     let Some(text) = &arguments.repository else {
         return Err(Failure::usage(anyhow!("nothing to run")).with_hint(
@@ -51,11 +51,15 @@ pub fn place(arguments: &RunArguments) -> Result<Place, Failure> {
     let path = Path::new(text);
     if path.is_dir() {
         if arguments.embedded && path.join(scenario::FILE_NAME).is_file() {
-            return Ok(Place::Scenario(path.to_owned()));
+            return Ok(SourcePlace::Scenario(path.to_owned()));
         }
         let is_bare = path.join("HEAD").is_file() && path.join("objects").is_dir();
         let is_polled = is_bare || arguments.branch.is_some();
-        return Ok(if is_polled { Place::Repository(text.clone()) } else { Place::Folder(path.to_owned()) });
+        return Ok(if is_polled {
+            SourcePlace::Repository(text.clone())
+        } else {
+            SourcePlace::Folder(path.to_owned())
+        });
     }
     if !is_address(text) {
         let error = anyhow!("{} is not there, or is no folder", redacted(text));
@@ -63,7 +67,7 @@ pub fn place(arguments: &RunArguments) -> Result<Place, Failure> {
             "name a folder with definitions, a clone, a bare repository, or a URL such as https://host/repository.git",
         ));
     }
-    Ok(Place::Repository(text.clone()))
+    Ok(SourcePlace::Repository(text.clone()))
 }
 
 pub fn is_address(text: &str) -> bool {
@@ -71,10 +75,10 @@ pub fn is_address(text: &str) -> bool {
 }
 
 /// Begins to follow a place. `earlier`: the commit that was used last, by another process.
-pub fn follow(place: Place, arguments: &RunArguments, earlier: Option<Earlier>) -> Result<Follow, Failure> {
+pub fn follow(place: SourcePlace, arguments: &RunArguments, earlier: Option<Earlier>) -> Result<Follow, Failure> {
     match place {
-        Place::Scenario(folder) | Place::Folder(folder) => watched(&folder, arguments),
-        Place::Repository(url) => remote(&url, arguments, earlier),
+        SourcePlace::Scenario(folder) | SourcePlace::Folder(folder) => watched(&folder, arguments),
+        SourcePlace::Repository(url) => remote(&url, arguments, earlier),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use anyhow::anyhow;
 
-use super::source::Place;
+use super::source::SourcePlace;
 use crate::cli::arguments::{CloudArgument, RunArguments, SourceArgument};
 use crate::cli::exit::Failure;
 
@@ -26,12 +26,12 @@ enum Definitions {
 }
 
 impl Situation {
-    fn of(arguments: &RunArguments, place: Option<&Place>) -> Self {
+    fn of(arguments: &RunArguments, place: Option<&SourcePlace>) -> Self {
         let controller = &arguments.controller;
         let definitions = match (place, controller.source) {
-            (Some(Place::Scenario(_)), _) => Definitions::Scenario,
-            (Some(Place::Folder(_)), _) => Definitions::Folder,
-            (Some(Place::Repository(_)), _) => Definitions::Repository,
+            (Some(SourcePlace::Scenario(_)), _) => Definitions::Scenario,
+            (Some(SourcePlace::Folder(_)), _) => Definitions::Folder,
+            (Some(SourcePlace::Repository(_)), _) => Definitions::Repository,
             (None, SourceArgument::Flux) => Definitions::Flux,
             (None, SourceArgument::Cluster | SourceArgument::Repository) => Definitions::Cluster,
         };
@@ -209,7 +209,7 @@ const ROWS: &[Row] = &[
 ];
 
 /// Refuses what would count for nothing. `place` is what was named, unless definitions come from the cluster or from Flux.
-pub fn check(arguments: &RunArguments, place: Option<&Place>) -> Result<(), Failure> {
+pub fn check(arguments: &RunArguments, place: Option<&SourcePlace>) -> Result<(), Failure> {
     let situation = Situation::of(arguments, place);
     for row in ROWS.iter().filter(|row| !(row.counts)(&situation)) {
         let in_vain = arguments.typed.iter().filter(|typed| row.ids().any(|id| id == typed.id));
