@@ -18,7 +18,7 @@ pub struct ApprovalRules {
 }
 
 impl ApprovalRules {
-    /// Both together.
+    /// Rules that ask for all that either of the two asks for.
     pub fn and(&self, other: &Self) -> Self {
         let stricter = |one, other| match (one, other) {
             (ApprovalMode::Automatic, ApprovalMode::Automatic) => ApprovalMode::Automatic,
@@ -39,12 +39,12 @@ impl ApprovalRules {
         }
     }
 
-    /// Whether nothing that the other rules ask about goes without asking under these.
+    /// Whether these rules ask about everything that the other rules ask about.
     pub fn cover(&self, other: &Self) -> bool {
         self.loosened_from(other).is_empty()
     }
 
-    /// What is asked about by the other rules, and not by these: `disrupt: manual becomes automatic`.
+    /// What the other rules ask about, and these do not: `disrupt: manual becomes automatic`.
     pub fn loosened_from(&self, other: &Self) -> Vec<String> {
         let mut loosened = Vec::new();
         for (field, before, after) in
@@ -119,7 +119,7 @@ mod tests {
         assert_eq!(loosened, ["approval.disrupt: manual becomes automatic", "approval.twoPeople: true becomes false"]);
         let loosened = limits(&["60%"]).loosened_from(&limits(&["50%"]));
         assert_eq!(loosened, ["approval.confirmPoolRemovalAbove: 50% becomes 60%"]);
-        // Of how many nodes the percentage is one does not know.
+        // A count and a percentage can not be compared, since the number of nodes is not known.
         assert!(!limits(&["1"]).cover(&limits(&["50%"])) && !limits(&["1%"]).cover(&limits(&["5"])));
         assert!(!limits(&[]).cover(&limits(&["50%"])) && limits(&["0%"]).cover(&limits(&["5"])));
     }

@@ -9,7 +9,7 @@ use super::ec2_node_class::EC2NodeClass;
 
 /// The version of the form that this program writes and reads.
 pub const FORMAT_VERSION: u32 = 1;
-/// What it says of itself.
+/// The `kind` of the file.
 pub const KIND: &str = "CloudFacts";
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

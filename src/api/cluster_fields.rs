@@ -1,4 +1,5 @@
-//! What a cluster sets on an object, and `kubectl get -o yaml` writes down: no part of what its author asks for.
+//! Fields that a cluster sets on an object, and that `kubectl get -o yaml` writes down. They are no part of what the
+//! object's author asks for.
 
 use serde_json::Value;
 
@@ -26,7 +27,7 @@ const ANNOTATIONS: [&str; 5] = [
     keys::EC2_NODE_CLASS_HASH_VERSION,
 ];
 
-/// JSON pointers of those that the object has, a null being none.
+/// JSON pointers of those fields that the object has. A null counts as absent.
 pub fn found(object: &Value) -> Vec<String> {
     let is_set = |pointer: &String| object.pointer(pointer).is_some_and(|value| !value.is_null());
     let metadata = METADATA.iter().map(|field| format!("/metadata/{field}"));
@@ -38,7 +39,7 @@ pub fn found(object: &Value) -> Vec<String> {
     metadata.chain(annotations).filter(is_set).chain(finalizers).chain(status.filter(is_set)).collect()
 }
 
-/// Whether there may be some to take off the metadata.
+/// Whether the metadata may hold such fields.
 pub fn may_be_in_metadata(object: &Value) -> bool {
     let metadata = object.get("metadata").and_then(Value::as_object);
     metadata.is_some_and(|it| {
@@ -46,7 +47,7 @@ pub fn may_be_in_metadata(object: &Value) -> bool {
     })
 }
 
-/// Takes them off the metadata of an object. The status stays: it is read by some, and applied by nobody.
+/// Takes such fields off the metadata of an object. The status stays: some read it, and nobody applies it.
 pub fn remove_from_metadata(object: &mut Value) {
     let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
     for field in METADATA {

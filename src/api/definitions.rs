@@ -29,8 +29,9 @@ pub fn all() -> Vec<CustomResourceDefinition> {
     all
 }
 
-/// That of one kind. A null in it is as good as nothing, as it is with the reference's: the API server takes it out, and puts in the default
-/// where there is one. A field that is `nullable` would keep it, and be refused for it where it takes certain words.
+/// The definition of one kind. It makes no field `nullable`, as the reference does not: the API server then takes a
+/// null out of an object, and puts in the default where there is one. A `nullable` field would keep the null, and be
+/// refused where only certain words are allowed.
 pub fn of<K: CustomResourceExt>() -> CustomResourceDefinition {
     let mut definition = K::crd();
     let schemas = definition.spec.versions.iter_mut().filter_map(|version| version.schema.as_mut());

@@ -1,4 +1,5 @@
-//! Durations as Karpenter writes them: Go syntax restricted to hours, minutes and seconds, or `Never`; and all of Go's where it reads those.
+//! Durations as Karpenter writes them: Go's syntax with hours, minutes and seconds only, or `Never`. Some fields take
+//! all of Go's syntax: [`go_nanoseconds`].
 
 use std::fmt;
 use std::str::FromStr;

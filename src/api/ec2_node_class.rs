@@ -223,7 +223,7 @@ pub struct BlockDeviceMapping {
     pub root_volume: bool,
 }
 
-/// The API server takes text only.
+/// Schema of a volume's size: the API server takes text only.
 fn volume_size(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({ "type": "string", "pattern": forms::VOLUME_SIZE.pattern })
 }
@@ -409,7 +409,7 @@ pub struct Ami {
     pub requirements: Vec<super::node_pool::NodeSelectorRequirement>,
 }
 
-/// A mapping of which the API server keeps everything: without these words it drops what is inside.
+/// Schema of a mapping of which the API server keeps everything. Without the extension it drops what is inside.
 fn open_map(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
 }
@@ -473,7 +473,7 @@ impl EC2NodeClass {
     pub fn status_now(&self) -> Option<&EC2NodeClassStatus> {
         let status = self.status.as_ref()?;
         let is_older = |observed: i64| self.metadata.generation.is_some_and(|generation| observed < generation);
-        // `Ready` is written by others than those who look things up.
+        // `Ready` alone does not tell: another controller writes it than those that look things up.
         let is_stale = status.conditions.iter().any(|it| it.observed_generation.is_some_and(is_older));
         (!is_stale).then_some(status)
     }

@@ -9,14 +9,14 @@ pub const DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
 pub const OLD_DO_NOT_DISRUPT: [&str; 2] = [DO_NOT_EVICT, DO_NOT_CONSOLIDATE];
 pub const DO_NOT_EVICT: &str = "karpenter.sh/do-not-evict";
 pub const DO_NOT_CONSOLIDATE: &str = "karpenter.sh/do-not-consolidate";
-/// By which Cluster Autoscaler is asked, with `false`, to leave a pod where it is.
+/// On a pod: with `false` it asks Cluster Autoscaler to leave the pod where it is.
 pub const SAFE_TO_EVICT: &str = "cluster-autoscaler.kubernetes.io/safe-to-evict";
 pub const NODE_POOL_HASH: &str = "karpenter.sh/nodepool-hash";
 pub const NODE_POOL_HASH_VERSION: &str = "karpenter.sh/nodepool-hash-version";
 pub const TERMINATION_FINALIZER: &str = "karpenter.sh/termination";
 /// On a NodeClaim whose `minValues` were lowered to what there was.
 pub const MIN_VALUES_RELAXED: &str = "karpenter.sh/nodeclaim-min-values-relaxed";
-/// Label of a node that registers with its taints: they are not to be put on it again.
+/// Label of a node that registers with its taints, so that they are not put on it again.
 pub const DO_NOT_SYNC_TAINTS: &str = "karpenter.sh/do-not-sync-taints";
 /// Taint of a node that is being removed; effect NoSchedule.
 pub const DISRUPTED_TAINT: &str = "karpenter.sh/disrupted";
@@ -41,10 +41,10 @@ pub const INSTANCE_SIZE: &str = "karpenter.k8s.aws/instance-size";
 pub const NODE_CLAIM_TAG: &str = "karpenter.sh/nodeclaim";
 /// Tag of everything that is made in EC2 for a cluster.
 pub const CLUSTER_NAME_TAG: &str = "eks:eks-cluster-name";
-/// Begins the tag of everything that belongs to a cluster; its name follows.
+/// The beginning of the tag of everything that belongs to a cluster. The cluster's name follows.
 pub const CLUSTER_TAG_PREFIX: &str = "kubernetes.io/cluster";
 
-/// Begins the labels of nodes of EKS Auto Mode.
+/// The beginning of the labels of nodes of EKS Auto Mode.
 pub const AUTO_MODE_PREFIX: &str = "eks.amazonaws.com/";
 
 pub const INSTANCE_TYPE: &str = "node.kubernetes.io/instance-type";
@@ -59,11 +59,12 @@ pub const WINDOWS_BUILD: &str = "node.kubernetes.io/windows-build";
 /// On a NodeClaim: the plan that created it, and the move it belongs to.
 pub const PLAN: &str = "cutlist.dev/plan";
 pub const MOVE: &str = "cutlist.dev/move";
-/// On a NodeClaim, and a tag of its instance: the launch that both are part of. Claims that are asked for in one call have the same.
+/// On a NodeClaim, and a tag of its instance: the launch that both are part of. Claims that are asked for in one call
+/// have the same launch.
 pub const LAUNCH: &str = "cutlist.dev/launch";
 /// On a NodeClaim: the offerings that its plan chose, best first, as JSON. A launch after a restart asks for just these.
 pub const LAUNCH_ALTERNATIVES: &str = "cutlist.dev/launch-alternatives";
-/// Tag of instances of a part of a launch that asks for more than the others: which part.
+/// Tag of an instance: the number of its part of the launch, where that part asks for more than the others.
 pub const LAUNCH_PART: &str = "cutlist.dev/launch-part";
 /// On a NodeClaim that a plan removes: the wave in which it goes. Absent where one wave is enough.
 pub const WAVE: &str = "cutlist.dev/wave";
@@ -80,9 +81,10 @@ pub const DESTINATIONS: &str = "cutlist.dev/destinations";
 pub const HELD_FOR_MOVE_TAINT: &str = "cutlist.dev/held-for-move";
 /// On objects that Cutlist applied from Git: the revision they came from.
 pub const REVISION: &str = "cutlist.dev/revision";
-/// The same: when that revision was committed, in RFC 3339. A process that starts knows by it what would be a step back.
+/// On the same objects: when that revision was committed, in RFC 3339. By it a process that starts knows what would be
+/// a step back.
 pub const REVISION_COMMITTED_AT: &str = "cutlist.dev/revision-committed-at";
-/// The same: the file that the object was defined in.
+/// On the same objects: the file that the object was defined in.
 pub const DEFINED_IN: &str = "cutlist.dev/defined-in";
 /// On a NodePool: within which time a consolidation of its nodes must repay itself.
 pub const PAYBACK: &str = "cutlist.dev/payback";
@@ -90,12 +92,12 @@ pub const PAYBACK: &str = "cutlist.dev/payback";
 pub const IGNORE: &str = "cutlist.dev/ignore";
 /// On a NodePool: its new nodes that did not become ready, in a row, as JSON. Removing it lets a halted rollout go on.
 pub const ROLLOUT_FAILURES: &str = "cutlist.dev/rollout-failures";
-/// On a NodePool: its nodes that were bought for pods, and that kube-scheduler refuses them, as JSON. Removing it lets them be bought for
-/// again at once.
+/// On a NodePool: those of its nodes that kube-scheduler refuses to the pods that they were bought for, as JSON. Once
+/// it is removed, nodes are bought for these pods again at once.
 pub const REFUSED_NODES: &str = "cutlist.dev/refused-nodes";
 /// On a NodePool: its instances that ended before their nodes joined, in a row, as JSON. Removing it lets others be launched at once.
 pub const EARLY_ENDS: &str = "cutlist.dev/early-ends";
-/// On a NodePool that left the definitions: that its nodes may go, however many they are. The value says who said so.
+/// On a NodePool that left the definitions: its nodes may go, however many they are. The value says who allowed it.
 pub const REMOVAL_CONFIRMED: &str = "cutlist.dev/removal-confirmed";
 /// On a NodeClaim: the hash of the EC2NodeClass that its instance was launched with. Karpenter's own hash covers the cluster's
 /// CA bundle, which is not known here.
@@ -104,7 +106,7 @@ pub const LAUNCHED_CLASS_HASH: &str = "cutlist.dev/ec2nodeclass-hash";
 pub const LAUNCHED_SELECTORS: &str = "cutlist.dev/ec2nodeclass-selectors";
 /// On an EC2NodeClass or a NodePool of a written snapshot: its hash before something was left out. Never written to a cluster.
 pub const HASH_BEFORE_REDACTION: &str = "cutlist.dev/hash-before-redaction";
-/// On a pod of a snapshot: what it had too much of, which was left out. Never written to a cluster.
+/// On a pod of a snapshot: the fields that had too many terms, which were left out. Never written to a cluster.
 pub const TOO_MANY_TERMS: &str = "cutlist.dev/too-many-terms";
 /// Field manager of server-side apply, and value of `app.kubernetes.io/managed-by`.
 pub const FIELD_MANAGER: &str = "cutlist";
@@ -112,13 +114,14 @@ pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// Which installation of Cutlist made an object: a label of definitions, an annotation of NodeClaims.
 pub const INSTALLATION: &str = "cutlist.dev/installation";
 
-/// Of instances that share a machine with those of other accounts.
+/// Tenancy of instances that share a machine with those of other accounts.
 pub const DEFAULT_TENANCY: &str = "default";
 pub const DEDICATED_TENANCY: &str = "dedicated";
 pub const ON_DEMAND: &str = "on-demand";
 pub const SPOT: &str = "spot";
 pub const RESERVED: &str = "reserved";
 
-/// Source and kind of what is told in the form of EventBridge's events and is none: EC2's checks of instances are asked for.
+/// Source and kind of a message in the form of EventBridge's events that EventBridge did not send: the status checks of
+/// instances, which EC2 is asked for.
 pub const STATUS_CHECKS: &str = "cutlist.dev";
 pub const STATUS_CHECK_FAILED: &str = "EC2 Instance Status Check Failed";

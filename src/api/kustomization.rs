@@ -7,7 +7,7 @@ use serde_json::Value;
 pub const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 pub const GROUP: &str = "kustomize.config.k8s.io";
 
-/// What is named, and for what.
+/// For what a kustomization names a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// A file of objects, or a folder with a kustomization.
@@ -20,9 +20,9 @@ pub enum Purpose {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference {
-    /// Where in the kustomization.
+    /// JSON pointer of the place in the kustomization.
     pub pointer: String,
-    /// As written: relative to the folder of the kustomization.
+    /// The path as it is written: relative to the folder of the kustomization.
     pub path: String,
     pub purpose: Purpose,
 }

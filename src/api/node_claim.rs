@@ -96,7 +96,7 @@ impl NodeClaim {
         self.metadata.annotations.as_ref()?.get(key).map(String::as_str)
     }
 
-    /// The launch that the claim is part of. One that says nothing of it is launched alone.
+    /// The launch that the claim is part of. A claim without a launch is launched alone.
     pub fn launch_id(&self) -> &str {
         self.annotation(keys::LAUNCH).or(self.metadata.uid.as_deref()).unwrap_or_default()
     }

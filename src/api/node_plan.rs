@@ -11,7 +11,8 @@ use super::approval_rules::ApprovalRules;
 use super::keys;
 use super::validation::node_plan as rules;
 
-/// Annotation by which people approve a plan; its value says who did. The policy in `deploy/` sees to it that this is who they are.
+/// Annotation by which people approve a plan. Its value says who did, and the policy in `deploy/` lets people write
+/// only their own name.
 pub const APPROVED_BY: &str = "cutlist.dev/approved-by";
 
 /// Annotation beside it where a program approves for people who did so elsewhere: `pull request 7 by ada`.
@@ -115,11 +116,11 @@ pub enum NodePlanPhase {
     Superseded,
 }
 
-/// Annotation of the first page of the history: what people elsewhere were told, by receiver and key, and when. There it outlives plans, and
-/// needs no right that plans do not need.
+/// Annotation of the first page of the history: what people elsewhere were told, by receiver and key, and when. On that
+/// page it outlives plans, and needs no right that plans do not need.
 pub const NOTIFIED: &str = "cutlist.dev/notified";
 
-/// Names of the objects that are no plans, but pages of what earlier plans did, begin with this; a number follows.
+/// The beginning of the names of objects that are no plans, but pages of what earlier plans did. A number follows.
 pub const HISTORY_PREFIX: &str = "history-";
 
 impl NodePlan {

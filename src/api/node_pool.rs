@@ -73,7 +73,7 @@ impl JsonSchema for IntOrString {
 }
 
 impl IntOrString {
-    /// As it is written.
+    /// The quantity as it is written.
     pub fn text(&self) -> std::borrow::Cow<'_, str> {
         match self {
             Self::String(value) => value.into(),
@@ -148,7 +148,8 @@ pub struct NodeClassReference {
     /// The name of the class.
     #[schemars(length(min = 1))]
     pub name: String,
-    /// Whether the catalog sells for classes of this kind, where it says for which it does; else it sells for EC2NodeClasses.
+    /// Whether the catalog has instances for classes of this kind. `None`: the catalog names no kind, and is for
+    /// EC2NodeClasses.
     #[serde(skip)]
     pub is_sold: Option<bool>,
 }
@@ -235,7 +236,7 @@ pub enum TaintEffect {
 }
 
 impl TaintEffect {
-    /// As nodes have it.
+    /// The word for the effect in the taints of nodes.
     pub const fn name(self) -> &'static str {
         match self {
             Self::NoSchedule => "NoSchedule",

@@ -70,7 +70,7 @@ pub enum NotificationKind {
 impl NotificationKind {
     pub const ALL: [Self; 5] =
         [Self::PlanWaits, Self::RolloutHalted, Self::BudgetReached, Self::PlanApplied, Self::PlanFailed];
-    /// What asks for somebody.
+    /// The kinds that ask somebody to act. They are told where the operator names no others.
     pub const USUAL: [Self; 3] = [Self::PlanWaits, Self::RolloutHalted, Self::BudgetReached];
 
     pub const fn word(self) -> &'static str {
@@ -85,7 +85,7 @@ impl NotificationKind {
 }
 
 impl Notification {
-    /// One of a kind with everything that one of that kind has, to try templates with.
+    /// A notification of this kind with every field that one of the kind may have, to try templates with.
     pub fn example(kind: NotificationKind) -> Self {
         let is_of_plan =
             matches!(kind, NotificationKind::PlanWaits | NotificationKind::PlanApplied | NotificationKind::PlanFailed);

@@ -66,7 +66,7 @@ pub enum SigningKind {
 }
 
 impl SigningKind {
-    /// As changes of definitions call it.
+    /// The word that changes of definitions have for the kind.
     pub fn word(self) -> &'static str {
         match self {
             Self::NodePool => "NodePool",

@@ -24,7 +24,8 @@ pub enum Standing {
     LinkTo(String),
     /// A symbolic link that was not followed, since it leads out of the repository or nowhere. Has no content.
     LinkNotFollowed,
-    /// A folder that is another repository: a submodule. Its content is the commit that it is at, where that is known, and is nothing to read.
+    /// A folder that is another repository: a submodule. Its content is the hash of its commit, where that is known,
+    /// and holds no definitions.
     Submodule,
     /// A template of a Helm chart whose Chart.yaml lies above what was asked for. It is no YAML before it is rendered.
     Template,

@@ -8,12 +8,12 @@ use super::plan::markdown::CHARACTERS_MAX;
 use super::plan::markdown::escape::prose;
 use super::terminal::{Style, Tone, clean, left};
 
-/// Of a row without times that come twice.
+/// Columns for the hours of a row. Times that come twice, as when a clock is set back, need more.
 const HOURS_COLUMNS: usize = 17;
 const REASON_COLUMNS: usize = 15;
 const MONEY_COLUMNS: usize = 13;
 
-/// The calendar as pretty JSON. The error is that of a value that JSON can not express; there is none in a calendar.
+/// The calendar as pretty JSON. The error would be that of a value that JSON can not express, and a calendar has none.
 pub fn json(calendar: &Calendar) -> Result<String, serde_json::Error> {
     let mut text = serde_json::to_string_pretty(calendar)?;
     text.push('\n');
@@ -36,7 +36,7 @@ pub fn text(calendar: &Calendar, style: Style) -> String {
     text
 }
 
-/// One table for each pool and each cluster-wide budget, for a comment on a pull request; as many as a forge takes.
+/// One table for each pool and each cluster-wide budget, as many as a comment on a pull request has room for.
 pub fn markdown(calendar: &Calendar) -> String {
     let mut text =
         format!("### Nodes that may be disrupted at one time, by the clock of {}\n", prose(&calendar.time_zone));
@@ -45,7 +45,7 @@ pub fn markdown(calendar: &Calendar) -> String {
     let mut left_out = 0;
     for (kind, schedule) in pools.chain(budgets) {
         let part = markdown_part(kind, schedule);
-        // Bytes are at least as many as characters; the last sentence needs room as well.
+        // A text has at least as many bytes as characters. The last sentence needs room as well.
         if text.len() + part.len() + 200 > CHARACTERS_MAX {
             left_out += 1;
         } else {
@@ -89,7 +89,7 @@ fn markdown_table(schedule: &Schedule) -> String {
     rows.iter().map(|row| format!("| {} |\n", row.join(" | "))).collect()
 }
 
-/// What a percentage in a cell is.
+/// Why a cell shows a percentage instead of a count.
 const OF_NONE: &str = "no node is there now to take a percentage of, so that it is shown as it is written";
 
 fn of_none(schedule: &Schedule) -> bool {
@@ -97,7 +97,7 @@ fn of_none(schedule: &Schedule) -> bool {
     hours.flat_map(|hours| &hours.allowed).any(|allowed| allowed.percentage.is_some())
 }
 
-/// Days that follow each other and are alike.
+/// The days of the schedule in runs: days of one run follow each other and are alike.
 fn groups(schedule: &Schedule) -> impl Iterator<Item = &[Day]> {
     let looks = |hours: &Hours| (hours.from.clone(), hours.to.clone(), hours.allowed.clone());
     schedule.days.chunk_by(move |one, two| one.hours.iter().map(looks).eq(two.hours.iter().map(looks)))
@@ -137,7 +137,7 @@ fn title(days: &[Day]) -> String {
     }
 }
 
-/// What the nodes may cost together that are disrupted at one time, for any reason.
+/// What all nodes may cost together that are disrupted at one time, whatever the reason.
 fn money(hours: &Hours) -> Option<HourlyPrice> {
     hours.allowed.iter().filter_map(|allowed| allowed.money_per_hour).min()
 }

@@ -7,7 +7,7 @@ use crate::core::catalog::{Catalog, InstanceType, arithmetic, labels};
 use crate::core::model::HourlyPrice;
 use crate::core::model::resources::{CPU, PODS};
 
-/// Right of every column but the last.
+/// Spaces to the right of every column but the last.
 const GAP: u16 = 2;
 
 const NOTHING: &str = "-";
@@ -71,13 +71,13 @@ fn network(instance_type: &InstanceType) -> String {
     megabits.map_or_else(|_| NOTHING.to_owned(), |megabits| short(megabits / 1000.0))
 }
 
-/// At most one decimal, and none that is zero.
+/// The number with at most one decimal, and without one that is zero.
 fn short(number: f64) -> String {
     let text = format!("{number:.1}");
     text.strip_suffix(".0").map_or_else(|| text.clone(), str::to_owned)
 }
 
-/// GPUs, or other accelerators: `8 h100`. Of a part of a GPU EC2 says that there are none.
+/// GPUs, or other accelerators: `8 h100`. EC2 counts a part of a GPU as none.
 fn devices(instance_type: &InstanceType) -> String {
     let device = |count, name| match label(instance_type, count) {
         NOTHING => None,
@@ -100,7 +100,7 @@ fn zones(instance_type: &InstanceType) -> String {
     zones.len().to_string()
 }
 
-/// Four decimals, or two where nobody counts hundredths of a cent.
+/// The price with four decimals, or with two where nobody counts hundredths of a cent.
 fn price(instance_type: &InstanceType, capacity_type: &str) -> String {
     let dollars = instance_type.lowest_price(capacity_type).map(HourlyPrice::dollars);
     dollars.map_or_else(

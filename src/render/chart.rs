@@ -1,6 +1,6 @@
 //! The end of a run: what the fleet cost over time, as a chart, and what was done.
 //!
-//! Drawn by hand: a price holds until the next move, and chart libraries draw slopes between points.
+//! The chart is drawn by hand: a price holds until the next move, and chart libraries draw slopes between points.
 
 use crate::core::model::HourlyPrice;
 
@@ -64,8 +64,9 @@ pub fn run_summary(summary: &RunSummary, style: Style) -> String {
     text
 }
 
-/// Price per hour over time, 60 columns by 8 rows, with dollars per hour on the left and the run's time below. `points` are
-/// seconds since the start, ascending, and the price from then on; before the first it is zero. Empty without a duration.
+/// Price per hour over time, 60 columns by 8 rows, with dollars per hour on the left and the run's time below. `points`
+/// are seconds since the start, ascending, and the price from then on; before the first it is zero. Empty without a
+/// duration.
 pub fn chart(points: &[(u64, HourlyPrice)], seconds: u64, style: Style) -> String {
     let top = points.iter().map(|(_, price)| *price).max().unwrap_or_default();
     if seconds == 0 || top <= HourlyPrice::ZERO {
@@ -93,8 +94,8 @@ pub fn chart(points: &[(u64, HourlyPrice)], seconds: u64, style: Style) -> Strin
     text
 }
 
-/// One row that goes with [`chart`] of the same run: an amount over time, its first and last value behind it. Empty when the
-/// amount was never above zero.
+/// One row that goes with [`chart`] of the same run: an amount over time, its first and last value behind it. Empty
+/// when the amount was never above zero.
 pub fn strip(name: &str, points: &[(u64, usize)], seconds: u64, axis_columns: usize, style: Style) -> String {
     let dollars = |amount: usize| HourlyPrice::from_nanodollars(i64::try_from(amount).unwrap_or(i64::MAX));
     let points: Vec<(u64, HourlyPrice)> = points.iter().map(|(second, amount)| (*second, dollars(*amount))).collect();
@@ -119,7 +120,7 @@ pub fn axis_columns(points: &[(u64, HourlyPrice)]) -> usize {
     (0..=2).map(|half| width(&label(top, half))).max().unwrap_or(0)
 }
 
-/// The highest price within the time that a column stands for, so that a node that lived for seconds is seen.
+/// The highest price within the time that a column stands for. A node that lived for seconds is seen by it.
 fn highest_in(points: &[(u64, HourlyPrice)], seconds: u64, column: usize) -> HourlyPrice {
     let at = |column: usize| u128::from(seconds) * column as u128 / CHART_COLUMNS as u128;
     let (from, to) = (at(column), at(column + 1));
@@ -129,7 +130,7 @@ fn highest_in(points: &[(u64, HourlyPrice)], seconds: u64, column: usize) -> Hou
     within.chain(before).max().unwrap_or_default()
 }
 
-/// Eighths of rows that a price fills; anything above zero is seen.
+/// Eighths of rows that a price fills: at least one for any price above zero.
 fn level(price: HourlyPrice, top: HourlyPrice) -> usize {
     let full = (CHART_ROWS * 8) as i128;
     let (price, top) = (i128::from(price.nanodollars().max(0)), i128::from(top.nanodollars().max(1)));
@@ -176,7 +177,7 @@ pub fn duration(seconds: u64) -> String {
     }
 }
 
-/// Dollars: the area under the chart.
+/// Dollars that were spent: the area under the chart.
 fn spent(points: &[(u64, HourlyPrice)], seconds: u64) -> f64 {
     let ends = points.iter().skip(1).map(|(second, _)| *second).chain([seconds]);
     let nanodollar_seconds: i128 = points

@@ -14,7 +14,7 @@ pub fn list(rules: &[RuleDescription]) -> String {
     rules.iter().map(line).collect()
 }
 
-/// Everything about one rule. What is fenced in Markdown is indented here.
+/// Everything about one rule. Its page is Markdown, and what is fenced there is indented here.
 pub fn page(rule: &RuleDescription) -> String {
     let head = Style::Coloured.paint(Tone::Strong, &format!("{} {}", rule.code, rule.name));
     let mut out = format!("{head} ({})\n\n", rule.severity.word());

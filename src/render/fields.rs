@@ -30,7 +30,7 @@ pub fn field(field: &Field) -> String {
     parts.join("\n\n") + "\n"
 }
 
-/// A text without its quotes.
+/// The value as JSON, but a text without its quotes.
 fn shown(value: &serde_json::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

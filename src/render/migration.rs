@@ -3,7 +3,8 @@
 use super::terminal::{clean, clean_lines, page};
 use crate::definitions::migration::{Migration, Remark};
 
-/// Notes first, what is to be done by hand at the end, where it is seen. `is_written`: lines are those of the files as they are then.
+/// Notes come first. What is left to do by hand comes last, where it is seen. `is_written`: the files were rewritten,
+/// and lines are those of the new text.
 pub fn text(migration: &Migration, is_written: bool) -> String {
     let mut out = String::new();
     for remark in &migration.notes {

@@ -15,7 +15,8 @@ const LABEL_COLUMNS: usize = 11;
 /// Reasons for which nodes are held back, and groups of pods that wait, that are shown; the JSON form has all.
 const REASONS_MAX: usize = 8;
 
-/// The simulation as pretty JSON. The error is that of a value that JSON can not express; there is none in a simulation.
+/// The simulation as pretty JSON. The error would be that of a value that JSON can not express, and a simulation has
+/// none.
 pub fn json(simulation: &Simulation) -> Result<String, serde_json::Error> {
     let mut text = serde_json::to_string_pretty(simulation)?;
     text.push('\n');
@@ -32,7 +33,7 @@ pub fn text(simulation: &Simulation, style: Style) -> String {
         price.push_str(&format!(", {share}"));
     }
     page.line("price", &price);
-    // By the figure that plans compare.
+    // Plans are compared by all that nodes cost, where that is known.
     let distance = match &summary.costs_per_hour_end {
         Some(costs) => distance(costs.total(), costs.lower_bound),
         None => distance(summary.price_per_hour_end, summary.lower_bound_price_per_hour_end),
@@ -99,7 +100,7 @@ impl Page {
         self.text.push_str(&labelled(self.style, label, LABEL_COLUMNS, text));
     }
 
-    /// Each node that is on its way out, with the first of what keeps it.
+    /// Each node that is on its way out, with the first thing that keeps it.
     fn leaving(&mut self, leaving: &[Leaving]) {
         for (position, node) in leaving.iter().take(REASONS_MAX).enumerate() {
             let label = if position == 0 { "leaving" } else { "" };
@@ -118,7 +119,8 @@ impl Page {
         }
     }
 
-    /// By reason, most nodes first; the sentence is that of the first node.
+    /// Nodes that are held back, by reason, with the sentence of the first of them. The reason of most nodes comes
+    /// first.
     fn held_back(&mut self, held_back: &[HeldBack]) {
         let mut by_code: BTreeMap<ReasonCode, Vec<&HeldBack>> = BTreeMap::new();
         for held in held_back {

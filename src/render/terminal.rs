@@ -55,21 +55,21 @@ pub fn right(text: &str, columns: usize) -> String {
     format!("{}{text}", " ".repeat(columns.saturating_sub(width(text))))
 }
 
-/// Names and sentences come from clusters and repositories: what would move the cursor, change colours or turn the direction of
-/// writing becomes a visible mark.
+/// The text with a visible mark for each character that would move the cursor, change colours or turn the direction of
+/// writing. Names and sentences come from clusters and repositories.
 pub fn clean(text: &str) -> String {
     text.chars().map(|character| if is_hostile(character) { '\u{fffd}' } else { character }).collect()
 }
 
-/// The same of text that may have several lines.
+/// [`clean`] for text of several lines: line breaks stay, and no line can be taken for a command of a CI system.
 pub fn clean_lines(text: &str) -> String {
     let character = |character: char| if is_hostile(character) && character != '\n' { '\u{fffd}' } else { character };
     without_commands(text.chars().map(character).collect())
 }
 
-/// What is written where a terminal or a log may be: a page with the colours of [`Style`], which are all that is left of what a
-/// terminal obeys, and without lines that a program which reads logs takes for its own commands. Names and sentences were cleaned when
-/// they were put into the page; this holds for those that will be forgotten.
+/// A page for a terminal or a log. Of what a terminal obeys only the colours of [`Style`] are left, and no line can be
+/// taken for a command by a program that reads logs. Names and sentences are cleaned when they are put into a page.
+/// This is for those that somebody forgets.
 pub fn page(text: String) -> String {
     let is_plain = |character: char| character == '\n' || character == '\u{1b}' || !is_hostile(character);
     if !text.chars().all(is_plain) || text.contains('\u{1b}') {
@@ -78,8 +78,8 @@ pub fn page(text: String) -> String {
     without_commands(text)
 }
 
-/// The same of Markdown, which others show: spaces without width stay where they keep names from being mentioned and addresses from
-/// being linked. There are no colours in it.
+/// [`page`] for Markdown, without colours. Spaces without width stay: they keep names from being mentioned and
+/// addresses from being linked.
 pub fn document(text: &str) -> String {
     let is_kept = |character: char| matches!(character, '\n' | '\u{200b}') || !is_hostile(character);
     without_commands(text.chars().map(|character| if is_kept(character) { character } else { '\u{fffd}' }).collect())
@@ -113,10 +113,10 @@ fn only_colours(text: &str) -> String {
     page
 }
 
-/// What CI systems obey wherever it stands in a line of a log.
+/// What begins a command that a CI system obeys anywhere in a line of a log.
 const COMMANDS: [&str; 3] = ["##[", "##vso[", "##teamcity["];
 
-/// Without these, and without `::` at the beginning of a line, which others obey.
+/// The text with a mark in each of `COMMANDS`, and in `::` at the beginning of a line, which other CI systems obey.
 pub fn without_commands(mut text: String) -> String {
     for command in COMMANDS {
         if let Some(name) = command.strip_prefix("##").filter(|_| text.contains(command)) {
@@ -129,7 +129,7 @@ pub fn without_commands(mut text: String) -> String {
     let mut page = String::with_capacity(text.len() + 8);
     for line in text.split_inclusive('\n') {
         let mut start = line;
-        // Colours are dropped where no terminal is.
+        // Colours are dropped where no terminal is, and then the line begins behind them.
         loop {
             start = start.trim_start();
             match colour(start) {
@@ -148,7 +148,8 @@ pub fn without_commands(mut text: String) -> String {
     page
 }
 
-/// JSON without what a terminal or a program that reads logs would obey: in a string of JSON everything can be written as its number.
+/// JSON without what a terminal or a program that reads logs would obey. Such characters are written by number, as a
+/// string of JSON allows.
 pub fn json(text: String) -> String {
     let is_plain = |character: char| matches!(character, '\n' | ' '..='~') || !is_hostile(character);
     let mut json = text;
@@ -184,7 +185,7 @@ pub fn clip(text: &str, columns: usize) -> String {
     clipped
 }
 
-/// A word that no line has room for.
+/// Bytes of a word for which no line has room.
 const LONG_WORD_BYTES: usize = 4_096;
 
 /// Splits at spaces into lines of at most `columns`; a word that is longer is cut.
@@ -196,7 +197,7 @@ pub fn wrap(text: &str, columns: usize) -> Vec<String> {
         let mut word = word;
         loop {
             let space = usize::from(!line.is_empty());
-            // How wide a very long one is needs not be known for each of its lines.
+            // A very long word is not measured again for each of its lines, which would take long.
             let word_columns = if word.len() > LONG_WORD_BYTES { usize::MAX } else { width(word) };
             if word_columns.saturating_add(line_columns + space) <= columns {
                 line.push_str(&" ".repeat(space));
@@ -220,7 +221,8 @@ pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-/// Text behind a dimmed label that takes the first `columns`; further lines begin below the text. Each line ends with a line break.
+/// Text behind a dimmed label that takes the first `columns`. Further lines begin below the text, and each line ends
+/// with a line break.
 pub fn labelled(style: Style, label: &str, columns: usize, text: &str) -> String {
     let line = |(row, line): (usize, String)| {
         let label = left(if row == 0 { label } else { "" }, columns);
@@ -229,23 +231,23 @@ pub fn labelled(style: Style, label: &str, columns: usize, text: &str) -> String
     wrap(&clean(text), COLUMNS - columns).into_iter().enumerate().map(line).collect()
 }
 
-/// The first lines of [`wrap`]; what comes behind is not looked at.
+/// The first lines of [`wrap`]. The text behind them is not looked at.
 pub fn wrap_first(text: &str, columns: usize, lines_max: usize) -> Vec<String> {
-    // A line holds at most so many characters, and a word that is cut leaves no more of it over.
+    // A line holds at most `columns` characters. One line more is kept, since its last word may be cut here.
     let beyond = text.char_indices().nth(columns.saturating_mul(lines_max + 1)).map_or(text.len(), |(start, _)| start);
     let mut lines = wrap(text.get(..beyond).unwrap_or(text), columns);
     lines.truncate(lines_max);
     lines
 }
 
-/// As many characters as fit, and the rest.
+/// As many characters as fit into `columns`, and the rest of the text.
 fn take_columns(text: &str, columns: usize) -> (&str, &str) {
     let mut end = 0;
     let mut taken = 0;
     for (start, character) in text.char_indices() {
         let next = start + character.len_utf8();
         taken += width(text.get(start..next).unwrap_or_default());
-        // Characters that join take less together than alone, so the exact sum is asked only at the edge.
+        // Characters that join are narrower together than alone, so the exact width is asked for only at the edge.
         if taken > columns && width(text.get(..next).unwrap_or_default()) > columns {
             break;
         }

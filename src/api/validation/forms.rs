@@ -16,7 +16,7 @@ pub const DURATION: Form = Form {
     pattern: r"^([0-9]+(s|m|h))+$",
     words: "a duration in hours, minutes and seconds, such as `24h` or `1h30m`",
 };
-/// Of a budget's window.
+/// The form of the length of a budget's window.
 pub const WINDOW: Form = Form {
     pattern: r"^((([0-9]+(h|m))|([0-9]+h[0-9]+m))(0s)?)$",
     words: "a duration in hours and minutes, such as `8h` or `1h30m`",
@@ -25,8 +25,9 @@ pub const BUDGET_NODES: Form = Form {
     pattern: r"^((100|[0-9]{1,2})%|[0-9]+)$",
     words: "a number of nodes such as \"5\", or a percentage from \"0%\" to \"100%\"",
 };
-/// Five fields or a name; blanks around them count for nothing, but a name begins the text, and five fields do not end with a newline, as a
-/// folded text does. What the fields may hold is checked by parsing. Source: the reference's definition, whose parser trims.
+/// Five fields or a name, with blanks around them. A name must begin the text, though, and five fields must not end
+/// with a newline, as a folded text does. What the fields may hold is checked by parsing. Source: the reference's
+/// definition, whose parser trims.
 pub const SCHEDULE: Form = Form {
     pattern: r"^(@(annually|yearly|monthly|weekly|daily|midnight|hourly)\s*|\s*\S+(\s+\S+){4}(\s*[^\S\n])?)$",
     words: "a schedule of five fields (minute, hour, day of month, month, day of week) or a name such as `@daily`",
@@ -81,13 +82,13 @@ pub const VOLUME_SIZE: Form = Form {
     words: "the size of a volume: 1Gi to 59000Gi, 1G to 64000G, 1Ti to 58Ti, 1T to 64T",
 };
 
-/// Those that `definitions/versions/karpenter.txt` knows; a unit test there holds this to it.
+/// The versions of `definitions/versions/karpenter.txt`. A unit test there holds this pattern against the file.
 pub const KARPENTER_VERSION: Form = Form {
     pattern: r"^v?1\.([0-9]|1[0-4])(\.(0|[1-9][0-9]*))?$",
     words: "a version of Karpenter that is known, from \"1.0\" to \"1.14\"",
 };
 
-/// All of them, to find the words for a pattern.
+/// All forms, to find the words for a pattern.
 pub const ALL: &[Form] = &[
     DURATION_OR_NEVER,
     DURATION,

@@ -2,7 +2,7 @@
 
 use super::CelRule;
 
-/// What was shown is what is approved. Fields that no schema names, as those of `plan`, are not seen by it: the policy in `deploy/` is for
-/// them, and the controller compares.
+/// What was shown is what is approved. The rule does not see fields that no schema names, such as those of `plan`. The
+/// policy in `deploy/` guards those, and the controller compares them.
 pub static IMMUTABLE: CelRule = CelRule::new("self == oldSelf", "a plan that was posted never changes");
 pub static SPEC: [&CelRule; 1] = [&IMMUTABLE];

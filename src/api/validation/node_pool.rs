@@ -42,7 +42,7 @@ pub static LABEL_AWS_DOMAIN: CelRule = CelRule::new(
 );
 pub static LABELS: [&CelRule; 4] = [&LABEL_NODE_POOL, &LABEL_HOSTNAME, &LABEL_CORE_DOMAIN, &LABEL_AWS_DOMAIN];
 
-/// Of a pool only: the requirements of a NodeClaim name its pool.
+/// The rule is for pools only, since the requirements of a NodeClaim name its pool.
 pub static KEY_NODE_POOL: CelRule = CelRule::new(
     "self.all(requirement, requirement.key != 'karpenter.sh/nodepool')",
     "the key karpenter.sh/nodepool can not be required",

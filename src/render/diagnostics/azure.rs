@@ -1,5 +1,6 @@
-//! Logging commands of Azure Pipelines: an issue for each finding. They know errors and warnings, so notes are plain lines.
-//! Source: <https://learn.microsoft.com/en-us/azure/devops/pipelines/scripts/logging-commands>; escapes as the task library has them.
+//! Logging commands of Azure Pipelines: an issue for each error and warning, and a plain line for each note.
+//! Source: <https://learn.microsoft.com/en-us/azure/devops/pipelines/scripts/logging-commands>.
+//! The escapes are those of the task library.
 
 use super::LintReport;
 use super::place::relative;

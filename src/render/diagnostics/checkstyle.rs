@@ -11,7 +11,7 @@ use crate::render::terminal::clean;
 
 pub fn checkstyle(report: &LintReport) -> String {
     let mut writer = Writer::new_with_indent(Vec::new(), b' ', 2);
-    // Nothing is written but to memory.
+    // The writer writes to memory, which does not fail.
     match write(report, &mut writer) {
         Ok(()) => String::from_utf8_lossy(&writer.into_inner()).into_owned() + "\n",
         Err(_) => String::new(),

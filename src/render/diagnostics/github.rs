@@ -1,13 +1,14 @@
 //! Workflow commands of GitHub Actions: an annotation at the line of each finding.
-//! Source: <https://docs.github.com/en/actions/reference/workflow-commands-for-github-actions>; escapes as the toolkit's
-//! `command.ts` has them.
+//! Source: <https://docs.github.com/en/actions/reference/workflow-commands-for-github-actions>.
+//! The escapes are those of the toolkit's `command.ts`.
 
 use super::LintReport;
 use super::place::{end_column, relative};
 use crate::definitions::Severity;
 use crate::render::terminal::{clean, clean_lines};
 
-/// One line for each finding. What is in it is escaped: it can neither end the line nor be taken for another command.
+/// One line for each finding. Its text is escaped, so that it can neither end the line nor be taken for another
+/// command.
 pub fn github<'s>(report: &LintReport, source: impl Fn(&str) -> Option<&'s str>) -> String {
     let mut out = String::new();
     for diagnostic in &report.diagnostics {

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use super::LintReport;
 use crate::render::terminal;
 
-/// Pretty-printed, with a line feed at the end.
+/// The report as pretty JSON, with a line feed at the end.
 pub fn json(report: &LintReport) -> String {
-    // The report holds texts and numbers only; nothing in it can fail to be written.
+    // The report holds texts and numbers only, and these can always be written.
     serde_json::to_string_pretty(report).map(|text| text + "\n").unwrap_or_default()
 }
 

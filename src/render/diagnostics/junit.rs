@@ -1,5 +1,5 @@
-//! JUnit: a suite for each file. What fails is a failure; what is only said is in a test that passed, and what is suppressed was
-//! skipped.
+//! JUnit: a suite for each file. A finding that makes lint fail is a test that failed, any other one a test that
+//! passed, and a suppressed one a test that was skipped.
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
@@ -36,7 +36,7 @@ pub fn junit(report: &LintReport) -> String {
         }
         junit.add_test_suite(suite);
     }
-    // Texts and counts; nothing in it can fail to be written.
+    // The report holds texts and counts only, and these can always be written.
     junit.to_string().unwrap_or_default()
 }
 

@@ -41,7 +41,7 @@ fn row(diagnostic: &Diagnostic) -> String {
     )
 }
 
-/// What is in backticks in a message is code here.
+/// The message as Markdown: what is in backticks becomes code.
 fn sentence(text: &str) -> String {
     let text = text.replace('\n', " ");
     let parts: Vec<&str> = text.split('`').collect();

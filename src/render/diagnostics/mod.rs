@@ -84,7 +84,7 @@ impl LintReport {
         Self { version: 1, fail_on: Some(Severity::Warning), ..Self::default() }
     }
 
-    /// Adds what was found in one set of files. `typed` turns a path of the set into the path as the user knows it.
+    /// Adds the findings of one set of files. `typed` turns a path of the set into the path as the user knows it.
     pub fn add(&mut self, definitions: &Definitions, typed: impl Fn(&str) -> String) {
         self.files += definitions.files_read;
         self.documents += definitions.documents_read;
@@ -123,30 +123,30 @@ impl LintReport {
         };
     }
 
-    /// Neither errors nor warnings.
+    /// Whether there are neither errors nor warnings.
     pub fn is_clean(&self) -> bool {
         self.summary.errors == 0 && self.summary.warnings == 0
     }
 
-    /// Whether the finding is one that fails.
+    /// Whether the finding makes lint fail.
     pub fn fails(&self, diagnostic: &Diagnostic) -> bool {
         self.fail_on.is_some_and(|least| diagnostic.severity <= least)
     }
 
-    /// Whether any finding does.
+    /// Whether any finding makes lint fail.
     pub fn is_failed(&self) -> bool {
         self.diagnostics.iter().any(|diagnostic| self.fails(diagnostic))
     }
 }
 
-/// What is in one file.
+/// The findings in one file.
 #[derive(Default)]
 struct OfFile<'r> {
     counted: Vec<&'r Diagnostic>,
     suppressed: Vec<&'r Suppressed>,
 }
 
-/// The files of the report, those that were read and those that findings are in, with what is found in each.
+/// The findings of each file of the report. Files that were read and have no findings are in it, too.
 fn by_file(report: &LintReport) -> BTreeMap<&str, OfFile<'_>> {
     let mut files: BTreeMap<&str, OfFile<'_>> = BTreeMap::new();
     for path in &report.paths {

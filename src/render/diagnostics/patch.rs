@@ -23,7 +23,8 @@ pub fn patch(path: &str, before: &str, after: &str) -> String {
     patch
 }
 
-/// A name with a space ends at a tab, and one with what could end it or be obeyed is quoted, with numbers in the place of that.
+/// A file's name in the head of a patch. A tab ends a name that has a space. A name with control characters, quotes or
+/// backslashes is quoted, and in it bytes other than those of plain ASCII are written by number.
 fn name(side: &str, path: &str) -> String {
     let path = relative(path);
     let is_plain = |byte: u8| !byte.is_ascii_control() && !matches!(byte, b'"' | b'\\');

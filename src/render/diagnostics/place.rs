@@ -1,11 +1,12 @@
-//! Places of findings, in the ways that other forms count.
+//! Places of findings, as the forms of other programs count and name them.
 
 use crate::definitions::diagnostic::Span;
 
 /// Where the pages of the rules are.
 const PAGES: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/schemas/rules.md");
 
-/// The column behind the last character, from 1, in characters. Spans end on their line. `source` is the text of the file.
+/// The column behind the last character of the span, from 1, in characters. A span ends on its line. `source` is the
+/// text of the file.
 pub fn end_column(span: Span, source: Option<&str>) -> usize {
     let covered = source.and_then(|source| source.get(span.start_byte..span.end_byte)).unwrap_or_default();
     span.column + covered.chars().count()
@@ -16,7 +17,7 @@ pub fn relative(path: &str) -> &str {
     path.strip_prefix("./").unwrap_or(path)
 }
 
-/// Where the page of a rule is.
+/// The address of the page of a rule.
 pub fn page_of_rule(code: &str) -> String {
     format!("{PAGES}#{}", code.to_lowercase())
 }

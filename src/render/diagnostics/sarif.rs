@@ -17,7 +17,7 @@ use super::place::{end_column, page_of_rule, relative};
 use crate::definitions::diagnostic::Span;
 use crate::definitions::{self, Diagnostic, RuleDescription, Severity, Suppressed, SuppressedBy};
 
-/// The name under which fingerprints are kept. Another way to make them gets another number.
+/// The name under which fingerprints are kept. Fingerprints that are made in another way need another number.
 const FINGERPRINT: &str = "cutlistFinding/v1";
 
 /// One run. `source` gives the text of a file by the path in its findings.
@@ -42,7 +42,7 @@ pub fn sarif<'s>(report: &LintReport, source: impl Fn(&str) -> Option<&'s str>) 
         ..Run::builder().tool(Tool::builder().driver(driver).build()).build()
     };
     let sarif = Sarif::builder().schema(SCHEMA_URL).version(json!("2.1.0")).runs(vec![run]).build();
-    // Texts and numbers only; nothing in it can fail to be written.
+    // The report holds texts and numbers only, and these can always be written.
     serde_json::to_string_pretty(&sarif).map(|text| text + "\n").unwrap_or_default()
 }
 
@@ -85,7 +85,7 @@ impl<'s, S: Fn(&str) -> Option<&'s str>> Form<'_, S> {
             related_locations: (!related.is_empty()).then_some(related),
             partial_fingerprints: Some(fingerprints),
             fixes: diagnostic.fix.as_ref().map(|fix| vec![self.fix(diagnostic, fix)]),
-            // A list, also where it is empty: then a viewer knows that none is.
+            // An empty list tells a viewer that nothing suppresses the finding.
             suppressions: Some(suppressed.map(suppression).into_iter().collect()),
             ..SarifResult::builder().message(message(&text)).build()
         }
@@ -173,7 +173,7 @@ fn camel(name: &str) -> String {
     name.split('-').map(part).collect()
 }
 
-/// What stays as it is in the path of an address (RFC 3986).
+/// Characters that are escaped in the path of an address (RFC 3986).
 const PATH: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'+').remove(b'@');
 

@@ -19,7 +19,7 @@ pub fn text<'s>(report: &LintReport, source: impl Fn(&str) -> Option<&'s str>, c
     }
     out.push_str(&summary(report));
     out.push('\n');
-    // The line of a file is drawn with marks for the control characters of ASCII only.
+    // The renderer replaces the control characters of ASCII only. `page` replaces the others.
     page(out)
 }
 
@@ -64,7 +64,7 @@ struct Window<'s> {
 /// Bytes of the longest line that is drawn. Longer ones are written by programs, and drawing them takes long.
 const LINE_BYTES_MAX: usize = 1000;
 
-/// Only the one line is handed on: drawing looks at all text it is given, once for each finding.
+/// The line that is drawn, alone: the renderer looks at all text that it is given, once for each finding.
 fn window<'s>(source: &'s str, diagnostic: &Diagnostic) -> Option<Window<'s>> {
     let (start, end) = (diagnostic.span.start_byte, diagnostic.span.end_byte);
     let before = source.get(..start)?;

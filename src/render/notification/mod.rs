@@ -8,7 +8,7 @@ use crate::api::notification::Notification;
 pub use slack::slack;
 pub use template::{Template, TemplateError};
 
-/// A body, and what it is.
+/// The body of a message, and its content type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Body {
     pub content_type: &'static str,
@@ -18,8 +18,8 @@ pub struct Body {
 pub const JSON: &str = "application/json";
 pub const PLAIN: &str = "text/plain; charset=utf-8";
 
-/// As it is. Its schema is `schemas/notification.json`.
+/// The notification itself as JSON. Its schema is `schemas/notification.json`.
 pub fn json(notification: &Notification) -> Body {
-    // Plain data; it always has a JSON form.
+    // A notification is plain data, and always has a JSON form.
     Body { content_type: JSON, text: serde_json::to_string(notification).unwrap_or_default() }
 }

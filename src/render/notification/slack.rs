@@ -7,17 +7,18 @@ use super::{Body, JSON};
 use crate::api::notification::{Notification, NotificationKind};
 use crate::render::terminal::clean;
 
-/// Of a header.
+/// The most characters that Slack takes in a header.
 const HEADER_MAX: usize = 150;
-/// Of a text object.
+/// The most characters that Slack takes in a text object.
 const TEXT_MAX: usize = 3_000;
-/// Of a field in a section, and how many fields it has.
+/// The most characters that Slack takes in a field of a section, and the most fields.
 const FIELD_MAX: usize = 2_000;
 const FIELDS_MAX: usize = 10;
 /// Nobody reads longer values in a column.
 const VALUE_MAX: usize = 200;
 
-/// Texts are `plain_text` wherever Slack takes that: nothing in a name is a mention, a link or a mark there.
+/// The message. Its texts are `plain_text` wherever Slack takes that, since no part of a name is a mention, a link or a
+/// mark there.
 pub fn slack(notification: &Notification) -> Body {
     let Notification { kind, title, text, details, installation, at, .. } = notification;
     let mut blocks = vec![
@@ -35,7 +36,7 @@ pub fn slack(notification: &Notification) -> Body {
     let from = format!("Cutlist, installation {installation}, {at}");
     blocks.push(json!({ "type": "context", "elements": [plain(&from, TEXT_MAX)] }));
     let message = json!({
-        // What notifications of desktops and telephones show.
+        // Notifications of desktops and telephones show this text.
         "text": escaped(&cut(&neutral(&format!("{title}: {text}")), TEXT_MAX / 2)),
         "mrkdwn": false,
         "unfurl_links": false,
@@ -56,12 +57,13 @@ fn sign(kind: NotificationKind) -> char {
 
 fn plain(text: &str, most: usize) -> Value {
     let text = cut(&neutral(text), most);
-    // An empty text is refused, and with it the whole message.
+    // Slack refuses a message with an empty text.
     let text = if text.trim().is_empty() { "-".to_owned() } else { text };
     json!({ "type": "plain_text", "text": text, "emoji": false })
 }
 
-/// Text in which nothing is anything but text: a space without width stands behind what begins a mention, a link, an entity or an emoji.
+/// The text with a space without width behind each sign that begins a mention, a link, an entity or an emoji, so that
+/// it is none.
 fn neutral(text: &str) -> String {
     let mut neutral = String::new();
     for line in text.split('\n') {
@@ -88,7 +90,8 @@ fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// By the units that JavaScript counts, which are never fewer than characters.
+/// The beginning of the text, at most so many units as JavaScript counts them. Of those there are never fewer than
+/// characters.
 fn cut(text: &str, most: usize) -> String {
     if text.encode_utf16().count() <= most {
         return text.to_owned();

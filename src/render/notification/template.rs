@@ -6,9 +6,9 @@ use serde_json::Value;
 use super::{Body, JSON, PLAIN};
 use crate::api::notification::{Notification, NotificationKind};
 
-/// Of a template, and of what it makes.
+/// The most bytes of a template, and of what comes of it.
 const BYTES_MAX: usize = 64 << 10;
-/// Steps that one rendering may take: a loop in a loop ends.
+/// Steps that one rendering may take, so that loops in loops end.
 const FUEL: u64 = 50_000;
 const NAME: &str = "template";
 
@@ -35,12 +35,13 @@ pub struct Template {
 }
 
 impl Template {
-    /// `is_json`: values are written as JSON, and so is the whole.
+    /// The template, once it was tried with every kind of notification. `is_json`: values are written as JSON, and what
+    /// comes of the template must be JSON.
     pub fn new(source: String, is_json: bool) -> Result<Self, TemplateError> {
         if source.len() > BYTES_MAX {
             return Err(TemplateError::TooLong);
         }
-        // Its filters and tests reach nothing outside.
+        // The filters and tests of this environment reach neither files nor network.
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
         environment.set_fuel(Some(FUEL));

@@ -1,12 +1,12 @@
-//! What reads alike is told once, and counted: thousands of pods and nodes have few reasons, which differ in names and
-//! figures only.
+//! Sentences that read alike are told once, and counted: thousands of pods and nodes have few reasons, which differ in
+//! names and figures only.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::core::plan::{CloudFact, DefinitionPlace, HeldBack, Pending, ReasonCode, Risk, RiskCode};
 
-/// The sentence without what differs from node to node: words with a digit or a slash. Keys of labels and taints stay, since what is said
-/// of one is not said of another; their values do not.
+/// The sentence without what differs from node to node: words with a digit or a slash. The keys of labels and taints
+/// stay, since sentences about different keys are not alike. Their values go.
 fn shape(text: &str) -> String {
     let word = |word: &str| {
         // A price for an hour has a dot and a slash, too.
@@ -38,11 +38,11 @@ pub struct HeldBackAlike<'a> {
     /// The first sentence, and how many different ones there are.
     pub text: &'a str,
     pub texts: usize,
-    /// Where the definition has what the first one is about.
+    /// Where the definition sets what the first sentence is about.
     pub definition: Option<&'a DefinitionPlace>,
 }
 
-/// By code, most nodes first. O(nodes log nodes).
+/// Nodes that are held back, by code and shape of sentence, the shape with most nodes first. O(nodes log nodes).
 pub fn held_back_alike(held_back: &[HeldBack]) -> BTreeMap<ReasonCode, Vec<HeldBackAlike<'_>>> {
     let mut shapes: BTreeMap<(ReasonCode, String), Vec<&HeldBack>> = BTreeMap::new();
     for held in held_back {
@@ -79,7 +79,8 @@ impl<'a> PendingAlike<'a> {
     }
 }
 
-/// Most pods first, then in the order of the plan. O(pods log pods).
+/// Pods that wait, with groups that read alike as one: most pods first, then in the order of the plan. O(pods log
+/// pods).
 pub fn pending_alike(pending: &[Pending]) -> Vec<PendingAlike<'_>> {
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
     let mut alike: Vec<PendingAlike<'_>> = Vec::new();

@@ -8,7 +8,7 @@ use crate::core::plan::{DefinitionPlace, Reason, Step, StepKind};
 /// More groups than this are folded together where they are alike.
 const GROUPS_MAX: usize = 40;
 
-/// What happens, in the words of the summary.
+/// What happens to the nodes of a group, in the words of the summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Action {
     Remove,
@@ -35,7 +35,7 @@ impl Folding {
 #[derive(Clone, Debug)]
 pub struct Group<'a> {
     pub action: Action,
-    /// Replacements, or steps, that are in it.
+    /// How many replacements, or other steps, are in the group.
     pub members: usize,
     pub steps: Vec<&'a Step>,
 }
@@ -57,7 +57,8 @@ impl<'a> Group<'a> {
         created - removed
     }
 
-    /// The reasons that occur, most frequent first. In a replacement the removals have the say: the creations follow from them.
+    /// The reasons that occur, most frequent first. In a replacement only removals count, since creations follow from
+    /// them.
     pub fn reasons(&self) -> Vec<(&'a Reason, usize)> {
         let decides = |step: &&Step| self.action != Action::Replace || step.kind == StepKind::Remove;
         let mut counts: Vec<(&Reason, usize)> = Vec::new();
@@ -71,7 +72,7 @@ impl<'a> Group<'a> {
         counts
     }
 
-    /// Where the definition has what this one of its reasons is about.
+    /// Where the definition sets what a reason of the group is about.
     pub fn definition_of(&self, reason: &Reason) -> Option<&'a DefinitionPlace> {
         let of_reason = self.steps.iter().copied().filter(|step| step.reason == *reason);
         of_reason.filter_map(|step| step.definition.as_ref()).next()
@@ -247,7 +248,7 @@ fn one_or_count<'a>(values: impl Iterator<Item = &'a str>, plural: &str) -> Stri
     }
 }
 
-/// Sums of what is requested and of what there is on the nodes that the group creates.
+/// Over the nodes that the group creates: the sum of what is requested, and the sum of what they offer.
 pub fn use_of_created(group: &Group<'_>) -> (Resources, Resources) {
     let (mut requested, mut allocatable) = (Resources::new(), Resources::new());
     for step in group.of(StepKind::Create) {

@@ -1,6 +1,7 @@
 //! A plan as text for terminals, as Markdown for reviews and as JSON for machines.
 //!
-//! To add an output format: a file here that takes a [`Plan`], a case in `tests/render.rs`, a name in `cli/arguments.rs`.
+//! To add an output format: a file here that takes a [`Plan`], a case in `tests/render.rs`, a name in
+//! `cli/arguments.rs`.
 
 mod alike;
 pub(super) mod groups;
@@ -19,15 +20,16 @@ pub use units::count;
 
 pub use super::terminal::Style;
 
-/// The plan as pretty JSON, fields in the order in which they are declared; see `schemas/plan.json`. The error is that of a value
-/// that JSON can not express, such as a map of a launch with keys that are no text.
+/// The plan as pretty JSON, with fields in the order in which they are declared; see `schemas/plan.json`. The error is
+/// that of a value that JSON can not express, such as a map with keys that are no text.
 pub fn json(plan: &Plan) -> Result<String, serde_json::Error> {
     let mut text = serde_json::to_string_pretty(plan)?;
     text.push('\n');
     Ok(text)
 }
 
-/// The first digits of a hash, with a mark where the files differ from that commit; anything else as it is, but for its length.
+/// The first digits of a hash, with a mark where the files differ from that commit. Any other id is cut only where it
+/// is very long.
 pub(super) fn short(id: &str, digits: usize) -> String {
     let (hash, mark) = id.split_once("-dirty").map_or((id, ""), |(hash, _)| (hash, "-dirty"));
     let is_hash = hash.len() > digits && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -37,7 +39,7 @@ pub(super) fn short(id: &str, digits: usize) -> String {
     id.chars().take(ID_CHARACTERS_MAX).collect()
 }
 
-/// Of an id that is no hash; whoever makes a preview may write anything into it.
+/// The most characters of an id that is no hash: whoever makes a preview may write anything into it.
 const ID_CHARACTERS_MAX: usize = 100;
 
 /// Digits of a plan's id and of a revision that are shown.

@@ -24,6 +24,14 @@ pub fn use_of(requested: &Resources, allocatable: &Resources) -> String {
     parts.join("  ")
 }
 
+/// `cpu 5.15`, `memory 0.3 GiB`: each amount with its unit, without those that are not above zero.
+pub fn amounts_of(resources: &Resources) -> Vec<String> {
+    let (cpu, memory) = (resources.get(CPU), resources.get(MEMORY));
+    let cpu = (cpu > 0).then(|| format!("cpu {}", cores(cpu)));
+    let memory = (memory > 0).then(|| format!("memory {} GiB", gibibytes(memory)));
+    cpu.into_iter().chain(memory).collect()
+}
+
 /// Cores with at most two decimals.
 fn cores(milli: i64) -> String {
     let hundredths = (i128::from(milli) + 5).div_euclid(10);
@@ -42,7 +50,7 @@ pub fn signed_per_hour(price: HourlyPrice) -> String {
     if price < HourlyPrice::ZERO { price.to_string() } else { format!("+{price}") }
 }
 
-/// The same of what one thing costs more than another: `same price` where it costs no more and no less.
+/// `+$0.3276/h`: what one thing costs more than another, or `same price`.
 pub fn difference_per_hour(price: HourlyPrice) -> String {
     if price == HourlyPrice::ZERO { "same price".to_owned() } else { signed_per_hour(price) }
 }
@@ -60,7 +68,7 @@ pub fn money(change: HourlyPrice) -> String {
     format!("{} ({})", signed_per_hour(change), signed_per_month(change))
 }
 
-/// The same of what one plan costs more than another.
+/// `+$0.3276/h (+$239.15/month)`: what one plan costs more than another, or `same price`.
 pub fn difference(price: HourlyPrice) -> String {
     if price == HourlyPrice::ZERO { "same price".to_owned() } else { money(price) }
 }
@@ -69,8 +77,8 @@ pub fn change(summary: &Summary) -> HourlyPrice {
     summary.price_per_hour_after - summary.price_per_hour_before
 }
 
-/// Beyond this the bound says more about itself than about the plan: with few nodes, whole ones cost more than the parts of
-/// nodes that it counts. The JSON form has it all the same.
+/// A larger distance says more about the bound than about the plan: with few nodes, whole ones cost more than the parts
+/// of nodes that the bound counts. The JSON form has the bound all the same.
 const PER_MILLE_WORTH_SAYING: i128 = 200;
 
 /// `within 1.2 % of the cheapest possible while 499 nodes stay`: the bound takes nodes that may go later as they are.
@@ -84,7 +92,7 @@ pub fn distance_of(summary: &Summary, held_back: &[HeldBack]) -> Option<String> 
     })
 }
 
-/// What keeps it passes by itself, or somebody lifts it: then a cheaper fleet may come of it.
+/// Whether what keeps the node passes by itself, or is lifted by somebody. A cheaper fleet may come of that.
 fn may_go_later(held: &HeldBack) -> bool {
     matches!(
         held.code,
@@ -97,7 +105,8 @@ fn may_go_later(held: &HeldBack) -> bool {
     )
 }
 
-/// `within 1.2 % of the cheapest possible`, when that is known and says something: of all that nodes cost, where that decides.
+/// `within 1.2 % of the cheapest possible`, where the bound is known and worth saying. It is about all that nodes cost,
+/// where that decides.
 fn distance_from_cheapest(summary: &Summary) -> Option<String> {
     match &summary.costs_per_hour {
         Some(costs) => distance(costs.total(), costs.lower_bound),
@@ -112,8 +121,8 @@ pub fn fewer_nodes(summary: &Summary) -> Option<String> {
     Some(format!("with {nodes} instead of {instead}: {}", signed_per_hour(*per_hour)))
 }
 
-/// `instances $51.6200/h, volumes $0.1490/h, per node $1.3600/h`: what the nodes cost after a plan, apart; `None` where only instances
-/// count.
+/// `instances $51.6200/h, volumes $0.1490/h, per node $1.3600/h`: what the nodes cost after a plan, part by part;
+/// `None` where only instances count.
 pub fn costs(summary: &Summary) -> Option<String> {
     let costs = summary.costs_per_hour.as_ref()?;
     let parts = [
@@ -131,15 +140,15 @@ pub fn costs(summary: &Summary) -> Option<String> {
     Some(parts.join(", "))
 }
 
-/// The same for a price and a bound.
+/// `within 1.2 % of the cheapest possible`, for a price and the least that any fleet could cost.
 pub fn distance(price: HourlyPrice, bound: Option<HourlyPrice>) -> Option<String> {
     let cheapest = bound?;
     let above = i128::from((price - cheapest).nanodollars());
     let per_mille = match i128::from(cheapest.nanodollars()) {
-        // Nothing is needed: there is no share of nothing.
+        // No node is needed, and there is no share of nothing.
         ..=0 if above > 0 => return None,
         ..=0 => 0,
-        // Rounded up, so that nothing is promised.
+        // The share is rounded up, so that the text promises no more than is so.
         cheapest => (above * 1000 + cheapest - 1).div_euclid(cheapest).max(0),
     };
     if per_mille > PER_MILLE_WORTH_SAYING {
@@ -170,6 +179,11 @@ mod tests {
     fn amounts_are_short() {
         assert_eq!([5150, 7910, 10_000, 100, 4, 5].map(cores), ["5.15", "7.91", "10", "0.1", "0", "0.01"]);
         assert_eq!([320 << 20, 14_162 << 20, 0].map(gibibytes), ["0.3", "13.8", "0.0"]);
+        let mut requests = Resources::new();
+        requests.set(CPU, 250);
+        assert_eq!(amounts_of(&requests), ["cpu 0.25"]);
+        requests.set(MEMORY, 320 << 20);
+        assert_eq!(amounts_of(&requests), ["cpu 0.25", "memory 0.3 GiB"]);
         assert_eq!(count(1, "pod"), "1 pod");
         assert_eq!(count(12_000, "pod"), "12,000 pods");
     }

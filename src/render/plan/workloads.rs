@@ -11,7 +11,7 @@ use crate::render::terminal::clean;
 /// The letters of generated suffixes: no vowels, so that no words come out, and no digits that look like letters.
 const ALPHABET: &str = "bcdfghjklmnpqrstvwxz2456789";
 
-/// What a generated name ends in.
+/// Characters of the suffix of a generated name.
 const POD_SUFFIX_LENGTH: usize = 5;
 
 /// `inflate x5`, `shop/web`, most pods first, then by name. The namespace is left out where it is `default`.
@@ -49,8 +49,8 @@ fn strip(name: &str) -> &str {
     if last.len() != POD_SUFFIX_LENGTH || !is_generated(last) {
         return name;
     }
-    // DaemonSet, Job, ReplicaSet: one suffix. Deployment: the hash of the template before it. CronJob: the minute. Indexed
-    // Job: the index.
+    // DaemonSet, Job, ReplicaSet: one suffix. Deployment: the hash of the template before it. CronJob: the minute.
+    // Indexed Job: the index.
     match split(rest) {
         Some((workload, hash)) if is_template_hash(hash) => workload,
         Some((workload, minute_or_index)) if is_number(minute_or_index) => workload,

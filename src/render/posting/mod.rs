@@ -152,7 +152,8 @@ fn data(preview: &Preview, target: &PreviewTarget, manner: Manner<'_>) -> String
     format!("<!-- cutlist:data {} -->", hidden_json(&data))
 }
 
-/// A hash over what is read first: the causes with their places, and the first screen without what only tells of the moment.
+/// A hash over what is read first: the causes with their places, and the first screen without what only tells of the
+/// moment.
 fn said(target: &PreviewTarget, manner: Manner<'_>) -> String {
     let screen = first_screen(target, manner);
     let screen = screen.lines().filter(|line| !super::preview::tells_of_the_moment(line));

@@ -1,4 +1,5 @@
-//! What came of a pull request after it was merged: the plans that were posted for it, in the comment that had shown them beforehand.
+//! What came of a pull request after it was merged: the plans that were posted for it, in the comment that had shown
+//! them beforehand.
 
 use jiff::Timestamp;
 use serde_json::Value;

@@ -8,7 +8,8 @@ use crate::render::plan::markdown::escape::prose;
 /// Titles of shortened sections that the note names.
 const TITLES_MAX: usize = 8;
 
-/// Top, sections and end, with the last sections shortened or left out where there is no room, and a sentence that says so.
+/// Top, sections and end, with the last sections shortened or left out where there is no room, and a sentence that says
+/// so.
 pub(super) fn fitted(top: &str, sections: &[PreviewSection], end: &str, room: Room) -> String {
     let forms: Vec<Vec<String>> = sections.iter().map(forms).collect();
     // The form of each section. A level behind the last form leaves the section out.
@@ -81,7 +82,8 @@ fn short_title(title: &str) -> String {
     prose(&title.chars().take(CHARACTERS_MAX).collect::<String>())
 }
 
-/// Whether every fence and every fold that the Markdown opens is closed in it, and it holds no hidden line that could be taken for ours.
+/// Whether every fence and every fold that the Markdown opens is closed in it, and it holds no hidden line that could
+/// be taken for ours.
 pub(super) fn is_closed(markdown: &str) -> bool {
     let mut fence: Option<String> = None;
     let mut folds = 0_i64;

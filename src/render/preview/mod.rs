@@ -1,7 +1,8 @@
-//! A preview as text for terminals and as Markdown for reviews: what a change of definitions does to the nodes of each cluster.
+//! A preview as text for terminals and as Markdown for reviews: what a change of definitions does to the nodes of each
+//! cluster.
 //!
-//! `sentences.rs` has what is said in one line, `pieces.rs` the Markdown of one cluster, `page.rs` the document of all of them,
-//! `text.rs` what a terminal shows.
+//! `sentences.rs` has what is said in one line, `pieces.rs` the Markdown of one cluster, `page.rs` the document of all
+//! of them, `text.rs` what a terminal shows.
 
 mod page;
 mod pieces;

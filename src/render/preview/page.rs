@@ -1,4 +1,5 @@
-//! All clusters of a preview in one Markdown document, for a job's summary or a comment made by hand. Never longer than a forge takes.
+//! All clusters of a preview in one Markdown document, for a job's summary or a comment made by hand. Never longer than
+//! a forge takes.
 
 use crate::api::preview::{Preview, PreviewTarget, PreviewVerdict};
 use crate::render::plan::markdown::escape::{code, prose};

@@ -1,4 +1,5 @@
-//! One cluster of a preview as Markdown: a first screen by which a reviewer can decide, and folded parts, each in several lengths.
+//! One cluster of a preview as Markdown: a first screen by which a reviewer can decide, and folded parts, each in
+//! several lengths.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -52,7 +53,8 @@ impl Screen {
         SUMMARY_CHARACTERS_MAX.saturating_sub(taken)
     }
 
-    /// Adds the list in at most so many characters: as many of its rows as there is room for, and how many more there are.
+    /// Adds the list in at most so many characters: as many of its rows as there is room for, and how many more there
+    /// are.
     fn add_rows(&mut self, rows: &Rows<'_>, characters: usize) {
         let room = self.room().min(characters);
         let mut texts = (0..=rows.rows.len()).rev().map(|shown| rows.text(shown));

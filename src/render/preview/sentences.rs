@@ -31,8 +31,8 @@ const OLD_SECONDS: u64 = 3_600;
 /// Nobody should decide by a snapshot that is older.
 const TOO_OLD_SECONDS: u64 = 24 * 3_600;
 
-/// `2 nodes replaced, 1 created, 14 pods move, 3 pods wait, +$0.3276/h (+$239.15/month)`: what the change does, and nothing that would
-/// happen anyway.
+/// `2 nodes replaced, 1 created, 14 pods move, 3 pods wait, +$0.3276/h (+$239.15/month)`: what the change does, and
+/// nothing that would happen anyway.
 pub fn headline(plan: &Plan, base: Option<&Plan>) -> String {
     let effect = Effect::of_change(plan);
     let waiting: usize = pending(plan, base).caused.iter().map(|group| group.pods.len()).sum();

@@ -19,7 +19,7 @@ pub use pod::text as pod;
 /// Types beside the chosen one that are shown; the JSON form has all.
 const CONSIDERED_MAX: usize = 4;
 
-/// The answer as pretty JSON. The error is that of a value that JSON can not express; there is none in an answer.
+/// The answer as pretty JSON. The error would be that of a value that JSON can not express, and an answer has none.
 pub fn json(answer: &impl Serialize) -> Result<String, serde_json::Error> {
     let mut text = serde_json::to_string_pretty(answer)?;
     text.push('\n');
@@ -51,7 +51,7 @@ pub(super) struct Page {
     pub(super) text: String,
 }
 
-/// Columns of the word at the beginning of a line.
+/// Columns for the word at the beginning of a line.
 const LABEL: usize = 12;
 
 impl Page {

@@ -45,7 +45,7 @@ pub fn text(why: &WhyNode, style: Style) -> String {
 }
 
 impl Page {
-    /// Of a node that is gone: what it was, and that no plan is to blame where none is.
+    /// Says what the node was that is gone, and where no plan removed it, that none did.
     fn gone(&mut self, why: &WhyNode) {
         let details = why.decisions.iter().rev().find_map(|decision| match &decision.decided {
             Decided::Created { details, .. } | Decided::Adopted { details, .. } | Decided::Removed { details, .. } => {
@@ -100,7 +100,7 @@ impl Page {
         self.row("plan", &plan(decision));
     }
 
-    /// Where this is known from, so that silence is not taken for an answer.
+    /// Says from which plans this is known, so that silence is not taken for an answer.
     fn source(&mut self, why: &WhyNode) {
         self.text.push('\n');
         let posted =
@@ -140,7 +140,7 @@ fn headline(decision: &Decision) -> String {
     }
 }
 
-/// Which plan, for which commit, how far it came, and who let it.
+/// Which plan decided, for which commit, how far the plan came, and who approved it.
 fn plan(decision: &Decision) -> String {
     let Decision { plan_id, revision, phase, approved_by, .. } = decision;
     let short = |text: &str, characters: usize| text.chars().take(characters).collect::<String>();

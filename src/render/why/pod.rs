@@ -2,23 +2,21 @@
 
 use crate::core::plan::{PendingReason, with_place};
 use crate::core::why::pod::{Answer, ExistingNodes, WhyPod};
-use crate::render::plan::units::{count, use_of};
+use crate::render::plan::units::{amounts_of, count};
 use crate::render::terminal::{Style, Tone, clean};
 
 use super::{Page, fate_text, workloads};
 
-/// Pools, and reasons of nodes that are shown; the JSON form has all.
+/// Pools, and reasons of existing nodes, that are shown. The JSON form has all.
 const POOLS_MAX: usize = 12;
 const NODE_REASONS_MAX: usize = 8;
 
 /// The answer for people.
 pub fn text(why: &WhyPod, style: Style) -> String {
     let mut page = Page { style, text: String::new() };
-    let usage = use_of(&why.requests, &why.requests);
-    let asks = usage.split("  ").filter_map(|part| Some(part.split_once(" of ")?.0)).collect::<Vec<_>>().join(", ");
-    let asks =
-        if asks.is_empty() { String::new() } else { format!(" (requests {asks} GiB)").replace(" GiB)", unit(&asks)) };
-    page.title(&format!("{} {}{asks}", clean(&why.pod), verdict(&why.answer)));
+    let amounts = amounts_of(&why.requests);
+    let requests = if amounts.is_empty() { String::new() } else { format!(" (requests {})", amounts.join(", ")) };
+    page.title(&format!("{} {}{requests}", clean(&why.pod), verdict(&why.answer)));
     match &why.answer {
         Answer::Pending { alike, reasons, existing_nodes, smallest_change, .. } => {
             page.pending(*alike, reasons, existing_nodes, smallest_change.as_deref());
@@ -50,11 +48,6 @@ pub fn text(why: &WhyPod, style: Style) -> String {
         Answer::NotPlanned { because } => page.row("because", because),
     }
     page.text
-}
-
-/// Memory is the last that is named, and comes without its unit where there is one.
-fn unit(asks: &str) -> &'static str {
-    if asks.contains("memory") { " GiB)" } else { ")" }
 }
 
 fn verdict(answer: &Answer) -> String {
@@ -91,13 +84,13 @@ impl Page {
             self.row(if index == 0 { "that exist" } else { "" }, line);
         }
         match change {
-            // A change is tried for one pod: each of several may need as much again.
+            // A change is tried for one pod, and each of several may need as much again.
             Some(change) => {
                 let tried = if alike > 1 { format!("tried for one of the {alike}") } else { "tried".to_owned() };
                 self.toned("would help", &format!("{change} ({tried})"), Tone::Created);
             }
             None if reasons.iter().any(|reason| !reason.node_pool.is_empty()) => {
-                self.row("would help", "no few changes that were tried");
+                self.row("would help", "none of the few changes that were tried");
             }
             None => {}
         }

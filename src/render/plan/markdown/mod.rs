@@ -1,5 +1,5 @@
-//! The plan as a comment on a pull request: the verdict on the first screen, the nodes of each pool folded below, never longer
-//! than a forge takes.
+//! The plan as a comment on a pull request: the verdict on the first screen, the nodes of each pool folded below, never
+//! longer than a forge takes.
 
 pub(in crate::render) mod details;
 pub(in crate::render) mod escape;
@@ -37,7 +37,7 @@ const PARTS: [fn(&Plan, Detail, &mut String); 7] = [
 /// left. The JSON form always has everything.
 pub fn markdown(plan: &Plan) -> String {
     let head = head(plan);
-    let mut parts: Vec<Part> = PARTS.iter().map(|write| Part::of(plan, *write)).collect();
+    let mut parts: Vec<PagePart> = PARTS.iter().map(|write| PagePart::of(plan, *write)).collect();
     loop {
         let text = page(&head, &parts);
         if text.chars().count() <= CHARACTERS_MAX && text.len() <= BYTES_MAX {
@@ -51,7 +51,7 @@ pub fn markdown(plan: &Plan) -> String {
     format!("{head}\nThe plan is too long for a comment: see the output of `cutlist plan -o json`.\n")
 }
 
-fn page(head: &str, parts: &[Part]) -> String {
+fn page(head: &str, parts: &[PagePart]) -> String {
     let mut text = head.to_owned();
     parts.iter().for_each(|part| text.push_str(&part.text));
     if parts.iter().any(|part| part.detail != Some(Detail::Everything)) {
@@ -61,14 +61,14 @@ fn page(head: &str, parts: &[Part]) -> String {
 }
 
 /// One part of the page, at the length for which there is room.
-struct Part {
+struct PagePart {
     write: fn(&Plan, Detail, &mut String),
     /// `None`: the part is left out.
     detail: Option<Detail>,
     text: String,
 }
 
-impl Part {
+impl PagePart {
     fn of(plan: &Plan, write: fn(&Plan, Detail, &mut String)) -> Self {
         let mut text = String::new();
         write(plan, Detail::Everything, &mut text);

@@ -6,7 +6,7 @@ use crate::render::terminal::{COLUMNS, Tone, clean, left, width, wrap};
 
 use super::Page;
 
-/// A longer subject stands on a line of its own.
+/// Columns of a subject that its sentence stands beside. A longer one stands on a line of its own.
 const SUBJECT_MAX: usize = 34;
 
 /// Under the name of the class a line for each fact: its mark, what it is about, and the sentence wrapped under itself.

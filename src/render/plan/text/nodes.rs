@@ -9,11 +9,11 @@ use super::super::units::{count, thousands, use_of};
 use super::super::workloads::by_workload;
 use super::{LABEL, Page};
 
-/// Groups that are shown at all; the rest is counted. The JSON form has every step.
+/// Groups that are shown. The rest is counted, and the JSON form has every step.
 const GROUPS_SHOWN_MAX: usize = 60;
 /// Lines of workloads under a group.
 const WORKLOAD_LINES_MAX: usize = 3;
-/// Nothing that EC2 sells has longer names; made-up ones are cut.
+/// Characters of a cell. Nothing that EC2 sells has a longer name, and made-up names are cut.
 const CELL_MAX: usize = 22;
 
 const DETAIL_INDENT: usize = 6;
@@ -25,7 +25,7 @@ struct Table {
     zone: usize,
     price: usize,
     wave: usize,
-    /// Where the figures of use begin, so that they stand under each other.
+    /// Columns for workloads, so that the figures of use behind them stand under each other.
     workloads: usize,
     /// Columns before the signs of the deepest row.
     deepest: usize,
@@ -76,7 +76,7 @@ fn block(group: Group<'_>, folding: Folding) -> Block<'_> {
     Block { group, rows, workloads }
 }
 
-/// Steps of one move with one reason stand together, with the reason once.
+/// Whether both are steps of one move with one reason: these stand together, with the reason once.
 fn shares_reason(block: &Block<'_>, next: &Block<'_>) -> bool {
     let only = |block: &Block<'_>| match block.group.steps.as_slice() {
         [step] => Some((step.move_number, step.reason.clone())),
@@ -115,7 +115,7 @@ impl Table {
         table
     }
 
-    /// What is left for names in the deepest indentation.
+    /// Columns that are left for names in the deepest indentation.
     fn room_for_name(&self) -> usize {
         let wave = if self.wave > 0 { self.wave + 2 } else { 0 };
         let others = self.instance_type + self.capacity_type + self.zone + self.price + wave;
@@ -235,7 +235,7 @@ fn details(block: &Block<'_>, table: &Table, page: &mut Page) {
     }
 }
 
-/// Wrapped to a few lines, with the number of workloads that were left out.
+/// The workloads on a few lines, with the number of those that were left out.
 fn shortened(workloads: &str, columns: usize) -> Vec<String> {
     let mut lines = wrap(workloads, columns);
     if lines.len() > WORKLOAD_LINES_MAX {

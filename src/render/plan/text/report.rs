@@ -16,10 +16,11 @@ const NODES_MAX: usize = 10;
 const PENDING_GROUPS_MAX: usize = 20;
 const POOLS_MAX: usize = 6;
 const EXAMPLES_MAX: usize = 3;
-/// Different sentences for one reason code.
+/// Different sentences that are shown for one reason code.
 const TEXTS_MAX: usize = 4;
 const BUDGETS_MAX: usize = 8;
-/// A longer name stands on a line of its own, so that the sentences beside keep room.
+/// Columns of a name that a sentence stands beside. A longer name stands on a line of its own, so that the sentence
+/// keeps room.
 const LABEL_MAX: usize = 30;
 
 /// Pods that find a place on a node that exists, by node.
@@ -118,7 +119,7 @@ fn pending_group(alike: &PendingAlike<'_>, page: &mut Page) {
     }
 }
 
-/// Nodes that could have gone and did not: by reason, and below each the different things that are said about it.
+/// Nodes that could have gone and stay: by reason, and below each reason the different sentences about it.
 pub(super) fn held_back(plan: &Plan, page: &mut Page) {
     let by_code = held_back_alike(&plan.held_back);
     if by_code.is_empty() {
@@ -168,7 +169,7 @@ fn held_back_row(row: &HeldBackAlike<'_>, head: &str, page: &mut Page) {
     }
 }
 
-/// By kind, who may be gone for a while; of each kind some, and how many more.
+/// The workloads that may be gone for a while, by kind of risk: some of each kind, and how many more there are.
 pub(super) fn risks(plan: &Plan, page: &mut Page) {
     let by_code = risks_by_code(&plan.risks);
     if by_code.is_empty() {
@@ -292,7 +293,7 @@ pub(in super::super) fn longest_drain(drain: &LongestDrain) -> String {
     format!("{length} on {}: {}", drain.node, drain.text)
 }
 
-/// The budgets behind the other states when they fit on the line, else each on its own.
+/// Writes the budgets behind the other states where they fit on the line, else each on a line of its own.
 fn budgets(plan: &Plan, states: &str, page: &mut Page) {
     let mut active: Vec<String> = plan.budgets.iter().filter(|budget| budget.active).map(budget).collect();
     active.extend(plan.unlimited.iter().map(unlimited));
