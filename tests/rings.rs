@@ -357,6 +357,22 @@ const RINGS: &[Ring] = &[
     // What begins and ends moves finds claims by their annotations, and knows no other part of their lives.
     Ring { files: "controller/moves", may_use: controller_up_to("crate::controller::observed"), ..CONTROLLER },
     Ring { files: "controller/plans", may_use: CONTROLLER_ORDER, ..CONTROLLER },
+    // What people are told is taken from events and from plans, and changes nothing of what is done.
+    Ring {
+        files: "controller/notifications",
+        may_use: &[
+            "crate::api",
+            "crate::controller::events",
+            "crate::controller::plans::records",
+            "crate::core::plan",
+            "crate::core::preview",
+            "crate::definitions::Masks",
+            "crate::ports",
+            "crate::render::notification",
+            "crate::render::terminal",
+        ],
+        ..CONTROLLER
+    },
     Ring {
         files: "adapters",
         may_use: &[],
@@ -758,6 +774,8 @@ fn violations_are_found() {
         ("src/controller/moves/apply.rs", "use crate::controller::claims::effects::unless_gone;"),
         ("src/controller/claims/mod.rs", "use crate::controller::plans::records::Records;"),
         ("src/controller/observed/view.rs", "use crate::controller::revisions::InForce;"),
+        ("src/controller/notifications/outbox.rs", "use crate::controller::plans::shown::Shown;"),
+        ("src/controller/notifications/outbox.rs", "use crate::controller::Controller;"),
         ("src/controller/run.rs", "use crate::adapters::git::Clone;"),
         ("src/controller/run.rs", "fn now() -> u64 { std::time::Instant::now().elapsed().as_secs() }"),
         ("src/adapters/git/clone.rs", "use crate::core::scheduler::fit;"),

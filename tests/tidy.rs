@@ -102,7 +102,10 @@ fn documents_name_files_that_exist() {
             .into_iter()
             .chain(github)
             .chain(code)
-            .flat_map(|file| dead_links(&file, &|path| source::root().join(path).exists())),
+            .flat_map(|file| {
+                let exists = |path: &str| source::root().join(path).exists();
+                [dead_links(&file, &exists), dead_rows(&file, &exists)].concat()
+            }),
     );
 }
 
@@ -378,6 +381,32 @@ fn dead_links(file: &SourceFile, exists: &dyn Fn(&str) -> bool) -> Vec<String> {
     complaints
 }
 
+/// The table at the top of a module names its files and folders. A bare name is looked for in the folder that its cell
+/// named before.
+fn dead_rows(file: &SourceFile, exists: &dyn Fn(&str) -> bool) -> Vec<String> {
+    let Some(module) = file.path.strip_suffix(".rs") else { return Vec::new() };
+    let folder = match module.rsplit_once('/') {
+        Some((folder, "mod" | "lib" | "main")) => folder,
+        _ => module,
+    };
+    let mut complaints = Vec::new();
+    for (index, line) in file.text.lines().enumerate() {
+        for cell in line.strip_prefix("//! |").into_iter().flat_map(|row| row.split('|')) {
+            let mut place = folder.to_owned();
+            for name in cell.split('`').skip(1).step_by(2).filter(|name| name.ends_with(".rs") || name.ends_with('/')) {
+                if let Some((below, _)) = name.rsplit_once('/') {
+                    place = format!("{folder}/{below}");
+                }
+                let path = format!("{place}/{}", name.rsplit('/').next().unwrap_or_default());
+                if !exists(path.trim_end_matches('/')) {
+                    complaints.push(format!("{}:{}: {path} does not exist", file.path, index + 1));
+                }
+            }
+        }
+    }
+    complaints
+}
+
 #[test]
 fn every_rule_finds_what_it_is_for() {
     let file = |path: &str, text: &str| SourceFile { path: path.to_owned(), text: text.to_owned() };
@@ -430,6 +459,14 @@ fn every_rule_finds_what_it_is_for() {
         dead_links(&rust(comments), &exists),
         ["src/core/x.rs:1: core/gone.rs does not exist", "src/core/x.rs:3: tests/gone/ does not exist"]
     );
+    let table =
+        "//! | what | where |\n//! | a | `there/`: `mod.rs`, `gone.rs`; `core::gone` |\n//! | b | `gone.rs` |\n";
+    let is_there = |path: &str| ["src/core/there", "src/core/there/mod.rs"].contains(&path);
+    let rows = [
+        "src/core/mod.rs:2: src/core/there/gone.rs does not exist",
+        "src/core/mod.rs:3: src/core/gone.rs does not exist",
+    ];
+    assert_eq!(dead_rows(&file("src/core/mod.rs", table), &is_there), rows);
     assert_eq!(
         dead_links(&file(".github/X.md", links), &exists),
         [".github/X.md:1: gone.md does not exist", ".github/X.md:1: src/gone.rs does not exist"]
