@@ -343,7 +343,7 @@ const RINGS: &[Ring] = &[
     },
     Ring { files: "controller", may_use: CONTROLLER_ORDER, ..CONTROLLER },
     // The rooms of the controller in their order: each may use those above it, and the loop's state for the part of it that it has.
-    Ring { files: "controller/pace", may_use: &[], ..CONTROLLER },
+    Ring { files: "controller/pace", may_use: &["crate::ports"], ..CONTROLLER },
     Ring { files: "controller/set_aside", may_use: &["crate::controller::pace", "crate::ports"], ..CONTROLLER },
     Ring { files: "controller/shutdown", may_use: &[], ..CONTROLLER },
     Ring { files: "controller/signing", may_use: controller_up_to("crate::render"), ..CONTROLLER },

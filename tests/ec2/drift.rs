@@ -102,7 +102,7 @@ fn said(
     };
     let machines = machines(snapshot);
     let drifted = machines.iter().map(|machine| drift::drift(&inputs, machine, &pool));
-    let drifted = drifted.map(|found| found.unwrap_or_else(|| "no drift".to_owned())).collect();
+    let drifted = drifted.map(|found| found.map_or_else(|| "no drift".to_owned(), |drift| drift.to_string())).collect();
     (drifted, drift::notes(&inputs, &machines))
 }
 
