@@ -56,8 +56,10 @@ impl World {
             self.keep_template("Deployment", &deployment.metadata, key_of(&deployment.metadata), template);
         }
         let nodes = by_provider_id(&snapshot.nodes);
+        let coming = coming(&snapshot.node_claims);
         for claim in &mut snapshot.node_claims {
             complete_labels(claim, &nodes);
+            carry_on(claim, &nodes, &coming);
             hold(&mut claim.metadata);
         }
         let ids = snapshot.node_claims.iter().filter_map(|claim| claim.status.as_ref()?.provider_id.clone());
@@ -377,6 +379,23 @@ fn is_ready(node: &Node) -> bool {
 
 fn by_provider_id(nodes: &Objects<Node>) -> BTreeMap<&str, &Node> {
     nodes.iter().filter_map(|node| Some((node.spec.as_ref()?.provider_id.as_deref()?, node))).collect()
+}
+
+/// The names of claims whose nodes are on their way.
+fn coming(claims: &Objects<NodeClaim>) -> String {
+    let coming = claims.iter().filter(|it| it.metadata.deletion_timestamp.is_none() && !it.is_true("Initialized"));
+    coming.filter_map(|claim| claim.metadata.name.clone()).collect::<Vec<_>>().join(",")
+}
+
+/// A node that Karpenter tainted goes when its replacement is up. Which one that is stands nowhere, so it waits for all that are on their way.
+fn carry_on(claim: &mut NodeClaim, nodes: &BTreeMap<&str, &Node>, coming: &str) {
+    let node = claim.status.as_ref().and_then(|status| nodes.get(status.provider_id.as_deref()?));
+    let mut taints = node.and_then(|node| node.spec.as_ref()?.taints.as_ref()).into_iter().flatten();
+    let is_tainted = taints.any(|taint| taint.key == keys::DISRUPTED_TAINT);
+    if is_tainted && claim.metadata.deletion_timestamp.is_none() {
+        let annotations = claim.metadata.annotations.get_or_insert_default();
+        annotations.entry(keys::REPLACED_BY.to_owned()).or_insert_with(|| coming.to_owned());
+    }
 }
 
 /// What a claim lacks of the labels that its price is found by is on its node.
