@@ -26,6 +26,7 @@ use crate::core::model::Resources;
 use crate::core::plan::Plan;
 use crate::core::snapshot::Pod;
 use crate::core::snapshot::requests::effective_requests;
+use crate::core::snapshot::selector;
 
 use super::effects::allocatable;
 use super::queue::{self, Queued, Refusals};
@@ -216,13 +217,13 @@ fn spare(claim: &NodeClaim) -> Resources {
     spare
 }
 
-/// Of the pods that must be near others: what they ask for. Claims without such pods are not among them.
+/// Of the pods that must be near others like themselves: what they ask for. Claims without such pods are not among them. Whoever must be
+/// near others that are not like him goes where those are, and they wait for nobody.
 fn near_others<'a>(waiting: &BTreeMap<&'a str, Vec<&Pod>>) -> BTreeMap<&'a str, Vec<Resources>> {
     let must_be_near = |pod: &&&Pod| {
         let near = pod.spec.affinity.as_ref().and_then(|affinity| affinity.pod_affinity.as_ref());
-        near.is_some_and(|near| {
-            near.required_during_scheduling_ignored_during_execution.as_ref().is_some_and(|terms| !terms.is_empty())
-        })
+        let terms = near.and_then(|near| near.required_during_scheduling_ignored_during_execution.as_ref());
+        terms.into_iter().flatten().any(|term| selector::matches(term.label_selector.as_ref(), &pod.metadata.labels))
     };
     let needs = |pods: &Vec<&Pod>| -> Vec<Resources> {
         pods.iter().filter(must_be_near).filter_map(|pod| effective_requests(pod).ok()).collect()
