@@ -403,7 +403,7 @@ fn many_clusters_have_a_status_each_and_one_comment() {
         let mut preview = preview(1, 1);
         let cluster = |number: usize| {
             let mut target = target(&format!("c{number:02}"), 1);
-            if number % 10 > 0 {
+            if !number.is_multiple_of(10) {
                 target["verdict"] = "untouched".into();
                 target["causes"] = serde_json::json!([]);
             }

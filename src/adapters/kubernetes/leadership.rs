@@ -250,7 +250,7 @@ impl Candidate {
         let Some(holder) = self.seen.dead(now()).map(str::to_owned) else { return };
         match self.take_over(&holder).await {
             Ok(true) => {
-                tracing::warn!(holder, "the lease is free: it was not renewed for long, whatever its times say")
+                tracing::warn!(holder, "the lease is free: it was not renewed for long, whatever its times say");
             }
             Ok(false) => {}
             Err(error) => tracing::warn!(holder, error = %error, "a lease that nobody renews can not be freed"),

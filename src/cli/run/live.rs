@@ -89,7 +89,8 @@ async fn control(arguments: &RunArguments, shutdown: &Shutdown, standing: &HeldL
     let watched = Watched::default();
     listen(controller, &watched, &connection.calls).await?;
     if controller.install_crds {
-        let installed = awaited("the definitions that are installed", install_definitions(&connection.client)).await;
+        let installed =
+            awaited("the definitions that are installed", Box::pin(install_definitions(&connection.client))).await;
         for name in installed.map_err(failed)? {
             output::say(&format!("applied {name}"));
         }

@@ -192,28 +192,27 @@ impl AddedCapacity {
 /// What overlays make offerings cost, for those who add up what nodes cost.
 #[derive(Debug, Default)]
 pub struct OverlaidPrices {
-    /// By the names of pool and instance type: zone, capacity type and price.
-    prices: BTreeMap<(String, String), Vec<(String, String, HourlyPrice)>>,
+    /// By the names of pool and instance type, with the prices of the overlays.
+    offerings: BTreeMap<(String, String), Vec<Offering>>,
 }
 
 impl OverlaidPrices {
     /// O(overlays x pools x offerings).
     pub fn new(inputs: &Inputs<'_>) -> Self {
-        let mut prices: BTreeMap<(String, String), Vec<(String, String, HourlyPrice)>> = BTreeMap::new();
+        let mut offerings: BTreeMap<(String, String), Vec<Offering>> = BTreeMap::new();
         for ((pool, position, offering), price) in Overlays::new(inputs).prices {
             let pool = inputs.node_pools[pool].metadata.name.clone().unwrap_or_default();
             let instance_type = &inputs.catalog.instance_types[position];
-            let Offering { zone, capacity_type, .. } = &instance_type.offerings[offering];
-            let of_type = prices.entry((pool, instance_type.name.clone())).or_default();
-            of_type.push((zone.clone(), capacity_type.clone(), price));
+            let offering = Offering { price, ..instance_type.offerings[offering].clone() };
+            offerings.entry((pool, instance_type.name.clone())).or_default().push(offering);
         }
-        Self { prices }
+        Self { offerings }
     }
 
     /// `None` where no overlay says another price than the catalog.
     pub fn of(&self, pool: &str, instance_type: &str, (zone, capacity_type): (&str, &str)) -> Option<HourlyPrice> {
-        let of_type = self.prices.get(&(pool.to_owned(), instance_type.to_owned()))?;
-        of_type.iter().find(|(of, kind, _)| of == zone && kind == capacity_type).map(|(.., price)| *price)
+        let mut of_type = self.offerings.get(&(pool.to_owned(), instance_type.to_owned()))?.iter();
+        of_type.find(|it| it.zone == zone && it.capacity_type == capacity_type).map(|it| it.price)
     }
 }
 
