@@ -6,9 +6,6 @@
 //! its own, and until the last one is, kube-scheduler tries the pods of the others on what is open: so they open in the order in which
 //! kube-scheduler comes to their pods ([`super::queue`]), and of equals the fullest first.
 //!
-//! Pods that must be near each other go where the first of them goes. Bound to a node that was bought for others, it takes all of them with
-//! it, where there is no room. So a node that has room for such a pod of another one waits until that pod is bound.
-//!
 //! A node that joins also makes it try pods again that can not run there yet. While it does, that order changes, and names that pods are told
 //! are taken away again; each one that is makes it look at all other pods that wait, which makes it ten times slower. So pods are told, and
 //! nodes open, when it has come to rest: when no pod that waits was refused for a while.
@@ -26,7 +23,6 @@ use crate::core::model::Resources;
 use crate::core::plan::Plan;
 use crate::core::snapshot::Pod;
 use crate::core::snapshot::requests::effective_requests;
-use crate::core::snapshot::selector;
 
 use super::effects::allocatable;
 use super::queue::{self, Queued, Refusals};
@@ -35,8 +31,6 @@ use super::queue::{self, Queued, Refusals};
 const WINDOW: SignedDuration = SignedDuration::from_secs(5);
 /// How long a node that has joined waits for others of its plan, however many still come.
 const WINDOW_MAX: SignedDuration = SignedDuration::from_secs(15);
-/// How long a node that has joined waits for pods of others that must be near each other: as long as nodes mostly take to start.
-const TOGETHER_MAX: SignedDuration = SignedDuration::from_mins(1);
 /// How long no pod may be refused before pods are told and nodes open together. A kube-scheduler that tries pods takes some milliseconds
 /// for each.
 const AT_REST: SignedDuration = SignedDuration::from_millis(500);
@@ -52,8 +46,6 @@ const NOMINATIONS_MAX: u8 = 5;
 struct Closed {
     nodes: usize,
     ready: usize,
-    /// Have joined, and are not ready yet.
-    starting: usize,
     /// When the last one joined of those that have.
     joined: Option<Timestamp>,
 }
@@ -69,8 +61,6 @@ pub struct Opening<'a> {
     needs: BTreeMap<Resources, usize>,
     /// By claim: the place in kube-scheduler's queue of the first of its pods that wait.
     first: BTreeMap<&'a str, Queued>,
-    /// By claim: what those of its pods that wait ask for that must be near others.
-    near_others: BTreeMap<&'a str, Vec<Resources>>,
     /// Pods were told just now, which takes a moment for each: what was seen of nodes is as old.
     told: bool,
     /// When a pod that waits was seen to be refused last.
@@ -98,16 +88,15 @@ impl<'a> Opening<'a> {
             closed.nodes += 1;
             let node = view.node_of(claim);
             closed.ready += usize::from(node.is_some_and(has_started));
-            closed.starting += usize::from(node.is_some_and(|node| !has_started(node)));
             closed.joined = closed.joined.max(node.and_then(joined));
         }
-        let mut opening = Self { waiting, closed, now, ..Self::default() };
-        if !opening.closed.is_empty() {
-            opening.needs = needs(opening.waiting.values().flatten().copied());
-            opening.first = first_of_each(&opening.waiting, told, now);
-            opening.near_others = near_others(&opening.waiting);
+        let (mut needs_of_waiting, mut first) = (BTreeMap::new(), BTreeMap::new());
+        if !closed.is_empty() {
+            needs_of_waiting = needs(waiting.values().flatten().copied());
+            first = first_of_each(&waiting, told, now);
         }
-        Self { refused_at: told.refused_at, ..opening }
+        let (needs, refused_at) = (needs_of_waiting, told.refused_at);
+        Self { waiting, closed, needs, first, told: false, refused_at, now }
     }
 
     /// The lesser opens first. Claims that are not to be opened come before all others, and of those that are, whose pods are all on
@@ -123,7 +112,8 @@ impl<'a> Opening<'a> {
         if !is_closed(claim) {
             return 0;
         }
-        let spare = spare(claim);
+        let mut spare = allocatable(claim);
+        spare.subtract(&Resources::of(&claim.spec.resources.requests).unwrap_or_default());
         self.needs.iter().filter(|(need, _)| need.fits_in(&spare)).map(|(_, pods)| pods).sum()
     }
 
@@ -140,8 +130,7 @@ impl<'a> Opening<'a> {
 
     /// Until when the pods of a node that has joined are not told of it.
     pub fn waits_to_tell(&self, claim: &NodeClaim, node: &Node) -> Option<Timestamp> {
-        let waits = self.waits_for_others(claim, node).or_else(|| self.waits_for_those_near_others(claim, node));
-        waits.or_else(|| self.waits_for_rest(claim))
+        self.waits_for_others(claim, node).or_else(|| self.waits_for_rest(claim))
     }
 
     fn waits_for_rest(&self, claim: &NodeClaim) -> Option<Timestamp> {
@@ -164,25 +153,9 @@ impl<'a> Opening<'a> {
         if !is_closed(claim) || closed.nodes < 2 || closed.ready == closed.nodes {
             return None;
         }
+        let next = self.end_of(closed.joined, WINDOW)?;
         let longest = self.end_of(joined(node), WINDOW_MAX)?;
-        if closed.starting > 0 {
-            return Some(longest);
-        }
-        Some(self.end_of(closed.joined, WINDOW)?.min(longest))
-    }
-
-    /// Until when a node that has joined stays closed, because it has room for a pod of another node that must be near others.
-    fn waits_for_those_near_others(&self, claim: &NodeClaim, node: &Node) -> Option<Timestamp> {
-        if !is_closed(claim) || self.near_others.is_empty() {
-            return None;
-        }
-        let (name, spare) = (name_of(claim), spare(claim));
-        let place = |claim: &str| (self.first.get(claim).copied(), claim.to_owned());
-        // Of two that have such pods, one waits for the other.
-        let comes_first = |other: &str| !self.near_others.contains_key(name) || place(other) < place(name);
-        let mut others = self.near_others.iter().filter(|(other, _)| **other != name && comes_first(other));
-        let has_room = others.any(|(_, needs)| needs.iter().any(|need| need.fits_in(&spare)));
-        self.end_of(joined(node), TOGETHER_MAX).filter(|_| has_room)
+        Some(next.min(longest))
     }
 
     /// When it will be so long ago, if that is still to come.
@@ -208,27 +181,6 @@ fn first_of_each<'a>(
 
 fn joined(node: &Node) -> Option<Timestamp> {
     node.metadata.creation_timestamp.as_ref().map(|time| time.0)
-}
-
-/// What a node has beside what it was bought for.
-fn spare(claim: &NodeClaim) -> Resources {
-    let mut spare = allocatable(claim);
-    spare.subtract(&Resources::of(&claim.spec.resources.requests).unwrap_or_default());
-    spare
-}
-
-/// Of the pods that must be near others like themselves: what they ask for. Claims without such pods are not among them. Whoever must be
-/// near others that are not like him goes where those are, and they wait for nobody.
-fn near_others<'a>(waiting: &BTreeMap<&'a str, Vec<&Pod>>) -> BTreeMap<&'a str, Vec<Resources>> {
-    let must_be_near = |pod: &&&Pod| {
-        let near = pod.spec.affinity.as_ref().and_then(|affinity| affinity.pod_affinity.as_ref());
-        let terms = near.and_then(|near| near.required_during_scheduling_ignored_during_execution.as_ref());
-        terms.into_iter().flatten().any(|term| selector::matches(term.label_selector.as_ref(), &pod.metadata.labels))
-    };
-    let needs = |pods: &Vec<&Pod>| -> Vec<Resources> {
-        pods.iter().filter(must_be_near).filter_map(|pod| effective_requests(pod).ok()).collect()
-    };
-    waiting.iter().map(|(claim, pods)| (*claim, needs(pods))).filter(|(_, needs)| !needs.is_empty()).collect()
 }
 
 fn needs<'a>(pods: impl Iterator<Item = &'a Pod>) -> BTreeMap<Resources, usize> {
@@ -429,28 +381,5 @@ mod tests {
         assert_eq!(drawn(json!({ "cpu": "1800m", "memory": "1Gi", "pods": "2" })), 3);
         assert_eq!(drawn(json!({ "cpu": "1950m", "memory": "1Gi", "pods": "2" })), 0, "it is full");
         assert_eq!(drawn(json!({ "cpu": "1", "memory": "1Gi", "pods": "10" })), 0, "it has no room for another pod");
-    }
-
-    #[test]
-    fn a_node_with_room_for_a_pod_that_must_be_near_others_waits_for_it() {
-        let now: Timestamp = "2026-11-20T09:00:00Z".parse().unwrap();
-        let node: Node =
-            serde_json::from_value(json!({ "metadata": { "creationTimestamp": now.to_string() } })).unwrap();
-        let room = json!({ "cpu": "2", "memory": "4Gi", "pods": "10" });
-        let ours = |cpu: &str| claim(room.clone(), json!({ "cpu": cpu, "memory": "1Gi", "pods": "2" }));
-        let near_others = |claims: &[&'static str]| -> BTreeMap<&str, Vec<Resources>> {
-            claims.iter().map(|claim| (*claim, vec![need("500m", "1Gi")])).collect()
-        };
-        let waits = |claims: &[&'static str], claim: &NodeClaim, seconds: i64| {
-            let now = now.checked_add(SignedDuration::from_secs(seconds)).unwrap();
-            let opening = Opening { near_others: near_others(claims), now, ..Opening::default() };
-            opening.waits_for_those_near_others(claim, &node).is_some()
-        };
-        assert!(waits(&["other"], &ours("1"), 0));
-        assert!(!waits(&["other"], &ours("1800m"), 0), "the pod has no room here");
-        assert!(!waits(&["other"], &ours("1"), 60), "it waits for a while");
-        assert!(!waits(&["default-1"], &ours("1"), 0), "the pod is its own");
-        assert!(waits(&["another", "default-1"], &ours("1"), 0), "of two one waits");
-        assert!(!waits(&["other", "default-1"], &ours("1"), 0), "and the other one does not");
     }
 }
