@@ -302,7 +302,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::adapters::kubernetes::{Calls, ServerTime};
+    use crate::adapters::kubernetes::tests::connection_of;
 
     /// An API server with nothing but the lease.
     fn connection(lease: &Arc<Mutex<Value>>) -> Connection {
@@ -326,17 +326,13 @@ mod tests {
                 Ok::<_, Infallible>(response.body(Body::from(lease.to_string().into_bytes())).unwrap())
             }
         });
-        let client = Client::new(service, "default");
-        Connection {
-            client: client.clone(),
-            acting: client.clone(),
-            watching: client.clone(),
-            electing: client,
-            address: "https://api.example.com".to_owned(),
-            namespace: "default".to_owned(),
-            calls: Calls::default(),
-            time: ServerTime::default(),
-        }
+        connection_of(Client::new(service, "default"))
+    }
+
+    /// The lease as another one holds it.
+    fn held(renewed: &str) -> Value {
+        json!({ "holderIdentity": "other", "renewTime": renewed, "acquireTime": renewed,
+            "leaseDurationSeconds": LEASE_SECONDS, "leaseTransitions": 3 })
     }
 
     /// How long it takes to lead where this is the lease.
@@ -353,10 +349,7 @@ mod tests {
     /// Its holder's clock is far behind, so that it looks as if it were over.
     #[tokio::test(start_paused = true)]
     async fn who_was_seen_to_hold_the_lease_may_still_act() {
-        let renewed = "2026-01-01T00:00:00.000000Z";
-        let held = json!({ "holderIdentity": "other", "renewTime": renewed, "acquireTime": renewed,
-            "leaseDurationSeconds": LEASE_SECONDS, "leaseTransitions": 3 });
-        let seconds = seconds_to_lead(held).await;
+        let seconds = seconds_to_lead(held("2026-01-01T00:00:00.000000Z")).await;
         assert!((LEASE_SECONDS..LEASE_SECONDS + 3).contains(&seconds), "{seconds}");
         let seconds = seconds_to_lead(json!({ "leaseTransitions": 3 })).await;
         assert!(seconds < 3, "nobody held it: {seconds}");
@@ -364,10 +357,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_ended_while_its_clock_was_ahead_is_not_waited_for() {
-        let renewed = "2100-01-01T00:00:00.000000Z";
-        let held = json!({ "holderIdentity": "other", "renewTime": renewed, "acquireTime": renewed,
-            "leaseDurationSeconds": LEASE_SECONDS, "leaseTransitions": 3 });
-        let seconds = seconds_to_lead(held).await;
+        let seconds = seconds_to_lead(held("2100-01-01T00:00:00.000000Z")).await;
         let dead = LEASE_SECONDS * u64::from(DEAD_AFTER);
         assert!((dead..dead + 5).contains(&seconds), "{seconds}");
     }

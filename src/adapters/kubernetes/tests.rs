@@ -56,24 +56,27 @@ impl Server {
     }
 
     fn cluster(&self) -> KubernetesCluster {
-        let client = self.client();
-        let connection = Connection {
-            client: client.clone(),
-            acting: client.clone(),
-            watching: client.clone(),
-            electing: client,
-            address: "https://api.example.com".to_owned(),
-            namespace: "default".to_owned(),
-            calls: Calls::default(),
-            time: ServerTime::default(),
-        };
-        KubernetesCluster::watch(&connection, Leadership::alone())
+        KubernetesCluster::watch(&connection_of(self.client()), Leadership::alone())
     }
 
     fn only(&self) -> Asked {
         let asked = self.0.lock().unwrap();
         assert_eq!(asked.len(), 1, "{asked:?}");
         asked[0].clone()
+    }
+}
+
+/// One client for everything.
+pub(super) fn connection_of(client: Client) -> Connection {
+    Connection {
+        client: client.clone(),
+        acting: client.clone(),
+        watching: client.clone(),
+        electing: client,
+        address: "https://api.example.com".to_owned(),
+        namespace: "default".to_owned(),
+        calls: Calls::default(),
+        time: ServerTime::default(),
     }
 }
 
