@@ -412,7 +412,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             self.journal.say(now, &Event::FleetChanged { fleet });
         }
 
-        let wrote = self.options.mode == Mode::Enforce && self.go_on(&snapshot, &view, now).await?;
+        let wrote = self.options.mode == Mode::Enforce && self.go_on(&snapshot, &view, &overlaid, now).await?;
         // After a write this view is old; the change wakes the next look.
         let is_due = !wrote && self.is_plan_due(&view, now);
         drop(view);
@@ -484,7 +484,13 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     }
 
     /// Carries on what is under way. `true` when something was written.
-    async fn go_on(&mut self, snapshot: &Snapshot, view: &View<'_>, now: Timestamp) -> Result<bool, PortError> {
+    async fn go_on(
+        &mut self,
+        snapshot: &Snapshot,
+        view: &View<'_>,
+        overlaid: &OverlaidPrices,
+        now: Timestamp,
+    ) -> Result<bool, PortError> {
         let noted = self.note_failures(view, now).await?;
         let Some(known) = &self.catalog else { return Ok(false) };
         let node_pools = self.revisions.node_pools();
@@ -508,8 +514,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         };
         let progress = self.claims.advance(view, &around, &mut self.journal).await?;
         let mut troubles = progress.troubles;
-        let overlaid = self.overlaid_prices(snapshot, now);
-        let prices = NodePrices { of_catalog: &known.prices, overlaid: &overlaid };
+        let prices = NodePrices { of_catalog: &known.prices, overlaid };
         let (judged, judge_at) = self.expectations.judge(view, prices, now);
         for (plan_id, fidelity) in judged {
             let noted = self.records.fidelity(&self.ports.cluster, snapshot, &plan_id, fidelity.clone()).await;

@@ -57,9 +57,9 @@ fn object_of(claim: &NodeClaim) -> String {
 }
 
 fn is_abandoned(claim: &NodeClaim, view: &View<'_>) -> bool {
-    let is_tainted = || view.node_of(claim).is_some_and(|node| taint_patch::has(node, keys::DISRUPTED_TAINT));
-    let node_stays = || view.node_of(claim).is_some_and(|node| node.metadata.deletion_timestamp.is_none());
-    claim.metadata.deletion_timestamp.is_none() && !of_claims::goes(claim) && node_stays() && is_tainted()
+    let Some(node) = view.node_of(claim) else { return false };
+    let stays = claim.metadata.deletion_timestamp.is_none() && node.metadata.deletion_timestamp.is_none();
+    stays && !of_claims::goes(claim) && taint_patch::has(node, keys::DISRUPTED_TAINT)
 }
 
 async fn take_back_of<K: Cluster>(
