@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use fixedbitset::FixedBitSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +11,7 @@ use crate::model::requirements::normalized;
 use cutlist_api::keys;
 use cutlist_api::node_pool::{NodePool, NodeSelectorRequirement, Operator};
 
+use super::type_sets::{TypeSet, TypesByAmount, TypesByOffering, TypesByValue};
 use super::values::{Fault, Values, short};
 use super::{InstanceType, Offering, regions};
 
@@ -148,38 +148,10 @@ impl Entry {
 pub struct Matching<'a> {
     types: &'a [InstanceType],
     pub values: Values<'a>,
-    /// By label, made when it is asked for first.
+    // Each is made when it is asked for first.
     by_label: BTreeMap<&'a str, OnceLock<TypesByValue<'a>>>,
-}
-
-/// Which instance types have which value of one label, by their positions.
-#[derive(Debug, Default)]
-struct TypesByValue<'a> {
-    types: BTreeMap<&'a str, Vec<usize>>,
-    without: Vec<usize>,
-}
-
-impl<'a> TypesByValue<'a> {
-    /// O(types).
-    fn new(types: &'a [InstanceType], key: &str) -> Self {
-        let mut by_value = Self::default();
-        for (position, instance_type) in types.iter().enumerate() {
-            match instance_type.requirements.get(key).filter(|values| !values.is_empty()) {
-                Some(values) => values.iter().for_each(|it| by_value.types.entry(it).or_default().push(position)),
-                None => by_value.without.push(position),
-            }
-        }
-        by_value
-    }
-
-    /// O(values + types that are allowed).
-    fn allowed(&self, requirement: &Requirement, types: usize) -> FixedBitSet {
-        let with_value = self.types.iter().filter(|(value, _)| requirement.allows(value)).map(|(_, types)| types);
-        let without = requirement.allows_absence().then_some(&self.without);
-        let mut allowed = FixedBitSet::with_capacity(types);
-        allowed.extend(with_value.chain(without).flatten().copied());
-        allowed
-    }
+    by_offering: OnceLock<TypesByOffering<'a>>,
+    by_amount: OnceLock<TypesByAmount<'a>>,
 }
 
 impl<'a> Matching<'a> {
@@ -187,7 +159,7 @@ impl<'a> Matching<'a> {
     pub fn new(types: &'a [InstanceType], region: &'a str) -> Self {
         let values = Values::new(types, region);
         let by_label = values.labels().map(|label| (label, OnceLock::new())).collect();
-        Self { types, values, by_label }
+        Self { types, values, by_label, by_offering: OnceLock::new(), by_amount: OnceLock::new() }
     }
 
     /// The entries on labels that instance types have.
@@ -195,31 +167,53 @@ impl<'a> Matching<'a> {
         entries.iter().filter(|entry| self.values.defines(&entry.key)).collect()
     }
 
-    /// Types of which some offering satisfies all entries, whether or not it can be launched now.
-    /// O(entries x values + types that are left x offerings).
-    pub fn types<'s>(&'s self, entries: &[&'s Entry]) -> impl Iterator<Item = &'a InstanceType> + use<'s, 'a> {
+    /// Types of which some offering satisfies all entries, whether or not it can be launched now. O(entries x (values that the entry names
+    /// + types / 64)), once the indices are made: what depends on the catalog alone is worked out at the first call.
+    pub fn types(&self, entries: &[&Entry]) -> TypeSet<'a> {
         let (of_offering, of_type): (Vec<&Entry>, Vec<&Entry>) = entries.iter().partition(|it| it.is_of_offering());
-        let mut left = FixedBitSet::with_capacity(self.types.len());
-        left.insert_range(..);
+        let is_allowed =
+            |offering: &Offering| of_offering.iter().all(|entry| entry.allows_offering(offering).unwrap_or(true));
+        let by_offering = self.by_offering.get_or_init(|| TypesByOffering::new(self.types));
+        let mut left = by_offering.allowed(is_allowed, self.types.len());
         for entry in of_type {
-            match self.by_label.get(entry.key.as_str()) {
-                Some(types) => {
-                    let types = types.get_or_init(|| TypesByValue::new(self.types, &entry.key));
-                    left.intersect_with(&types.allowed(&entry.requirement, self.types.len()));
-                }
+            match self.of_label(&entry.key) {
+                Some(types) => left.intersect_with(&types.allowed(&entry.requirement, self.types.len())),
                 None if entry.requirement.allows_absence() => {}
                 None => left.clear(),
             }
         }
-        let types = left.into_ones().filter_map(|position| self.types.get(position));
-        types.filter(move |instance_type| has_offering(instance_type, &of_offering))
+        TypeSet::new(self.types, left)
+    }
+
+    fn of_label(&self, key: &str) -> Option<&TypesByValue<'a>> {
+        let types = self.by_label.get(key)?;
+        Some(types.get_or_init(|| TypesByValue::new(self.types, key)))
+    }
+
+    /// The values of a label that types of the set have, in their order.
+    pub fn values_in<'s>(&'s self, key: &str, set: &'s TypeSet<'a>) -> impl Iterator<Item = &'a str> + use<'s, 'a> {
+        self.of_label(key).into_iter().flat_map(move |types| types.values_in(set))
+    }
+
+    /// The least of a resource that a type of the set has, and the first of those types by name. Those without it do not count.
+    pub fn least(&self, resource: &str, set: &TypeSet<'_>) -> Option<(i64, &'a str)> {
+        self.by_amount().least(resource, set)
+    }
+
+    /// The most of a resource that a type of the set has, and the last of those types by name.
+    pub fn most(&self, resource: &str, set: &TypeSet<'_>) -> Option<(i64, &'a str)> {
+        self.by_amount().most(resource, set)
+    }
+
+    fn by_amount(&self) -> &TypesByAmount<'a> {
+        self.by_amount.get_or_init(|| TypesByAmount::new(self.types))
     }
 
     fn any(&self, entries: &[&Entry]) -> bool {
-        self.types(entries).next().is_some()
+        !self.types(entries).is_empty()
     }
 
-    /// What keeps every instance type out; `None` when some type matches. O(entries^2 x types) where none does.
+    /// What keeps every instance type out; `None` when some type matches. O(entries^2) calls of [`Self::types`] where none does.
     pub fn unmatched(&self, entries: &[Entry]) -> Option<UnmatchedRequirements> {
         let relevant = self.relevant(entries);
         if relevant.iter().any(|entry| entry.is_of_reservations()) || self.any(&relevant) {
@@ -305,17 +299,12 @@ impl<'a> Matching<'a> {
     fn relaxation(&self, entries: &[&Entry], core: &[&Entry]) -> Option<Relaxation> {
         let counts = core.iter().map(|entry| {
             let without: Vec<&Entry> = entries.iter().copied().filter(|other| !std::ptr::eq(*other, *entry)).collect();
-            (self.types(&without).count(), *entry)
+            (self.types(&without).iter().count(), *entry)
         });
         // Of equals the first.
         let most = counts.reduce(|best, other| if other.0 > best.0 { other } else { best })?;
         (most.0 > 0).then(|| Relaxation { key: most.1.key.clone(), instance_types: most.0 })
     }
-}
-
-fn has_offering(instance_type: &InstanceType, entries: &[&Entry]) -> bool {
-    let allowed = |offering: &Offering| entries.iter().all(|entry| entry.allows_offering(offering).unwrap_or(true));
-    instance_type.offerings.iter().any(allowed)
 }
 
 impl Fault {
@@ -414,6 +403,49 @@ mod tests {
         ]);
         let three = three.unwrap();
         assert!(three.starts_with("no instance type matches "), "{three}");
+    }
+
+    #[test]
+    fn the_indices_find_what_a_look_at_each_type_finds() {
+        let catalog = Catalog::built_in("us-east-1").unwrap();
+        let matching = Matching::new(&catalog.instance_types, &catalog.region);
+        let entries = [
+            entry(keys::INSTANCE_FAMILY, Operator::In, &["m5", "c6g", "p5", "none"]),
+            entry(keys::INSTANCE_FAMILY, Operator::NotIn, &["m5", "c6g"]),
+            entry(keys::INSTANCE_TYPE, Operator::In, &["m5.large"]),
+            entry(keys::INSTANCE_CPU, Operator::Gt, &["4"]),
+            entry(keys::INSTANCE_MEMORY, Operator::Lte, &["8192"]),
+            entry("karpenter.k8s.aws/instance-gpu-count", Operator::DoesNotExist, &[]),
+            entry("karpenter.k8s.aws/instance-gpu-count", Operator::Exists, &[]),
+            entry(keys::CAPACITY_TYPE, Operator::In, &["spot"]),
+            entry(keys::ZONE, Operator::NotIn, &["us-east-1a"]),
+            entry("example.com/team", Operator::In, &["blue"]),
+        ];
+        for both in entries.iter().flat_map(|one| entries.iter().map(move |other| [one, other])) {
+            let is_sold = |offering: &Offering| both.iter().all(|it| it.allows_offering(offering).unwrap_or(true));
+            let is_type = |it: &&InstanceType| {
+                let mut of_type = both.iter().filter(|entry| !entry.is_of_offering());
+                of_type.all(|entry| entry.allows_type(it)) && it.offerings.iter().any(is_sold)
+            };
+            let looked: Vec<&InstanceType> = catalog.instance_types.iter().filter(is_type).collect();
+            let names = |types: &[&InstanceType]| types.iter().map(|it| it.name.clone()).collect::<Vec<_>>();
+            // The second time, what a bound lets in is remembered.
+            for _ in 0..2 {
+                let found: Vec<&InstanceType> = matching.types(&both).iter().collect();
+                assert_eq!(names(&found), names(&looked), "{both:?}");
+            }
+            let set = matching.types(&both);
+            for resource in ["cpu", "nvidia.com/gpu", "example.com/none"] {
+                let amounts = || looked.iter().map(|it| (it.capacity.get(resource), it.name.as_str()));
+                let least = amounts().filter(|(amount, _)| *amount > 0).min();
+                assert_eq!(matching.least(resource, &set), least, "{both:?}");
+                let most = amounts().max().filter(|_| resource != "example.com/none");
+                assert_eq!(matching.most(resource, &set), most, "{both:?}");
+            }
+            let values = looked.iter().filter_map(|it| it.requirements.get(keys::INSTANCE_CPU)).flatten();
+            let values: std::collections::BTreeSet<&str> = values.map(String::as_str).collect();
+            assert_eq!(matching.values_in(keys::INSTANCE_CPU, &set).collect::<Vec<_>>(), Vec::from_iter(values));
+        }
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod node_costs;
 mod parse;
 pub mod regions;
 pub mod tables;
+pub mod type_sets;
 pub mod user_data;
 pub mod values;
 pub mod vcpu_quotas;

@@ -20,6 +20,8 @@ pub struct Values<'a> {
 #[derive(Debug, Default)]
 struct Label<'a> {
     values: BTreeSet<&'a str>,
+    /// Those of them that are whole numbers, in their order.
+    numbers: Vec<i64>,
     /// How many types have it, and how many have not.
     types: usize,
     types_without: usize,
@@ -85,13 +87,15 @@ impl<'a> Values<'a> {
         }
         for label in by_key.values_mut() {
             label.types_without = types.len().saturating_sub(label.types);
+            label.numbers = numbers(&label.values);
         }
         Self { region, by_key }
     }
 
     /// Of one label alone, which some types may lack.
     pub fn of_label(region: &'a str, key: &'a str, values: impl IntoIterator<Item = &'a str>) -> Self {
-        let label = Label { values: values.into_iter().collect(), types: 0, types_without: 0 };
+        let values = values.into_iter().collect();
+        let label = Label { numbers: numbers(&values), values, types: 0, types_without: 0 };
         Self { region, by_key: BTreeMap::from([(key, label)]) }
     }
 
@@ -166,7 +170,7 @@ impl<'a> Values<'a> {
         }
         let name = short(key);
         let message = format!("no instance type of the catalog has the {name} `{value}`");
-        let numbers: Vec<i64> = label.values.iter().filter_map(|value| value.parse().ok()).collect();
+        let numbers = &label.numbers;
         if numbers.len() == label.values.len() && !numbers.is_empty() {
             let Ok(number) = value.parse::<i64>() else {
                 let hint = in_unit(key, value).unwrap_or_else(|| "the values are whole numbers".to_owned());
@@ -175,7 +179,7 @@ impl<'a> Values<'a> {
             let below = numbers.iter().filter(|other| **other < number).max();
             let above = numbers.iter().filter(|other| **other > number).min();
             let near: Vec<String> = below.into_iter().chain(above).map(i64::to_string).collect();
-            let hint = unit_hint(key, number, &numbers, |scaled| numbers.contains(&scaled));
+            let hint = unit_hint(key, number, numbers, |scaled| numbers.contains(&scaled));
             let verb = if near.len() == 1 { "is" } else { "are" };
             let hint = hint.unwrap_or_else(|| format!("near {verb} {}", near.join(" and ")));
             return (message, Some(hint.into()), near);
@@ -258,6 +262,13 @@ impl<'a> Values<'a> {
     }
 }
 
+/// In their order.
+fn numbers(values: &BTreeSet<&str>) -> Vec<i64> {
+    let mut numbers: Vec<i64> = values.iter().filter_map(|value| value.parse().ok()).collect();
+    numbers.sort_unstable();
+    numbers
+}
+
 /// The question whether `near` was meant; where another is as near, whether one of both was.
 fn ask<'c>(value: &str, near: &str, candidates: impl Iterator<Item = &'c str>) -> Hint {
     let both = did_you_mean(value, candidates).filter(|question| question.meant.len() > 1);
@@ -331,11 +342,11 @@ fn in_unit(key: &str, value: &str) -> Option<String> {
     Some(format!("the values are whole numbers of {unit}: {value} is {number}"))
 }
 
-/// Where a number makes sense only in the larger unit: how to say it in the label's own.
+/// Where a number makes sense only in the larger unit: how to say it in the label's own. `numbers` ascend.
 fn unit_hint(key: &str, number: i64, numbers: &[i64], makes_sense: impl Fn(i64) -> bool) -> Option<String> {
     let (_, unit, larger, factor) = UNITS.iter().find(|(of, ..)| *of == key)?;
     let scaled = number.checked_mul(*factor)?;
-    let largest = numbers.iter().max()?;
+    let largest = numbers.last()?;
     let is_small = number.checked_mul(2).is_some_and(|double| double <= scaled) && number > 0 && scaled <= *largest;
     if is_small && makes_sense(scaled) {
         return Some(format!("the unit is {unit}: {number} {larger} is {scaled}"));
@@ -351,10 +362,10 @@ fn unit_hint(key: &str, number: i64, numbers: &[i64], makes_sense: impl Fn(i64) 
 fn bound_fault(key: &str, label: &Label<'_>, operator: Operator, values: &[String]) -> Option<Fault> {
     let [value] = values else { return None };
     let bound: i64 = value.parse().ok()?;
-    let numbers: Vec<i64> = label.values.iter().filter_map(|value| value.parse().ok()).collect();
     let name = short(key);
-    let (smallest, largest) = match (numbers.iter().min(), numbers.iter().max()) {
-        (Some(smallest), Some(largest)) => (*smallest, *largest),
+    let (smallest, largest) = match label.numbers.as_slice() {
+        [smallest, .., largest] => (*smallest, *largest),
+        [only] => (*only, *only),
         _ => {
             let message = format!("{name} is no number, so nothing is {} {value}", words(operator));
             return Some(Fault { value: None, message, hint: None, near: Vec::new(), matches_nothing: true });
@@ -366,18 +377,19 @@ fn bound_fault(key: &str, label: &Label<'_>, operator: Operator, values: &[Strin
     let (extreme, superlative) = if upwards { (largest, "largest") } else { (smallest, "smallest") };
     // At zero there is nothing to be had either way: `Gt 0` asks whether there is any.
     let scaled_makes_sense = |scaled: i64| scaled >= smallest && scaled <= largest;
-    let unit_says = unit_hint(key, bound, &numbers, scaled_makes_sense);
-    if !numbers.iter().any(|number| requirement.allows(&number.to_string())) {
+    let unit_says = || unit_hint(key, bound, &label.numbers, scaled_makes_sense);
+    let is_allowed = |number: i64| requirement.allows(&number.to_string());
+    // Where a bound leaves out the number that is furthest on its side, it leaves out all.
+    if !is_allowed(extreme) {
         let message = format!("no instance type of the catalog has {name} {} {value}", words(operator));
         let extreme_says = format!("the {superlative} there is has {extreme}{unit}");
-        let hint = unit_says.map_or(extreme_says.clone(), |unit_says| format!("{extreme_says}; {unit_says}"));
+        let hint = unit_says().map_or(extreme_says.clone(), |unit_says| format!("{extreme_says}; {unit_says}"));
         let near = vec![extreme.to_string()];
         return Some(Fault { value: Some(0), message, hint: Some(hint.into()), near, matches_nothing: true });
     }
-    let excludes_nothing = numbers.iter().all(|number| requirement.allows(&number.to_string()));
-    if excludes_nothing && upwards && bound < smallest {
+    if upwards && bound < smallest && is_allowed(smallest) {
         let message = format!("{name} {} {value} leaves out no instance type of the catalog", words(operator));
-        let hint = format!("the smallest there is has {smallest}{unit}; {}", unit_says?);
+        let hint = format!("the smallest there is has {smallest}{unit}; {}", unit_says()?);
         return Some(Fault {
             value: Some(0),
             message,

@@ -45,7 +45,7 @@ impl NothingOffered {
             return Self { text, unmatched: None, without_price: Vec::new() };
         }
         let relevant = matching.relevant(&entries);
-        let found: Vec<&InstanceType> = matching.types(&relevant).collect();
+        let found: Vec<&InstanceType> = matching.types(&relevant).iter().collect();
         let allowed = |it: &&Offering| relevant.iter().all(|entry| entry.allows_offering(it).unwrap_or(true));
         let offered = |it: &InstanceType| it.offerings.iter().filter(allowed).any(|offering| offering.available);
         let sold = |name: &str| inputs.catalog.instance_types.iter().find(|it| it.name == name);

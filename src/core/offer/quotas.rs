@@ -109,7 +109,7 @@ pub fn pools_short_of_quota(inputs: &Inputs<'_>) -> BTreeMap<&'static str, Vec<S
                 it.offerings.iter().filter(is_allowed).filter_map(|sold| quotas.too_small_for(it, &sold.capacity_type));
             quotas.map(|quota| quota.code).collect::<Vec<_>>()
         };
-        let codes: BTreeSet<&'static str> = matching.types(&relevant).flat_map(of_type).collect();
+        let codes: BTreeSet<&'static str> = matching.types(&relevant).iter().flat_map(of_type).collect();
         for code in codes {
             short.entry(code).or_default().push(pool.metadata.name.clone().unwrap_or_default());
         }

@@ -29,7 +29,7 @@ pub fn notes(inputs: &Inputs<'_>) -> Vec<Note> {
     for (pool, class, images) in locked {
         let entries = Entry::of_pool(pool);
         let relevant = matching.relevant(&entries);
-        let names = Images::Locked(images).lacking(matching.types(&relevant));
+        let names = Images::Locked(images).lacking(matching.types(&relevant).iter());
         if !names.is_empty() {
             lacking.entry(class).or_default().extend(names);
         }

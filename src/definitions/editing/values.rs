@@ -85,7 +85,7 @@ fn of_value(key: &str, value: &str) -> Option<String> {
     let entries = [Entry::new(&requirement)];
     let relevant = matching.relevant(&entries);
     // A label that no type has leaves all of them.
-    let types: Vec<&str> = matching.types(&relevant).map(|it| it.name.as_str()).collect();
+    let types: Vec<&str> = matching.types(&relevant).iter().map(|it| it.name.as_str()).collect();
     let named = types.get(..NAMED_MAX.min(types.len())).filter(|named| !named.is_empty() && !relevant.is_empty())?;
     let unit = unit_of(normalized(key)).map_or_else(String::new, |unit| format!(" {unit}"));
     let count = types.len();

@@ -79,6 +79,5 @@ fn of_types(pool: &Object) -> BTreeSet<&str> {
     let entries: Vec<Entry> = pool.asked.lists.iter().flat_map(entries).collect();
     let Some(matching) = MATCHING.as_ref() else { return BTreeSet::new() };
     let relevant = matching.relevant(&entries);
-    let types = matching.types(&relevant);
-    types.flat_map(|it| it.requirements.get(keys::ARCHITECTURE).into_iter().flatten().map(String::as_str)).collect()
+    matching.values_in(keys::ARCHITECTURE, &matching.types(&relevant)).collect()
 }

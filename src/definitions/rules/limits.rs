@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::Rule;
 use super::one_pool::is_static;
 use super::types_left::TypesLeft;
+use crate::core::catalog::matching::Matching;
 use crate::core::model::{Quantity, Resources, resources};
 use crate::definitions::diagnostic::Severity::{Note, Warning};
 use crate::definitions::document::{Document, spans};
@@ -107,7 +108,7 @@ fn is_count(resource: &str) -> bool {
     [resources::CPU, resources::PODS, resources::NODES].contains(&resource) || resource.ends_with("/gpu")
 }
 
-pub(super) fn below_all(document: &Document, types: &TypesLeft<'_>) -> Vec<Finding> {
+pub(super) fn below_all(document: &Document, types: &TypesLeft<'_>, matching: &Matching<'_>) -> Vec<Finding> {
     let limits: Vec<(String, &str, i64)> = document.members(LIMITS).filter_map(limit).collect();
     // Another rule speaks of the limit of nodes of static pools.
     if limits.is_empty() || is_static(document) || is_of_auto_mode(document) {
@@ -125,8 +126,7 @@ pub(super) fn below_all(document: &Document, types: &TypesLeft<'_>) -> Vec<Findi
         return findings;
     }
     for (pointer, resource, limit) in &limits {
-        let of_types = types.types.iter().map(|it| (it.capacity.get(resource), it.name.as_str()));
-        let Some((least, name)) = of_types.filter(|(amount, _)| *amount > 0).min() else { continue };
+        let Some((least, name)) = matching.least(resource, &types.types) else { continue };
         if *limit < least {
             let message = format!("the limit of `{resource}` is less than the smallest instance type that matches has");
             let amount = resources::format_amount(resource, least);

@@ -51,12 +51,11 @@ pub(super) fn too_few(document: &Document, types: &TypesLeft<'_>, matching: &Mat
 }
 
 /// The values of a label that instance types have; `None` for other labels.
-fn values_left(types: &TypesLeft<'_>, matching: &Matching<'_>, key: &str) -> Option<BTreeSet<&'static str>> {
+fn values_left<'m>(types: &TypesLeft<'_>, matching: &Matching<'m>, key: &str) -> Option<BTreeSet<&'m str>> {
     let is_of_types = !OF_CLASS.contains(&key) && !PLACES.contains(&key) && matching.values.defines(key);
     if !is_of_types || key == crate::api::keys::CAPACITY_TYPE {
         return None;
     }
     let allowed = |value: &&str| types.entries.iter().filter(|entry| entry.key == key).all(|it| it.allows(value));
-    let values = types.types.iter().flat_map(|it| it.requirements.get(key).into_iter().flatten().map(String::as_str));
-    Some(values.filter(allowed).collect())
+    Some(matching.values_in(key, &types.types).filter(allowed).collect())
 }

@@ -150,6 +150,6 @@ impl<'o> Overlay<'o> {
         let Some(matching) = MATCHING.as_ref().filter(|_| self.places == other.places) else { return false };
         let both: Vec<&Entry> =
             matching.relevant(&self.entries).into_iter().chain(matching.relevant(&other.entries)).collect();
-        matching.types(&both).next().is_some()
+        !matching.types(&both).is_empty()
     }
 }

@@ -97,9 +97,9 @@ fn overlap(classes: &Classes<'_>, one: &Asking<'_>, other: &Asking<'_>) -> bool 
     // The keys alone need not tell that both pools together leave no type, as with a family and a size that the family
     // does not have.
     let Some(matching) = MATCHING.as_ref() else { return false };
-    let together: Vec<Entry> = one.entries.iter().chain(&other.entries).cloned().collect();
-    let relevant = matching.relevant(&together);
-    matching.types(&relevant).next().is_some()
+    let asked = [one, other].into_iter().flat_map(|asking| matching.relevant(&asking.entries));
+    let together: Vec<&Entry> = asked.collect();
+    !matching.types(&together).is_empty()
 }
 
 /// Whether nodes of both have one operating system. Nobody knows the operating system of a class that is not here.

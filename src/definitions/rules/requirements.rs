@@ -55,7 +55,8 @@ fn is_list(operator: Operator) -> bool {
 }
 
 /// What one object asks of instance types, held against the catalog. Its requirements are read once for all rules about them.
-/// O(requirements x instance types).
+/// What of that depends on the catalog alone is worked out at the first object: for each further one O(requirements x (values that they name
+/// + instance types / 64)), and a few looks at types where limits or `minValues` ask for more.
 pub fn check(kind: Kind, document: &Document, asked: &Asked) -> Vec<Finding> {
     let Some(matching) = MATCHING.as_ref().filter(|_| KINDS.contains(&kind)) else { return Vec::new() };
     let lists = &asked.lists;
@@ -67,7 +68,7 @@ pub fn check(kind: Kind, document: &Document, asked: &Asked) -> Vec<Finding> {
         for types in &types {
             findings.extend(without_price(document, types));
             findings.extend(min_values::too_few(document, types, matching));
-            findings.extend(limits::below_all(document, types));
+            findings.extend(limits::below_all(document, types, matching));
             findings.extend(spot::few_types(document, types));
         }
     }
@@ -158,7 +159,7 @@ fn excludes_all(list: &List, key: &str) -> bool {
 fn without_price(document: &Document, types: &TypesLeft<'_>) -> Option<Finding> {
     let TypesLeft { list, types, .. } = types;
     let catalog = CATALOG.as_ref().filter(|_| !list.written.is_empty())?;
-    let first = &types.first()?.name;
+    let first = &types.iter().next()?.name;
     if !types.iter().all(|it| it.offerings.iter().all(|offering| !offering.available)) {
         return None;
     }

@@ -56,8 +56,7 @@ fn of_pool(pool: &Object, class: &Document, resource: &str, matching: &Matching<
     let (pointer, reserved) = reserved(class, resource)?;
     let asked = entries(pool.asked.lists.first()?);
     let relevant = matching.relevant(&asked);
-    let largest = matching.types(&relevant).map(|it| (it.capacity.get(resource), it.name.as_str())).max();
-    let (most, name) = largest.filter(|(most, _)| *most <= reserved)?;
+    let (most, name) = matching.most(resource, &matching.types(&relevant)).filter(|(most, _)| *most <= reserved)?;
     let pool_name = pool.name().unwrap_or_default();
     let message = format!(
         "of no instance type that the pool `{pool_name}` lets in any {resource} is left for pods: the class reserves {}",

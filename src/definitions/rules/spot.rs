@@ -54,7 +54,7 @@ fn asked(document: &Document, types: &TypesLeft<'_>) -> Option<(String, FindingP
 
 pub(super) fn few_types(document: &Document, types: &TypesLeft<'_>) -> Option<Finding> {
     let (at, place) = asked(document, types)?;
-    let left: Vec<&InstanceType> = types.types.iter().copied().take(ENOUGH).collect();
+    let left: Vec<&InstanceType> = types.types.iter().take(ENOUGH).collect();
     let is_accelerated = |it: &InstanceType| ACCELERATORS.iter().any(|resource| it.capacity.get(resource) > 0);
     // Other rules speak of a pool with no type at all.
     if left.is_empty() || left.len() >= ENOUGH || left.iter().all(|it| is_accelerated(it)) {

@@ -3,8 +3,9 @@
 use std::sync::LazyLock;
 
 use crate::api::keys;
+use crate::core::catalog::Catalog;
 use crate::core::catalog::matching::{Entry, Matching};
-use crate::core::catalog::{Catalog, InstanceType};
+use crate::core::catalog::type_sets::TypeSet;
 use crate::definitions::asked::{List, PLACES};
 
 /// The built-in catalog, read once. Labels of instance types are the same in every region.
@@ -20,13 +21,13 @@ pub(super) const OF_CLASS: [&str; 2] = [keys::OPERATING_SYSTEM, keys::WINDOWS_BU
 pub(super) struct TypesLeft<'l> {
     pub(super) list: &'l List,
     pub(super) entries: Vec<Entry>,
-    pub(super) types: Vec<&'static InstanceType>,
+    pub(super) types: TypeSet<'static>,
 }
 
 impl<'l> TypesLeft<'l> {
     pub(super) fn of(list: &'l List, matching: &Matching<'static>) -> Self {
         let entries = entries(list);
-        let types = matching.types(&matching.relevant(&entries)).collect();
+        let types = matching.types(&matching.relevant(&entries));
         Self { list, entries, types }
     }
 }
