@@ -88,10 +88,13 @@ fn of_nothing(document: &Document) -> Vec<Finding> {
     for (pointer, resource, _) in document.members(LIMITS).filter(|(.., value)| !value.is_null()) {
         let at = |message: String| Finding::at(&OF_NOTHING, document, &pointer, FindingPlace::Key, message);
         let is_known = KNOWN.contains(&resource) || resource.starts_with("hugepages-") || resource.contains("${");
+        if is_known {
+            continue;
+        }
         let synonym = SYNONYMS.iter().find(|(other, _)| other.eq_ignore_ascii_case(resource));
         let question = synonym.map(|(_, meant)| Hint::question(&[meant]));
         let question = question.or_else(|| suggest::did_you_mean(resource, KNOWN.into_iter()));
-        if is_known || (resource.contains('/') && question.is_none()) {
+        if resource.contains('/') && question.is_none() {
             continue;
         }
         let hint = match question {
