@@ -1,6 +1,8 @@
 //! CL0400 to CL0449: disruption budgets, of pools and over pools.
 
-use std::collections::BTreeSet;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use jiff::{Timestamp, Zoned, tz::TimeZone};
 use serde_json::Value;
@@ -163,7 +165,7 @@ fn schedule(document: &Document) -> Vec<Finding> {
     for budget in with_schedule(document) {
         let pointer = format!("{budget}/schedule");
         let Some(text) = document.str(&pointer).filter(|text| is_formed(text)) else { continue };
-        if let Err(Misread { problem, hint }) = schedules::read(text) {
+        if let Err(Misread { problem, hint }) = read(text) {
             let finding =
                 Finding::at(&SCHEDULE, document, &pointer, FindingPlace::Value, format!("`{text}`: {problem}"));
             findings.push(finding.maybe_hint(hint));
@@ -391,10 +393,33 @@ const SECONDS_OF_A_YEAR: i64 = 366 * SECONDS_OF_A_DAY;
 /// This is enough for every hour of a year. Of a schedule that strikes more often nothing more is said.
 const STRIKES_MAX: usize = 9_000;
 
+/// So many schedules are remembered with what was read. Pools share a few, and each is asked for by nine rules, one after the other.
+const REMEMBERED_MAX: usize = 256;
+
+thread_local! {
+    /// What was read depends on the text alone.
+    static REMEMBERED: RefCell<BTreeMap<String, Result<Rc<Schedule>, Misread>>> = const { RefCell::new(BTreeMap::new()) };
+}
+
+/// As [`schedules::read`], which takes as long as some rules together, and each schedule once.
+fn read(text: &str) -> Result<Rc<Schedule>, Misread> {
+    REMEMBERED.with_borrow_mut(|remembered| {
+        if let Some(known) = remembered.get(text) {
+            return known.clone();
+        }
+        if remembered.len() >= REMEMBERED_MAX {
+            remembered.clear();
+        }
+        let schedule = schedules::read(text).map(Rc::new);
+        remembered.insert(text.to_owned(), schedule.clone());
+        schedule
+    })
+}
+
 /// A schedule that can be read, with its duration where that can be read, too.
 pub(super) struct Window {
     text: String,
-    schedule: Schedule,
+    schedule: Rc<Schedule>,
     zone: TimeZone,
     duration_seconds: Option<i64>,
 }
@@ -402,7 +427,7 @@ pub(super) struct Window {
 impl Window {
     pub(super) fn at(document: &Document, pointer: &str) -> Option<Self> {
         let text = document.str(&format!("{pointer}/schedule")).filter(|text| is_formed(text))?;
-        let schedule = schedules::read(text).ok()?;
+        let schedule = read(text).ok()?;
         let zone = TimeZone::get(document.str("/spec/timeZone").unwrap_or("UTC")).ok()?;
         let duration = document.str(&format!("{pointer}/duration"));
         let duration = duration.and_then(|text| text.parse::<NillableDuration>().ok()?.seconds());
