@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use rayon::prelude::*;
+
 use super::before::Before;
 use super::context::Context;
 use super::document::{Document, Parsed};
@@ -25,19 +27,19 @@ impl Ahead {
         if context.template_of(&source.path).is_some() {
             return ahead;
         }
-        for (number, document) in parsed.documents.iter().enumerate() {
-            match classify(&document.value) {
-                Class::Read(kind) if unread::misplaced(kind, document, &source.path).is_none() => {
-                    let old = |value: &_| before.and_then(|before| before.find(&source.path, kind, value));
-                    ahead
-                        .judged
-                        .insert(number, Judged::of(kind, document.clone(), (source, &source.path), context, old));
-                }
-                Class::Foreign => {
-                    ahead.foreign.insert(number, of_foreign(document));
-                }
-                _ => {}
+        let of_document = |document: &Document| match classify(&document.value) {
+            Class::Read(kind) if unread::misplaced(kind, document, &source.path).is_none() => {
+                let old = |value: &_| before.and_then(|before| before.find(&source.path, kind, value));
+                (Some(Judged::of(kind, document.clone(), (source, &source.path), context, old)), None)
             }
+            Class::Foreign => (None, Some(of_foreign(document))),
+            _ => (None, None),
+        };
+        // A file may hold all that there is.
+        let found: Vec<(Option<Judged>, Option<Vec<Finding>>)> = parsed.documents.par_iter().map(of_document).collect();
+        for (number, (judged, foreign)) in found.into_iter().enumerate() {
+            ahead.judged.extend(judged.map(|judged| (number, judged)));
+            ahead.foreign.extend(foreign.map(|findings| (number, findings)));
         }
         ahead
     }
