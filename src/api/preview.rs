@@ -103,9 +103,12 @@ pub enum PreviewVerdict {
     /// No file that this program reads differs: nothing was planned, and nothing need be said.
     #[default]
     Untouched,
-    /// Definitions differ, and the nodes do not; or what other programs make of files differs, which is not known here.
+    /// Definitions differ, and the nodes do not.
     NoEffect,
-    /// Nodes, pods or prices change.
+    /// Nothing is known of what the change does: the snapshot tells nothing of the cluster, or only what other programs make of files
+    /// differs.
+    NotKnown,
+    /// Nodes, pods or prices change, or why nodes go.
     Changes,
     /// The definitions can not be used: the causes say why.
     Invalid,

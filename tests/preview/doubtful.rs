@@ -249,8 +249,8 @@ fn what_others_patch_is_not_said_to_be_as_before() {
         files
     };
     let (code, target) = previewed(&with("one"), &with("two"));
-    assert_eq!((code, &target["verdict"]), (0, &json!("noEffect")), "{target:#}");
-    let expected = "not known: what Flux makes by spec.patches of Kustomization pools";
+    assert_eq!((code, &target["verdict"]), (0, &json!("notKnown")), "{target:#}");
+    let expected = "what Flux makes by spec.patches of Kustomization pools is not known here";
     assert_eq!(headline(&target), expected, "{target:#}");
     assert_eq!(
         (&target["causes"][0]["path"], &target["causes"][0]["line"]),
@@ -281,10 +281,16 @@ fn a_snapshot_that_tells_nothing_of_the_cluster_is_no_reason_to_say_that_nothing
         assert_eq!(code, i32::from(expected.is_some()), "{target:#}");
         match expected {
             Some(why) => {
-                assert_eq!((&target["notKnown"], headline(&target)), (&json!(why), &*format!("not known: {why}")));
-                assert!(target["next24Hours"].is_null(), "{target:#}");
+                let expected = format!("nothing is known of this cluster: {why}");
+                assert_eq!((&target["notKnown"], headline(&target)), (&json!(why), &*expected));
+                // What is said by a snapshot that tells nothing would be read as if it were so.
+                assert_eq!(target["verdict"], "notKnown", "{target:#}");
+                for field in ["plan", "figures", "risks", "heldBack", "pending", "next24Hours", "causes"] {
+                    assert!(target[field].is_null(), "{field}: {target:#}");
+                }
+                assert!(target["snapshot"]["digest"].is_string(), "{target:#}");
             }
-            None => assert!(target["notKnown"].is_null() && !headline(&target).contains("not known"), "{target:#}"),
+            None => assert!(target["notKnown"].is_null() && target["verdict"] != "notKnown", "{target:#}"),
         }
     }
 }

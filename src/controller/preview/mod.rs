@@ -98,7 +98,7 @@ pub fn without_plan(proposal: &Proposal<'_>, cluster: &str, environment: &str) -
     if is_same && let Some(first) = unseen.first() {
         let headline = not_known(first);
         let causes = unseen.iter().map(|it| of_unseen(it, proposal)).collect();
-        return Some(target(PreviewVerdict::NoEffect, headline, causes));
+        return Some(target(PreviewVerdict::NotKnown, headline, causes));
     }
     if is_same {
         return Some(target(PreviewVerdict::Untouched, NOTHING_CHANGED.to_owned(), Vec::new()));
@@ -140,6 +140,18 @@ pub fn failed(why: String, cluster: &str, environment: &str) -> PreviewTarget {
     short(PreviewTarget { cluster, environment, verdict, headline: why, ..PreviewTarget::default() })
 }
 
+/// The target of a snapshot that tells nothing of the cluster. What a plan says by it would be read as if it were so, and is left out.
+fn nothing_known(
+    why: String,
+    cluster: String,
+    environment: String,
+    snapshot: Option<PreviewSnapshot>,
+) -> PreviewTarget {
+    let headline = format!("nothing is known of this cluster: {why}");
+    let (verdict, not_known) = (PreviewVerdict::NotKnown, Some(why));
+    short(PreviewTarget { cluster, environment, verdict, headline, not_known, snapshot, ..PreviewTarget::default() })
+}
+
 /// Plans the merge and the base on the same cluster at the same moment, and says what is different. Where the base can not be used, the
 /// merge stands alone, and what the base has taken over all the same is what it takes away. Two plans, each as [`decide()`] takes.
 pub fn planned(proposal: &Proposal<'_>, subject: Subject, on: &Surroundings<'_>) -> Previewed {
@@ -170,6 +182,12 @@ pub fn planned(proposal: &Proposal<'_>, subject: Subject, on: &Surroundings<'_>)
     let changed = differing(proposal);
     let [risks, held_back, pending] = figures::counts(&plan, base.as_ref(), on.snapshot);
     let beside = Planned { changes: &changed, plan: &plan, base: base.as_ref(), snapshot: on.snapshot };
+    if let Some(why) = beside.not_known(base_definitions).filter(|_| plan.is_sound()) {
+        return Previewed {
+            target: nothing_known(why, subject.cluster, subject.environment, subject.snapshot),
+            plan: None,
+        };
+    }
     let verdict = match &base {
         _ if !plan.is_sound() => PreviewVerdict::Failed,
         Some(base) if !figures::has_effect(&plan, base) && !beside.makes_a_difference() => PreviewVerdict::NoEffect,
@@ -178,15 +196,7 @@ pub fn planned(proposal: &Proposal<'_>, subject: Subject, on: &Surroundings<'_>)
     if !next_24_hours.is_empty() && beside.waits_for_approval().is_some() {
         next_24_hours.push(AS_IF_APPROVED.to_owned());
     }
-    let why_unknown = beside.not_known(base_definitions);
-    let headline = match &why_unknown {
-        // Beside that nothing else is worth saying.
-        Some(why) => {
-            next_24_hours.clear();
-            format!("not known: {why}")
-        }
-        None => headline(proposal, &beside, on),
-    };
+    let headline = headline(proposal, &beside, on);
     let mut causes = causes::of(&changed, proposal, &plan, base.as_ref());
     causes.extend(unseen(proposal).iter().map(|it| of_unseen(it, proposal)));
     let mut target = PreviewTarget {
@@ -194,7 +204,7 @@ pub fn planned(proposal: &Proposal<'_>, subject: Subject, on: &Surroundings<'_>)
         environment: subject.environment,
         verdict,
         headline,
-        not_known: why_unknown,
+        not_known: None,
         snapshot: subject.snapshot,
         plan: Some(identity),
         figures: Some(figures::figures(&plan)),
@@ -249,8 +259,8 @@ fn unseen(proposal: &Proposal<'_>) -> Vec<Unseen> {
     renderers::unseen(proposal.base.side(), proposal.merged.side())
 }
 
-fn not_known(first: &Unseen) -> String {
-    format!("not known: {}", first.what)
+fn not_known(found: &Unseen) -> String {
+    format!("{} is not known here", found.what)
 }
 
 fn of_unseen(found: &Unseen, proposal: &Proposal<'_>) -> PreviewCause {
@@ -258,7 +268,7 @@ fn of_unseen(found: &Unseen, proposal: &Proposal<'_>) -> PreviewCause {
         path: from_root(proposal.merged.prefix, &found.file),
         line: u32::try_from(found.line).unwrap_or(u32::MAX),
         severity: PreviewSeverity::Notice,
-        text: format!("{} is not known here", found.what),
+        text: not_known(found),
     }
 }
 

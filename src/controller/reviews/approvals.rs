@@ -148,7 +148,9 @@ impl Approvals {
                     )
                 }
             },
-            (None, PreviewVerdict::Untouched | PreviewVerdict::NoEffect) => {
+            (None, PreviewVerdict::Untouched | PreviewVerdict::NoEffect | PreviewVerdict::NotKnown)
+                if target.not_known.is_none() =>
+            {
                 (State::Success, "nothing to approve".to_owned())
             }
             (None, _) => (State::Pending, "there is no plan to approve".to_owned()),

@@ -103,13 +103,6 @@ pub fn pending(cluster: &str, environment: &str, shown: &Shown, table: &Table) -
 
 fn of_target(preview: &Preview, target: &PreviewTarget, shown: &Shown, table: &Table) -> TargetPosting {
     let state = match target.verdict {
-        // A branch may require the status, and who wants to pass could have written this.
-        PreviewVerdict::Untouched | PreviewVerdict::NoEffect | PreviewVerdict::Changes
-            if shown.is_untrusted || target.not_known.is_some() =>
-        {
-            State::Pending
-        }
-        PreviewVerdict::Untouched | PreviewVerdict::NoEffect | PreviewVerdict::Changes => State::Success,
         PreviewVerdict::Invalid => State::Failure,
         PreviewVerdict::Failed => State::Error,
     };
@@ -125,6 +118,12 @@ fn of_target(preview: &Preview, target: &PreviewTarget, shown: &Shown, table: &T
         let room = room_of_preview(table);
         let text = posting::comment(preview, target, shown.manner(), room);
         let is_worth_beginning = target.verdict != PreviewVerdict::Untouched;
+        // A branch may require the status, and who wants to pass could have written this.
+        _ if shown.is_untrusted || target.not_known.is_some() => State::Pending,
+        // What other programs make of files is never known here: who waited for it would wait for ever.
+        PreviewVerdict::Untouched | PreviewVerdict::NoEffect | PreviewVerdict::NotKnown | PreviewVerdict::Changes => {
+            State::Success
+        }
         CommentPosting { marker: text.marker, data: text.data, is_worth_beginning, manner, body: text.body }
     });
     let limits = table.check.filter(|_| shown.checks && !target.causes.is_empty());

@@ -177,11 +177,14 @@ fn name(target: &PreviewTarget) -> String {
 /// The verdict in a word or two.
 fn word(target: &PreviewTarget) -> &'static str {
     match target.verdict {
+        PreviewVerdict::Invalid => "invalid",
+        PreviewVerdict::Failed => "failed",
+        // Whoever made it may have given it another verdict as well.
+        _ if target.not_known.is_some() => "not known",
+        PreviewVerdict::NotKnown => "not known",
         PreviewVerdict::Untouched => "untouched",
         PreviewVerdict::NoEffect => "no effect",
         PreviewVerdict::Changes => "changes",
-        PreviewVerdict::Invalid => "invalid",
-        PreviewVerdict::Failed => "failed",
     }
 }
 

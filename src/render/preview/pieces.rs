@@ -90,9 +90,12 @@ impl Rows<'_> {
     }
 }
 
-/// The Markdown of a target without a plan: untouched, invalid or failed.
+/// The Markdown of a target without a plan: untouched, invalid, failed or not known.
 pub fn short_pieces(target: &PreviewTarget) -> PreviewMarkdown {
-    let mut screen = Screen::new(String::new());
+    let mut screen = Screen::new(target.snapshot.as_ref().map_or_else(String::new, |_| footer(target)));
+    if let Some(warning) = target.snapshot.as_ref().and_then(warning) {
+        screen.add(&format!("> **{}**\n\n", prose(&warning)));
+    }
     screen.add(&format!("**{}**\n", prose(&cut(&target.headline))));
     causes(target, &mut screen);
     PreviewMarkdown { summary: screen.finish(), sections: Vec::new() }

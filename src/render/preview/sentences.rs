@@ -242,6 +242,7 @@ pub fn dated(target: &PreviewTarget) -> String {
         Some((Staleness::Old | Staleness::TooOld, age)) => format!("snapshot {} old: {headline}", duration(age)),
         Some((Staleness::Unknown, _)) => format!("snapshot of unknown age: {headline}"),
         Some((Staleness::Fresh, _)) | None => headline.clone(),
+        PreviewVerdict::NotKnown => 2,
     }
 }
 
@@ -380,12 +381,12 @@ mod tests {
 
     #[test]
     fn the_worst_clusters_come_first() {
-        use PreviewVerdict::{Changes, Failed, Invalid, NoEffect, Untouched};
+        use PreviewVerdict::{Changes, Failed, Invalid, NoEffect, NotKnown, Untouched};
         let target = |verdict| PreviewTarget { verdict, ..PreviewTarget::default() };
-        let unknown = PreviewTarget { not_known: Some("empty".to_owned()), ..target(NoEffect) };
+        let unknown = PreviewTarget { not_known: Some("empty".to_owned()), ..target(NotKnown) };
         let targets = [target(Untouched), target(Changes), target(NoEffect), unknown, target(Failed), target(Invalid)];
         let sorted: Vec<PreviewVerdict> = worst_first(&targets).into_iter().map(|target| target.verdict).collect();
-        assert_eq!(sorted, [Invalid, Failed, NoEffect, Changes, NoEffect, Untouched]);
+        assert_eq!(sorted, [Invalid, Failed, NotKnown, Changes, NoEffect, Untouched]);
     }
 
     #[test]
