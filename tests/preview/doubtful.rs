@@ -235,6 +235,23 @@ fn nodes_whose_pods_find_no_place_are_in_the_headline() {
     assert!(headline(&target).starts_with(expected), "{target:#}");
 }
 
+/// The same node goes at the same price, and budgets of one reason do not count for the other.
+#[test]
+fn another_reason_for_what_goes_anyway_is_said() {
+    let empty =
+        Nodes { pool: "a", instance_type: "m5.large", memory: "6903Mi", count: 1, pod_millicores: 300, pods: 0 };
+    let mut head = [class(), pool("a", &["m6i"], "WhenEmpty")];
+    head[1]["spec"]["disruption"]["consolidateAfter"] = json!("Never");
+    let base = [class(), pool("a", &["m5"], "WhenEmpty")];
+    let folder = tempfile::tempdir().unwrap();
+    let cluster = snapshot(&[empty], vec![]);
+    let target = crate::sums::previewed(folder.path(), &base, &head, &cluster, &["--without-simulation"]);
+    let expected =
+        "1 node goes for another reason (Empty -> RequirementsDrifted), same price; 1 step would happen anyway";
+    assert_eq!((&target["verdict"], headline(&target)), (&json!("changes"), expected), "{target:#}");
+    assert!(target["markdown"]["summary"].as_str().unwrap().contains("1 node goes for another reason"), "{target:#}");
+}
+
 /// What other programs make of files is not known here, and is no reason to say that nothing changes.
 #[test]
 fn what_others_patch_is_not_said_to_be_as_before() {

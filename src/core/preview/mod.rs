@@ -3,6 +3,7 @@
 
 mod apart;
 mod digest;
+mod reasons;
 
 use std::collections::BTreeSet;
 
@@ -13,6 +14,7 @@ use cutlist_api::preview::{PreviewCount, PreviewFigures, PreviewPlan};
 
 pub use apart::{ByCause, held_back, pending, risks};
 pub use digest::{DIGEST_DIGITS, digest, hash_of_texts};
+pub use reasons::other_reasons;
 
 /// Notes that say what the prices are worth.
 const ASSUMPTIONS: [NoteCode; 6] = [
@@ -126,7 +128,7 @@ fn price<'a>(steps: impl IntoIterator<Item = &'a Step>) -> HourlyPrice {
     steps.into_iter().map(of_step).sum()
 }
 
-/// Whether the change makes any difference: to what is done, to what waits, to what stays, or to what it costs.
+/// Whether the change makes any difference: to what is done and why, to what waits, to what stays, or to what it costs.
 pub fn has_effect(plan: &Plan, base: &Plan) -> bool {
     let waits =
         |plan: &Plan| -> BTreeSet<String> { plan.pending.iter().flat_map(|it| it.pods.iter().cloned()).collect() };
@@ -137,6 +139,7 @@ pub fn has_effect(plan: &Plan, base: &Plan) -> bool {
         || waits(plan) != waits(base)
         || stays(plan) != stays(base)
         || plan.placements != base.placements
+        || !other_reasons(plan, base).is_empty()
 }
 
 /// Counts of what is alike, for a plan and its base on one cluster.

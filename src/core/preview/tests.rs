@@ -127,6 +127,29 @@ fn what_was_so_anyway_is_apart() {
     assert!(has_effect(&head, &base) && !has_effect(&head, &head));
 }
 
+#[test]
+fn a_node_that_goes_for_another_reason_is_a_difference() {
+    let because = |code, text: &str| Step { reason: Reason { code, text: text.to_owned() }, ..removal("a") };
+    let with = |step: Step| Plan { steps: vec![step], ..plan() };
+    let drifted = |word: &str| because(ReasonCode::Drifted, &format!("{word}: see 10.0.0.1: there"));
+    let base = with(because(ReasonCode::Empty, "5s"));
+    for (head, base, expected) in [
+        (because(ReasonCode::Drifted, "NodeClassDrift: a"), &base, Some(("Empty", "NodeClassDrift"))),
+        (because(ReasonCode::Expired, "1h"), &base, Some(("Empty", "Expired"))),
+        (drifted("NodePoolDrifted"), &with(drifted("NodeClassDrift")), Some(("NodeClassDrift", "NodePoolDrifted"))),
+        (drifted("NodePoolDrifted"), &with(because(ReasonCode::Drifted, "NodePoolDrifted: b")), None),
+        (because(ReasonCode::Empty, "9s"), &base, None),
+        (Step { node_claim: "b".to_owned(), ..because(ReasonCode::Expired, "1h") }, &base, None),
+    ] {
+        let head = crate::plan::compare(with(head), base);
+        let other = other_reasons(&head, base);
+        let expected = expected.map(|(before, now)| ((before.to_owned(), now.to_owned()), 1));
+        assert_eq!(other, expected.into_iter().collect());
+        let is_of_this_node = head.steps[0].node_claim == "a";
+        assert_eq!(has_effect(&head, base), !other.is_empty() || !is_of_this_node);
+    }
+}
+
 fn creation(pool: &str, price: f64) -> Step {
     Step {
         kind: StepKind::Create,

@@ -6,7 +6,7 @@ use crate::api::preview::{PreviewSignatures, PreviewSnapshot, PreviewTarget, Pre
 use crate::core::model::HourlyPrice;
 use crate::core::plan::simulation::{Simulation, SimulationSummary};
 use crate::core::plan::{HeldBack, NodeCounts, Plan, ReasonCode};
-use crate::core::preview::{Effect, held_back, pending, steps_anyway};
+use crate::core::preview::{Effect, held_back, other_reasons, pending, steps_anyway};
 use crate::definitions::changes::{Change, ChangeKind, FieldChange, SETTINGS};
 use crate::render::chart::duration;
 use crate::render::plan::units::{count, difference_per_hour, money, thousands};
@@ -15,6 +15,8 @@ use crate::render::plan::units::{count, difference_per_hour, money, thousands};
 const FIELDS_NAMED_MAX: usize = 3;
 /// Commits that somebody else should have signed, and that are shown of those in the preview.
 const UNSIGNED_MAX: usize = 20;
+/// Changes of reason that a sentence names.
+const REASONS_NAMED_MAX: usize = 3;
 /// Paths that a sentence about conflicts names.
 const PATHS_NAMED_MAX: usize = 3;
 
@@ -50,6 +52,9 @@ pub fn headline(plan: &Plan, base: Option<&Plan>) -> String {
     }
     if waiting > 0 {
         parts.push(waits(waiting));
+    }
+    if parts.is_empty() {
+        parts.extend(base.and_then(|base| another_reason(plan, base)));
     }
     if effect.price_per_hour != HourlyPrice::ZERO {
         parts.push(money(effect.price_per_hour));
@@ -125,6 +130,17 @@ fn no_longer(nodes: &NodeCounts) -> Option<String> {
     let list = if others.is_empty() { last.clone() } else { format!("{} and {last}", others.join(", ")) };
     let total: usize = kinds.iter().map(|(number, _)| number).sum();
     Some(format!("{list} no longer {}", verb(total, "happens", "happen")))
+}
+
+/// `3 nodes go for another reason (Empty -> NodeClassDrift)`: all that is different may be why they go.
+fn another_reason(plan: &Plan, base: &Plan) -> Option<String> {
+    let other = other_reasons(plan, base);
+    let nodes: usize = other.values().sum();
+    let kinds: Vec<String> =
+        other.keys().take(REASONS_NAMED_MAX).map(|(before, now)| format!("{before} -> {now}")).collect();
+    let more = if other.len() > kinds.len() { ", ..." } else { "" };
+    let go = verb(nodes, "goes", "go");
+    (nodes > 0).then(|| format!("{} {go} for another reason ({}{more})", count(nodes, "node"), kinds.join(", ")))
 }
 
 /// `8 pods wait`
@@ -226,6 +242,7 @@ pub fn worst_first(targets: &[PreviewTarget]) -> Vec<&PreviewTarget> {
         PreviewVerdict::Invalid => 0,
         PreviewVerdict::Failed => 1,
         _ if target.not_known.is_some() => 2,
+        PreviewVerdict::NotKnown => 2,
         PreviewVerdict::Changes => 3,
         PreviewVerdict::NoEffect => 4,
         PreviewVerdict::Untouched => 5,
@@ -242,7 +259,6 @@ pub fn dated(target: &PreviewTarget) -> String {
         Some((Staleness::Old | Staleness::TooOld, age)) => format!("snapshot {} old: {headline}", duration(age)),
         Some((Staleness::Unknown, _)) => format!("snapshot of unknown age: {headline}"),
         Some((Staleness::Fresh, _)) | None => headline.clone(),
-        PreviewVerdict::NotKnown => 2,
     }
 }
 
