@@ -170,6 +170,7 @@ pub struct Client {
     always: Vec<(HeaderName, &'static str)>,
     /// `None`: each request is for itself.
     errand: Mutex<Option<errand::Errand>>,
+    writes: Mutex<errand::Writes>,
 }
 
 /// `Authorization`, or what a forge has instead.
@@ -205,7 +206,8 @@ impl Client {
             .pool_idle_timeout(limits.idle)
             .pool_timer(hyper_util::rt::TokioTimer::new())
             .retry_canceled_requests(false);
-        Ok(Self { address, connections: builder.build(connector), limits, clock, always, errand: Mutex::default() })
+        let (connections, errand, writes) = (builder.build(connector), Mutex::default(), Mutex::default());
+        Ok(Self { address, connections, limits, clock, always, errand, writes })
     }
 
     pub fn address(&self) -> &Address {
@@ -237,6 +239,9 @@ impl Client {
         credential: Option<&Credential>,
         tag: Option<&str>,
     ) -> Result<Option<Answer>, HttpError> {
+        if request.method != Method::GET {
+            self.pace().await;
+        }
         let (begun, allowance) = (tokio::time::Instant::now(), self.allowance());
         let mut attempts = 0;
         loop {
