@@ -267,6 +267,8 @@ pub struct Posting {
     pub targets: Vec<TargetPosting>,
     /// Contexts that this process set to pending a moment ago: what stands there need not be asked.
     pub begun: Vec<String>,
+    /// Markers of comments that say what those of the targets say now. They go when those are there.
+    pub stands_for: BTreeSet<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,6 +6,7 @@
 mod approvals;
 mod described;
 mod faults;
+mod fleets;
 mod forges;
 mod jobs;
 #[path = "../preview/laid_out.rs"]

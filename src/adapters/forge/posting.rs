@@ -4,6 +4,7 @@
 //! by looking again. A comment is found by its first line *and* its author, is created before another one goes, and is edited only when
 //! its second line, the data, differs, or somebody else has edited it. Of several the oldest stays: all who look agree on which one that is.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use hyper::StatusCode;
@@ -92,18 +93,92 @@ async fn set_comments(
         Ok(Some(PullRequest { comments: Some(0), .. })) => Some(Vec::new()),
         _ => None,
     };
-    for (target, comment) in wanted() {
+    let mut old = Vec::new();
+    if matches!(&standing, Ok(Some(PullRequest { is_open: true, .. }))) {
+        old = stood_for(forge, number, posting, &mut listed).await;
+    }
+    let hidden_to = old.iter().map(|comment| comment.id).max().unwrap_or_default();
+    let (mut are_there, mut all_done) = (false, true);
+    for (index, (target, comment)) in wanted().enumerate() {
+        // What was said before is not left to be believed.
+        let is_worth_beginning = comment.is_worth_beginning || (index == 0 && !old.is_empty());
         let outcome = match &standing {
             Ok(Some(PullRequest { is_open: false, .. })) => Ok(Done::IsClosed),
-            Ok(Some(_)) => set_comment(forge, number, comment, &mut listed).await,
+            Ok(Some(_)) => {
+                let wanted = Wanted { comment, is_worth_beginning, hidden_to };
+                set_comment(forge, number, wanted, &mut listed).await
+            }
             Ok(None) => Ok(Done::CommentIsOfAnother),
             Err(_) => break,
         };
+        are_there |= matches!(outcome, Ok(Done::CommentCreated | Done::CommentEdited | Done::CommentStands));
+        all_done &= outcome.is_ok();
         posted.note(target, "comment", outcome);
+    }
+    if let Some((target, comment)) = wanted().next().filter(|_| are_there && all_done)
+        && let Err(error) = hide_all(forge, number, comment.manner, &old).await
+    {
+        posted.note(target, "hide what was said before", Err(error));
     }
     if let (Err(error), Some((target, _))) = (standing, wanted().next()) {
         posted.note(target, "comment", Err(error));
     }
+}
+
+/// A comment that is to be there.
+#[derive(Clone, Copy)]
+struct Wanted<'p> {
+    comment: &'p CommentPosting,
+    is_worth_beginning: bool,
+    /// Comments up to this one were hidden when others came for them, and are there for nobody.
+    hidden_to: u64,
+}
+
+/// Comments that those of the posting stand for, and that are seen. Where they can not be listed none is known, and none goes.
+async fn stood_for(
+    forge: &HostedRepository,
+    number: u64,
+    posting: &Posting,
+    listed: &mut Option<Vec<Comment>>,
+) -> Vec<Comment> {
+    let wanted = || posting.targets.iter().filter_map(|target| target.comment.as_ref());
+    if posting.stands_for.is_empty() {
+        return Vec::new();
+    }
+    let comments = match listed.take() {
+        Some(comments) => comments,
+        None => match forge.comments(number).await {
+            Ok(comments) => comments,
+            Err(_) => return Vec::new(),
+        },
+    };
+    let comments: &[Comment] = listed.insert(comments);
+    let Ok(old) = ours(forge, comments, |marker| posting.stands_for.contains(marker)).await else { return Vec::new() };
+    if old.is_empty() || wanted().all(|comment| comment.manner == Manner::Edit) {
+        return old.into_iter().cloned().collect();
+    }
+    // Those before the newest were hidden when it came, and all that are older than one of ours when that came.
+    let markers: BTreeSet<&str> = wanted().map(|comment| comment.marker.as_str()).collect();
+    let Ok(own) = ours(forge, comments, |marker| markers.contains(marker)).await else { return Vec::new() };
+    let own = own.last().map(|comment| comment.id).unwrap_or_default();
+    let newest: BTreeMap<&str, &Comment> = old.into_iter().map(|comment| (lines_of(comment).0, comment)).collect();
+    newest.into_values().filter(|comment| comment.id > own).cloned().collect()
+}
+
+/// As other old comments: those that are edited leave none behind.
+async fn hide_all(
+    forge: &HostedRepository,
+    number: u64,
+    manner: Manner,
+    comments: &[Comment],
+) -> Result<(), ForgeError> {
+    for comment in comments {
+        match manner {
+            Manner::Edit => forge.remove_comment(number, comment.id).await?,
+            Manner::Anew => forge.hide_comment(number, comment).await?,
+        }
+    }
+    Ok(())
 }
 
 /// The pull request, if it is at the commit of the posting.
@@ -173,9 +248,9 @@ fn lines_of(comment: &Comment) -> (&str, &str) {
 async fn ours<'a>(
     forge: &HostedRepository,
     comments: &'a [Comment],
-    marker: &str,
+    is_marker: impl Fn(&str) -> bool,
 ) -> Result<Vec<&'a Comment>, ForgeError> {
-    let marked: Vec<&Comment> = comments.iter().filter(|comment| lines_of(comment).0 == marker).collect();
+    let marked: Vec<&Comment> = comments.iter().filter(|comment| is_marker(lines_of(comment).0)).collect();
     if marked.is_empty() {
         return Ok(marked);
     }
@@ -186,9 +261,10 @@ async fn ours<'a>(
 async fn set_comment(
     forge: &HostedRepository,
     number: u64,
-    posting: &CommentPosting,
+    wanted: Wanted<'_>,
     listed: &mut Option<Vec<Comment>>,
 ) -> Result<Done, ForgeError> {
+    let posting = wanted.comment;
     let mut looks = Looks::default();
     loop {
         // One list does for all targets, until something was done that nobody knows the end of.
@@ -196,10 +272,11 @@ async fn set_comment(
             Some(comments) if looks.number == 0 => comments,
             _ => forge.comments(number).await?,
         };
-        let found = ours(forge, &comments, &posting.marker).await?;
+        let mut found = ours(forge, &comments, |marker| marker == posting.marker).await?;
+        found.retain(|comment| posting.manner == Manner::Edit || comment.id > wanted.hidden_to);
         let may_be_gone = !found.is_empty() && looks.number < GONE_MAX;
         let outcome = match (found.as_slice(), posting.manner) {
-            ([], _) if !posting.is_worth_beginning => Ok(Done::NoComment),
+            ([], _) if !wanted.is_worth_beginning => Ok(Done::NoComment),
             ([], _) => begin(forge, number, posting).await,
             ([.., newest], Manner::Anew) if stands(newest, posting) => Ok(Done::CommentStands),
             (old, Manner::Anew) => anew(forge, number, posting, old).await,
@@ -230,7 +307,7 @@ async fn begin(forge: &HostedRepository, number: u64, posting: &CommentPosting) 
         return Ok(Done::CommentCreated);
     }
     let comments = forge.comments(number).await?;
-    let found = ours(forge, &comments, &posting.marker).await?;
+    let found = ours(forge, &comments, |marker| marker == posting.marker).await?;
     let Some((first, others)) = found.split_first() else { return Ok(Done::CommentCreated) };
     if others.is_empty() {
         return Ok(Done::CommentCreated);

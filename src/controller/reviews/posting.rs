@@ -1,5 +1,7 @@
 //! What is posted of a preview: rendered for the forge's limits.
 
+use std::collections::BTreeSet;
+
 use crate::api::preview::{Preview, PreviewCause, PreviewSeverity, PreviewTarget, PreviewVerdict};
 use crate::core::preview::hash_of_texts;
 use crate::ports::pull_requests::{
@@ -44,7 +46,18 @@ pub fn posting(preview: &Preview, number: Option<u64>, shown: &Shown, table: &Ta
         first.comment = Some(comment_of_all(preview, manner, shown, table));
     }
     targets.extend(of_signatures(preview, shown, table));
-    Posting { number, head: preview.head.id.clone(), targets, begun: Vec::new() }
+    let stands_for = stood_for(preview, shown, &targets);
+    Posting { number, head: preview.head.id.clone(), targets, begun: Vec::new(), stands_for }
+}
+
+/// Markers of comments that were made when there were fewer clusters, or more. A cluster may be called as a comment about several is.
+fn stood_for(preview: &Preview, shown: &Shown, targets: &[TargetPosting]) -> BTreeSet<String> {
+    if shown.comment.is_none() {
+        return BTreeSet::new();
+    }
+    let own: BTreeSet<&str> = targets.iter().filter_map(|it| Some(it.comment.as_ref()?.marker.as_str())).collect();
+    let markers = posting::markers_stood_for(preview, &shown.name, are_many(preview));
+    markers.filter(|marker| !own.contains(marker.as_str())).collect()
 }
 
 fn are_many(preview: &Preview) -> bool {
@@ -105,6 +118,12 @@ fn of_target(preview: &Preview, target: &PreviewTarget, shown: &Shown, table: &T
     let state = match target.verdict {
         PreviewVerdict::Invalid => State::Failure,
         PreviewVerdict::Failed => State::Error,
+        // A branch may require the status, and who wants to pass could have written this.
+        _ if shown.is_untrusted || target.not_known.is_some() => State::Pending,
+        // What other programs make of files is never known here: who waited for it would wait for ever.
+        PreviewVerdict::Untouched | PreviewVerdict::NoEffect | PreviewVerdict::NotKnown | PreviewVerdict::Changes => {
+            State::Success
+        }
     };
     let claimed = if shown.is_untrusted { UNTRUSTED } else { "" };
     let room = table.status_characters.saturating_sub(claimed.chars().count());
@@ -118,12 +137,6 @@ fn of_target(preview: &Preview, target: &PreviewTarget, shown: &Shown, table: &T
         let room = room_of_preview(table);
         let text = posting::comment(preview, target, shown.manner(), room);
         let is_worth_beginning = target.verdict != PreviewVerdict::Untouched;
-        // A branch may require the status, and who wants to pass could have written this.
-        _ if shown.is_untrusted || target.not_known.is_some() => State::Pending,
-        // What other programs make of files is never known here: who waited for it would wait for ever.
-        PreviewVerdict::Untouched | PreviewVerdict::NoEffect | PreviewVerdict::NotKnown | PreviewVerdict::Changes => {
-            State::Success
-        }
         CommentPosting { marker: text.marker, data: text.data, is_worth_beginning, manner, body: text.body }
     });
     let limits = table.check.filter(|_| shown.checks && !target.causes.is_empty());

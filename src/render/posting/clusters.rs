@@ -69,6 +69,17 @@ fn marker_of_all(preview: &Preview, name: &str) -> String {
     marker(&format!("{cluster} and others"), environment, name)
 }
 
+/// Markers of comments that the comment about all clusters stands for now, or that those of each cluster stand for: a fleet grows and
+/// shrinks. Only clusters of the preview count, since jobs for others keep comments of their own.
+pub fn markers_stood_for(preview: &Preview, name: &str, is_of_all: bool) -> impl Iterator<Item = String> {
+    preview.targets.iter().flat_map(move |target| {
+        // Another cluster may have been the first of all.
+        let of_all = marker(&format!("{} and others", target.cluster), &target.environment, name);
+        let of_each = is_of_all.then(|| marker(&target.cluster, &target.environment, name));
+        std::iter::once(of_all).chain(of_each)
+    })
+}
+
 /// The hidden line of data. It differs where a reader should look again.
 fn data_of_all(preview: &Preview, told: &[&PreviewTarget], manner: Manner<'_>) -> String {
     let texts = told.iter().flat_map(|target| {
