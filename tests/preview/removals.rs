@@ -79,3 +79,22 @@ fn a_pool_without_nodes_is_said_to_be_removed() {
     assert_eq!(target["verdict"], "changes", "{target:#}");
     assert_eq!(headline(&target), "NodePool a is removed; no node changes because of this", "{target:#}");
 }
+
+/// It counts against the budget for as long as its finalizer stays, as Karpenter has it; who reads the plan learns whom to look for.
+#[test]
+fn a_node_that_nobody_lets_go_is_named_where_it_holds_a_budget() {
+    let mut cluster: Value = serde_json::from_str(&snapshot(&[nodes("a", 2, 0)], Vec::new())).unwrap();
+    let of_cluster = cluster["items"].as_array_mut().unwrap();
+    let held = of_cluster.iter_mut().find(|it| it["kind"] == "NodeClaim" && it["metadata"]["name"] == "a-0").unwrap();
+    held["metadata"]["deletionTimestamp"] = json!("2026-11-19T10:00:00Z");
+    held["metadata"]["finalizers"] = json!(["example.com/held"]);
+    let [base, _] = pools();
+    let mut head = base.clone();
+    head["spec"]["disruption"]["budgets"][0]["nodes"] = json!("1");
+    let folder = tempfile::tempdir().unwrap();
+    let further = &["--without-simulation"];
+    let target = previewed(folder.path(), &[class(), base], &[class(), head], &cluster.to_string(), further);
+    let expected = "a-1.ec2.internal: NodePool a allows 0 of 2 nodes now (1), 0 taken by this plan; a-0.ec2.internal counts as well, on its way \
+                    out since 2026-11-19T10:00:00Z";
+    assert_eq!(target["heldBack"][0]["text"], expected, "{target:#}");
+}

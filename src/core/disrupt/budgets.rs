@@ -1,7 +1,7 @@
 //! The ledger of disruption budgets: how many nodes may be disrupted now, and what this plan has taken of it.
 //! Behaviour: reference, section 4.6; `DisruptionBudget` is ours and adds pools together, with a time zone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
@@ -10,12 +10,12 @@ use crate::plan::{BudgetKind, BudgetMoney, BudgetState, DefinitionPlaces};
 use cutlist_api::disruption_budget::{DisruptionBudget, DisruptionBudgetSpec, TimeWindow};
 use cutlist_api::node_pool::{DisruptionReason, NodePool};
 
-use super::obstacle::budget::{Spent, SpentBudget};
+use super::obstacle::budget::{HeldBy, Spent, SpentBudget};
 use super::refused::Refused;
 use super::windows::{Firing, Written, firing};
 
 /// Nodes of one pool, as budgets count them.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct PoolNodes {
     /// Managed, initialized, not terminating.
     pub counted: usize,
@@ -23,6 +23,8 @@ pub struct PoolNodes {
     pub disrupting: usize,
     /// What those cost together that are being disrupted.
     pub price_disrupting: HourlyPrice,
+    /// Those of them whose removal was asked for long ago, and when: they count for as long as somebody does not let them go.
+    pub leaving: BTreeSet<(Timestamp, String)>,
 }
 
 /// One budget, evaluated for the moment planned for.
@@ -40,6 +42,7 @@ struct Line {
     price_otherwise: HourlyPrice,
     /// Where there is no node to take it of.
     percentage: Option<usize>,
+    held_by: Option<HeldBy>,
 }
 
 impl Line {
@@ -50,7 +53,7 @@ impl Line {
         nodes: &str,
         reasons: Option<Vec<DisruptionReason>>,
         window: Window,
-        counted: PoolNodes,
+        counted: &PoolNodes,
         pools: Vec<String>,
     ) -> Self {
         let limit = if window == Window::Unreadable { 0 } else { limit(nodes, counted.counted) };
@@ -74,7 +77,9 @@ impl Line {
         let is_of_none = window == Window::Open && counted.counted == 0;
         let percentage = percentage(nodes).filter(|percentage| is_of_none && *percentage > 0);
         let price_otherwise = HourlyPrice::ZERO;
-        Self { state, position: 0, pools, reasons, taken_otherwise: 0, price_otherwise, percentage }
+        // A budget of none would let none go without them as well.
+        let held_by = HeldBy::of(&counted.leaving).filter(|_| is_active && limit > 0);
+        Self { state, position: 0, pools, reasons, taken_otherwise: 0, price_otherwise, percentage, held_by }
     }
 
     fn applies(&self, pool: &str, reason: DisruptionReason) -> bool {
@@ -119,6 +124,7 @@ impl Line {
                 counted: state.nodes_counted,
                 nodes: state.nodes.clone(),
                 taken: self.taken(),
+                held_by: self.held_by.clone(),
             },
         };
         SpentBudget { kind: state.kind, name: state.name.clone(), spent, definition: state.definition.clone() }
@@ -180,10 +186,10 @@ impl Ledger {
             let name = pool.metadata.name.clone().unwrap_or_default();
             for (position, budget) in pool.spec.disruption.budgets.iter().enumerate() {
                 let window = window(budget.schedule.as_deref().map(|it| (it, budget.duration.as_ref(), None)), firings);
-                let counted = nodes.get(&name).copied().unwrap_or_default();
+                let counted = nodes.get(&name).cloned().unwrap_or_default();
                 let pools = vec![name.clone()];
                 let reasons = budget.reasons.clone();
-                let line = Line::new(&name, BudgetKind::NodePool, &budget.nodes, reasons, window, counted, pools);
+                let line = Line::new(&name, BudgetKind::NodePool, &budget.nodes, reasons, window, &counted, pools);
                 ledger.lines.push(Line { position, ..line });
             }
         }
@@ -197,15 +203,16 @@ impl Ledger {
                 .collect();
             let mut counted = PoolNodes::default();
             for pool in &selected {
-                let of_pool = nodes.get(pool).copied().unwrap_or_default();
+                let Some(of_pool) = nodes.get(pool) else { continue };
                 counted.counted += of_pool.counted;
                 counted.disrupting += of_pool.disrupting;
                 counted.price_disrupting += of_pool.price_disrupting;
+                counted.leaving.extend(of_pool.leaving.iter().cloned());
             }
             let zone = spec.time_zone.as_deref();
             let window = window(spec.schedule.as_deref().map(|it| (it, spec.duration.as_ref(), zone)), firings);
             let (kind, reasons) = (BudgetKind::DisruptionBudget, spec.reasons.clone());
-            let mut line = Line::new(&name, kind, &spec.nodes, reasons, window, counted, selected);
+            let mut line = Line::new(&name, kind, &spec.nodes, reasons, window, &counted, selected);
             if line.state.active {
                 line.state.money = money(spec.money_per_hour, counted.price_disrupting);
                 line.state.denied_by = denied_by(spec, firings);
@@ -408,6 +415,31 @@ mod tests {
         assert_eq!(refused.to_string(), "NodePool a allows 2 of 10 nodes now (2), 2 taken by this plan");
         assert!((0..3).all(|_| take(DisruptionReason::Empty).is_ok()) && take(DisruptionReason::Empty).is_err());
         assert!(take(DisruptionReason::Drifted).is_ok(), "no budget speaks of it");
+    }
+
+    /// Whoever does not let a node go holds the budget, and is found by it.
+    #[test]
+    fn what_has_been_leaving_for_longest_is_named() {
+        let refused = |budget: &str, leaving: &[(&str, &str)]| {
+            let leaving = leaving.iter().map(|(since, node)| (since.parse().unwrap(), (*node).to_owned())).collect();
+            let counted = PoolNodes { leaving, ..nodes(10, 3) };
+            let counted = BTreeMap::from([("a".to_owned(), counted)]);
+            let budgets = pool(serde_json::json!([{ "nodes": budget }]));
+            let mut ledger = Ledger::new(&[budgets], &[], &counted, NOON.parse().unwrap());
+            ledger.take("a", DisruptionReason::Empty, HourlyPrice::ZERO).unwrap_err().to_string()
+        };
+        let (late, early) = (("2026-11-20T11:59:00Z", "a"), ("2026-11-12T09:00:00Z", "b"));
+        assert_eq!(
+            refused("2", &[late, early]),
+            "NodePool a allows 0 of 10 nodes now (2), 0 taken by this plan; b counts as well, on its way out since 2026-11-12T09:00:00Z, and 1 more"
+        );
+        assert_eq!(
+            refused("2", &[late]),
+            "NodePool a allows 0 of 10 nodes now (2), 0 taken by this plan; a counts as well, on its way out since 2026-11-20T11:59:00Z"
+        );
+        // Of nodes that are not ready no removal was asked for.
+        assert_eq!(refused("2", &[]), "NodePool a allows 0 of 10 nodes now (2), 0 taken by this plan");
+        assert_eq!(refused("0", &[early]), "NodePool a allows 0 of 10 nodes now (0), 0 taken by this plan");
     }
 
     #[test]

@@ -27,6 +27,8 @@ pub mod windows;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::SignedDuration;
+
 use crate::inputs::Inputs;
 pub use crate::plan::Outlook;
 use crate::plan::{Balance, HeldBack, Reason, RemovalMode};
@@ -162,6 +164,9 @@ fn pool_totals(engine: &Engine<'_, '_>, inputs: &Inputs<'_>) -> BTreeMap<String,
     totals
 }
 
+/// Most drains end sooner. Whoever has not let a node go by then may not do so at all.
+const LEAVES_FOR_LONG: SignedDuration = SignedDuration::from_mins(10);
+
 /// By pool, what budgets count.
 fn pool_nodes(engine: &Engine<'_, '_>, inputs: &Inputs<'_>) -> BTreeMap<String, PoolNodes> {
     let mut nodes: BTreeMap<String, PoolNodes> = BTreeMap::new();
@@ -173,6 +178,8 @@ fn pool_nodes(engine: &Engine<'_, '_>, inputs: &Inputs<'_>) -> BTreeMap<String, 
         if machine.is_being_removed() || !machine.is_ready() {
             counted.disrupting += 1;
             counted.price_disrupting += engine.problem.offer.price_of(inputs, machine).unwrap_or_default();
+            let since = machine.deleted_at().filter(|since| inputs.now.duration_since(*since) >= LEAVES_FOR_LONG);
+            counted.leaving.extend(since.map(|since| (since, machine.name.to_owned())));
         }
     }
     nodes

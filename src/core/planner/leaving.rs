@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use k8s_openapi::api::storage::v1::VolumeAttachment;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::lifecycle::do_not_disrupt::is_protected;
 use crate::lifecycle::drain::{self, is_evicted};
@@ -34,7 +33,7 @@ pub fn leaving(snapshot: &Snapshot, now: Timestamp) -> Vec<Leaving> {
     }
     let budgets = PodDisruptionBudgets::new(snapshot);
     let entry = |machine: &Machine<'_>| {
-        let since = deleted_at(machine);
+        let since = machine.deleted_at();
         let pods = pods.get(machine.name).map_or(&[][..], Vec::as_slice);
         let mut waits_for =
             if since.is_some() { obstacles(snapshot, machine, pods, &budgets, now) } else { Vec::new() };
@@ -49,12 +48,6 @@ pub fn leaving(snapshot: &Snapshot, now: Timestamp) -> Vec<Leaving> {
         }
     };
     going.into_iter().map(entry).collect()
-}
-
-fn deleted_at(machine: &Machine<'_>) -> Option<Timestamp> {
-    let deleted = |metadata: &ObjectMeta| metadata.deletion_timestamp.as_ref().map(|time| time.0);
-    let of_claim = machine.claim.and_then(|claim| deleted(&claim.metadata));
-    of_claim.into_iter().chain(machine.node.and_then(|node| deleted(&node.metadata))).min()
 }
 
 /// The first kind of what is in the way: pods, then volumes, then those who hold a finalizer.

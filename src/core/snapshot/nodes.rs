@@ -109,6 +109,13 @@ impl<'a> Machine<'a> {
         claim_deleted || node_deleted || self.node_taints().any(|(key, _, _)| key == keys::DISRUPTED_TAINT)
     }
 
+    /// When its removal was asked for; `None`: it was not, or it is only kept from new pods.
+    pub fn deleted_at(&self) -> Option<Timestamp> {
+        let of_claim = self.claim.and_then(|claim| claim.metadata.deletion_timestamp.as_ref());
+        let of_node = self.node.and_then(|node| node.metadata.deletion_timestamp.as_ref());
+        of_claim.into_iter().chain(of_node).map(|time| time.0).min()
+    }
+
     pub fn is_ready(&self) -> bool {
         let conditions = self.node.and_then(|node| node.status.as_ref()).and_then(|status| status.conditions.as_ref());
         conditions.into_iter().flatten().any(|condition| condition.type_ == "Ready" && condition.status == "True")

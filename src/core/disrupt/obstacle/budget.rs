@@ -1,6 +1,9 @@
 //! A budget that lets no more nodes go.
 
+use std::collections::BTreeSet;
 use std::fmt;
+
+use jiff::Timestamp;
 
 use crate::model::HourlyPrice;
 use crate::plan::{BudgetKind, DefinitionPlace, HoldingBudget};
@@ -32,7 +35,30 @@ pub enum Spent {
         /// As written.
         nodes: String,
         taken: usize,
+        held_by: Option<HeldBy>,
     },
+}
+
+/// Nodes on their way out that count, of which one has been so for longest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldBy {
+    node: String,
+    since: Timestamp,
+    further: usize,
+}
+
+impl HeldBy {
+    pub fn of(leaving: &BTreeSet<(Timestamp, String)>) -> Option<Self> {
+        let (since, node) = leaving.first()?;
+        Some(Self { node: node.clone(), since: *since, further: leaving.len().saturating_sub(1) })
+    }
+}
+
+impl fmt::Display for HeldBy {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} counts as well, on its way out since {}", self.node, self.since)?;
+        if self.further > 0 { write!(out, ", and {} more", self.further) } else { Ok(()) }
+    }
 }
 
 impl SpentBudget {
@@ -55,8 +81,9 @@ impl fmt::Display for SpentBudget {
             Spent::Money { limit_per_hour, left, price } => {
                 write!(out, "has moneyPerHour {limit_per_hour}, of which {left} are left, and the node costs {price}")
             }
-            Spent::Nodes { allowed, counted, nodes, taken } => {
-                write!(out, "allows {allowed} of {counted} nodes now ({nodes}), {taken} taken by this plan")
+            Spent::Nodes { allowed, counted, nodes, taken, held_by } => {
+                write!(out, "allows {allowed} of {counted} nodes now ({nodes}), {taken} taken by this plan")?;
+                held_by.iter().try_for_each(|held_by| write!(out, "; {held_by}"))
             }
         }
     }
