@@ -10,7 +10,7 @@ use super::exit::{Failure, Outcome};
 use super::inputs::{self, ReadInputs};
 use super::output;
 use crate::core::plan::NoteCode;
-use crate::core::snapshot::{Pod, Snapshot};
+use crate::core::snapshot::{Pod, PodIndex, Snapshot};
 use crate::core::why::node::{Searched, WhyNode, searched, why_node};
 use crate::core::why::pod::{WhyPod, why_pod};
 use crate::definitions::suggest::nearest;
@@ -109,17 +109,16 @@ struct Unknown {
 /// The pod that is meant: `NAMESPACE/NAME`, or `NAME` in the given namespace, else in `default`, else in the only one that
 /// has it. A name that no pod has may be that of what owns pods, such as a Deployment: then its pods are meant, those that
 /// wait first.
-fn find(snapshot: &Snapshot, namespace: Option<&str>, typed: &str) -> Result<Vec<usize>, Unknown> {
+fn find(snapshot: &Snapshot, namespace: Option<&str>, typed: &str) -> Result<Vec<PodIndex>, Unknown> {
     let (namespace, name) = match typed.split_once('/') {
         Some((namespace, name)) => (Some(namespace), name),
         None => (namespace, typed),
     };
     for is_meant in [has_name as fn(&Pod, &str) -> bool, is_owned] {
-        let found: Vec<usize> = (0..snapshot.pods.len())
-            .filter(|pod| is_meant(&snapshot.pods[*pod], name))
-            .filter(|pod| namespace.is_none_or(|namespace| snapshot.pods[*pod].metadata.namespace == namespace))
-            .collect();
-        let of_default = |pod: &&usize| snapshot.pods[**pod].metadata.namespace == "default";
+        let named = snapshot.pods.enumerated().filter(|(_, pod)| is_meant(pod, name));
+        let found = named.filter(|(_, pod)| namespace.is_none_or(|namespace| pod.metadata.namespace == namespace));
+        let found: Vec<PodIndex> = found.map(|(position, _)| position).collect();
+        let of_default = |pod: &&PodIndex| snapshot.pods[**pod].metadata.namespace == "default";
         let namespaces: BTreeSet<&str> =
             found.iter().map(|pod| snapshot.pods[*pod].metadata.namespace.as_str()).collect();
         if namespaces.len() > 1 && !found.iter().any(|pod| of_default(&pod)) {
@@ -127,8 +126,8 @@ fn find(snapshot: &Snapshot, namespace: Option<&str>, typed: &str) -> Result<Vec
             let text = format!("pod {name} is in {} namespaces", namespaces.len());
             return Err(Unknown { text, hint: Some(format!("say which: {}", names.join(", "))) });
         }
-        let one_namespace = |pod: &&usize| namespaces.len() == 1 || of_default(pod);
-        let mut meant: Vec<usize> = found.iter().filter(one_namespace).copied().collect();
+        let one_namespace = |pod: &&PodIndex| namespaces.len() == 1 || of_default(pod);
+        let mut meant: Vec<PodIndex> = found.iter().filter(one_namespace).copied().collect();
         meant.sort_by_key(|pod| {
             let pod = &snapshot.pods[*pod];
             (pod.spec.node_name.is_some() || pod.is_terminal(), &pod.metadata.namespace, &pod.metadata.name)

@@ -104,7 +104,7 @@ async fn a_finalizer_on_a_node_claim_that_stays() {
 #[tokio::test(start_paused = true)]
 async fn a_pod_that_never_ends() {
     let (mut stage, node, _) = with_a_node().await;
-    let pod = stage.snapshot().pods[0].key();
+    let pod = stage.snapshot().pods.first().unwrap().key();
     stage.world.with(|world| world.hold_pod(&pod));
     Cluster::delete_node(&stage.world.cluster(), &node, "").await.unwrap();
     stage.run_for(30).await;

@@ -179,10 +179,10 @@ async fn a_pod_that_was_exchanged_since_the_plan_keeps_its_node() {
     let waiting = stage.waiting();
     let plan = waiting.last().unwrap();
     // Its owner makes another one, for which there is no other node.
-    let before = stage.snapshot().pods[0].metadata.name.clone();
+    let before = stage.snapshot().pods.first().unwrap().metadata.name.clone();
     stage.world.cluster().evict("default", &before, "").await.unwrap();
     tokio::time::sleep(std::time::Duration::from_secs(60)).await;
-    let after = stage.snapshot().pods[0].clone();
+    let after = stage.snapshot().pods.first().unwrap().clone();
     assert!(after.metadata.name != before && after.spec.node_name.is_some(), "{:?}", after.metadata);
     assert!(stage.controller.approve(plan));
     stage.run_for(5).await;

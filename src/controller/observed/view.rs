@@ -19,7 +19,7 @@ use crate::core::model::HourlyPrice;
 use crate::core::model::shared::Shared;
 use crate::core::offer::OverlaidPrices;
 use crate::core::snapshot::doubts::Subject;
-use crate::core::snapshot::{Pod, Snapshot};
+use crate::core::snapshot::{Pod, PodIndex, Snapshot};
 
 /// A snapshot with the joins that the controller needs. Made at every look, of which there are some a second while many pods come:
 /// O(objects), and nothing is copied.
@@ -127,8 +127,8 @@ impl<'a> View<'a> {
     /// Pods that a node would have to be found for, by UID.
     pub fn provisionable_pods(&self, now: Timestamp) -> BTreeMap<&'a str, &'a Pod> {
         let void = void_nominations(self.snapshot, now);
-        let has_place = |position: &usize, pod: &Pod| self.is_nominated(pod) && !void.contains(position);
-        let pods = self.snapshot.pods.iter().enumerate();
+        let has_place = |position: &PodIndex, pod: &Pod| self.is_nominated(pod) && !void.contains(position);
+        let pods = self.snapshot.pods.enumerated();
         let pods = pods.filter(|(position, pod)| is_provisionable(pod) && !has_place(position, pod));
         pods.map(|(_, pod)| (pod.metadata.uid.as_str(), pod)).collect()
     }

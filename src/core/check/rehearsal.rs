@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::Node;
 
 use crate::kube_scheduler::{Filter, FilterContext, FilterRefusal, void_nominations};
 use crate::plan::{Plan, StepKind};
-use crate::snapshot::{Pod, Snapshot};
+use crate::snapshot::{Pod, PodIndex, Snapshot};
 
 use super::creations::{Creation, node_to_come};
 use super::known::{Existing, Known};
@@ -45,7 +45,7 @@ struct Stage<'p> {
     created: Vec<&'p str>,
     removed: Vec<&'p str>,
     /// Index into the pods of `before`, and the node.
-    moving: Vec<(usize, &'p str)>,
+    moving: Vec<(PodIndex, &'p str)>,
 }
 
 /// How it ended, and who was refused: `namespace/name`, node, why.
@@ -84,8 +84,8 @@ impl<'p> Scene<'p> {
             let node_name = runs.or_else(|| holds_room(pod));
             (node_name != pod.spec.node_name || comes_anew(pod)).then_some(node_name)
         };
-        let changes: Vec<(usize, Option<String>)> =
-            before.pods.iter().enumerate().filter_map(|(index, pod)| Some((index, changed(pod)?))).collect();
+        let changes: Vec<(PodIndex, Option<String>)> =
+            before.pods.enumerated().filter_map(|(index, pod)| Some((index, changed(pod)?))).collect();
         for (index, node_name) in changes {
             let pod = &mut before.pods[index];
             pod.spec.node_name = node_name;
@@ -201,7 +201,7 @@ fn stages<'p>(plan: &'p Plan, known: &Known<'_>, destinations: &'p BTreeMap<Stri
         stages.entry(step.move_number).or_default().removed.push(removed_node(step));
         stage_of_node.insert(removed_node(step), step.move_number);
     }
-    for (index, pod) in known.inputs.snapshot.pods.iter().enumerate() {
+    for (index, pod) in known.inputs.snapshot.pods.enumerated() {
         let Some(node) = destinations.get(&pod.key()) else { continue };
         let leaves_in = pod.spec.node_name.as_deref().and_then(|node| stage_of_node.get(node)).copied().unwrap_or(0);
         let comes_in = stage_of_node.get(node.as_str()).copied().unwrap_or(0);

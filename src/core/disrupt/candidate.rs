@@ -19,6 +19,7 @@ use crate::plan::{Reason, ReasonCode};
 use crate::provision::Provisioning;
 use crate::provision::backlog::is_reschedulable;
 use crate::scheduler::{ClassIndex, Engine, HostIndex, Problem};
+use crate::snapshot::PodIndex;
 use crate::snapshot::nodes::Machine;
 use crate::snapshot::pod::is_of_buffer;
 use cutlist_api::duration::NillableDuration;
@@ -48,13 +49,13 @@ pub struct Candidate {
     /// What it costs beside its instance, as plans count it.
     pub cost_beside: HourlyPrice,
     /// Positions of the pods that would have to move.
-    pub pods: Vec<usize>,
+    pub pods: Vec<PodIndex>,
     /// Those of them that can run nowhere else, because one of their volumes is a disk of this node.
-    pub held_by_disk: BTreeSet<usize>,
+    pub held_by_disk: BTreeSet<PodIndex>,
     /// Those of them that stay for long on a node that expired: nothing is bought for them yet.
-    pub staying: BTreeSet<usize>,
+    pub staying: BTreeSet<PodIndex>,
     /// Positions of the pods of CapacityBuffers whose room is here.
-    pub buffer_pods: Vec<usize>,
+    pub buffer_pods: Vec<PodIndex>,
     /// The reference's number (`cost::of_pods`): 1 for the node, and for each pod 0 to 10.
     pub disruption_cost: f64,
     /// Billionths of a dollar that moving its pods is taken to cost.
@@ -93,7 +94,7 @@ impl Candidate {
     }
 
     /// Everything that needs another place when it goes, and can have one.
-    pub fn displaced(&self) -> impl DoubleEndedIterator<Item = usize> {
+    pub fn displaced(&self) -> impl DoubleEndedIterator<Item = PodIndex> {
         let movable = self.pods.iter().filter(|pod| !self.held_by_disk.contains(pod) && !self.staying.contains(pod));
         movable.chain(&self.buffer_pods).copied()
     }
@@ -161,7 +162,7 @@ pub fn candidates(
 ) -> Vec<Candidate> {
     let budgets = PodDisruptionBudgets::new(inputs.snapshot);
     let mut nominated: BTreeSet<HostIndex> = BTreeSet::new();
-    let mut buffer_pods: BTreeMap<HostIndex, Vec<usize>> = BTreeMap::new();
+    let mut buffer_pods: BTreeMap<HostIndex, Vec<PodIndex>> = BTreeMap::new();
     for (pod, host) in &provisioning.placements {
         if is_of_buffer(&inputs.snapshot.pods[*pod]) {
             buffer_pods.entry(*host).or_default().push(*pod);
@@ -212,7 +213,7 @@ fn candidate(
     let machine = &engine.problem.machines[host];
     let pool_name = machine.node_pool().unwrap_or_default().to_owned();
     let pool = inputs.node_pools.iter().find(|pool| pool.metadata.name.as_deref() == Some(&pool_name));
-    let pods: Vec<usize> = engine.problem.nodes[host]
+    let pods: Vec<PodIndex> = engine.problem.nodes[host]
         .pods
         .iter()
         .map(|(pod, _)| *pod)
@@ -258,7 +259,7 @@ fn candidate(
         waived: None,
     };
     if candidate.is_expired() && !candidate.is_static {
-        let stays = |pod: &&usize| stays_for_long(&snapshot.pods[**pod], budgets, claim, inputs.now);
+        let stays = |pod: &&PodIndex| stays_for_long(&snapshot.pods[**pod], budgets, claim, inputs.now);
         candidate.staying = candidate.pods.iter().filter(stays).copied().collect();
     }
     candidate.obstacle = obstacle(inputs, machine, pool, &candidate, is_nominated);
@@ -283,12 +284,12 @@ fn candidate(
     candidate
 }
 
-fn is_held_by_disk(problem: &Problem<'_>, pod: usize) -> bool {
+fn is_held_by_disk(problem: &Problem<'_>, pod: PodIndex) -> bool {
     problem.disks.get(&pod).is_some_and(|disk| disk.holds_pod)
 }
 
 /// That what is on a volume would be lost. The reference takes such pods to get another volume, and they never run again.
-fn obstacle_of_volumes(problem: &Problem<'_>, pods: &[usize]) -> Option<HoldingPod> {
+fn obstacle_of_volumes(problem: &Problem<'_>, pods: &[PodIndex]) -> Option<HoldingPod> {
     let (pod, disk) = pods.iter().find_map(|pod| Some((*pod, problem.disks.get(pod)?)))?;
     let pod = problem.snapshot.pods[pod].key();
     Some(HoldingPod::LocalVolume { pod, volume: disk.volume.clone(), fits_on_no_other: disk.holds_pod })
@@ -346,7 +347,7 @@ fn obstacle(
 fn obstacle_of_pods(
     inputs: &Inputs<'_>,
     budgets: &PodDisruptionBudgets<'_>,
-    pods: &[(usize, ClassIndex)],
+    pods: &[(PodIndex, ClassIndex)],
 ) -> Option<HoldingPod> {
     let running = pods
         .iter()

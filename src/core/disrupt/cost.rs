@@ -7,7 +7,7 @@ use crate::provision::backlog::is_reschedulable;
 use crate::provision::cheapest::kinds::kinds;
 use crate::provision::cheapest::weights::weights;
 use crate::scheduler::{Demand, HostIndex, Problem, vectors};
-use crate::snapshot::Pod;
+use crate::snapshot::{Pod, PodIndex};
 use cutlist_api::duration::NillableDuration;
 use cutlist_api::settings::Packing;
 
@@ -70,7 +70,7 @@ impl MoveCosts {
     }
 
     /// These pods leaving a node of this price: moving them, and their part of its price while they warm up elsewhere.
-    pub fn of_leaving(&self, problem: &Problem<'_>, host: HostIndex, price: HourlyPrice, pods: &[usize]) -> i64 {
+    pub fn of_leaving(&self, problem: &Problem<'_>, host: HostIndex, price: HourlyPrice, pods: &[PodIndex]) -> i64 {
         let used = i128::from(used_thousandths(problem, host, pods.iter().copied()));
         let part = i64::try_from(i128::from(price.nanodollars()) * used / 1_000).unwrap_or(i64::MAX);
         let warm_up = price_for(HourlyPrice::from_nanodollars(part), self.warm_up_seconds);
@@ -118,7 +118,7 @@ pub fn payback_seconds(saving: HourlyPrice, cost_nanodollars: i64) -> Option<i64
 }
 
 /// Of the resource of a node that these pods on it take most of, in thousandths.
-pub fn used_thousandths(problem: &Problem<'_>, host: HostIndex, pods: impl Iterator<Item = usize>) -> i64 {
+pub fn used_thousandths(problem: &Problem<'_>, host: HostIndex, pods: impl Iterator<Item = PodIndex>) -> i64 {
     let free = &problem.nodes[host].free;
     let mut used = vec![0; free.len()];
     for class in pods.filter_map(|pod| problem.class_of_pod[pod]) {

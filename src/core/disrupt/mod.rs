@@ -36,6 +36,7 @@ use crate::provision::backlog::is_reschedulable;
 use crate::provision::bound::OpenNode;
 use crate::provision::{Provisioning, Purchase};
 use crate::scheduler::{Engine, HostIndex};
+use crate::snapshot::PodIndex;
 use cutlist_api::node_pool::NodePool;
 
 use budgets::{Ledger, PoolNodes};
@@ -76,7 +77,7 @@ pub struct Removal {
     pub mode: RemovalMode,
     pub purchases: Vec<Purchase>,
     /// Pods that move to nodes that exist: position in the snapshot, host.
-    pub placements: Vec<(usize, HostIndex)>,
+    pub placements: Vec<(PodIndex, HostIndex)>,
     /// Of pools with `Balanced`.
     pub balances: Vec<Balance>,
 }
@@ -86,7 +87,7 @@ pub struct Removal {
 pub struct Going {
     pub host: HostIndex,
     /// Positions of all its pods that have to move.
-    pub pods: Vec<usize>,
+    pub pods: Vec<PodIndex>,
 }
 
 /// What disruption came to.

@@ -18,6 +18,7 @@ use crate::provision::{Provisioning, Purchase};
 use crate::scheduler::Demand;
 use crate::scheduler::class::VariantIndex;
 use crate::scheduler::{ClassIndex, Engine, HostIndex, Mark, Problem};
+use crate::snapshot::PodIndex;
 use crate::snapshot::pod::is_of_buffer;
 use cutlist_api::node_claim::NodeClaim;
 use cutlist_api::settings::Packing;
@@ -56,7 +57,7 @@ impl Target {
 pub struct Rehoming {
     pub purchases: Vec<Purchase>,
     /// Position in the snapshot, host.
-    pub placements: Vec<(usize, HostIndex)>,
+    pub placements: Vec<(PodIndex, HostIndex)>,
 }
 
 /// By host, for nodes that exist.
@@ -424,7 +425,7 @@ fn variant_to_buy_for(engine: &Engine<'_, '_>, class: ClassIndex, level: usize) 
 
 /// Which pod goes where, from what the engine holds since the mark.
 pub fn outcome(engine: &Engine<'_, '_>, candidates: &[&Candidate], since: Mark) -> Rehoming {
-    let mut by_class: BTreeMap<ClassIndex, Vec<usize>> = BTreeMap::new();
+    let mut by_class: BTreeMap<ClassIndex, Vec<PodIndex>> = BTreeMap::new();
     for pod in candidates.iter().rev().flat_map(|candidate| candidate.displaced().rev()) {
         if let Some(class) = engine.problem.class_of_pod[pod] {
             by_class.entry(class).or_default().push(pod);

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::snapshot::nodes::machines;
-use crate::snapshot::{Pod, Snapshot};
+use crate::snapshot::{Pod, PodIndex, Snapshot};
 
 use super::FilterContext;
 
@@ -18,9 +18,9 @@ const SETTLES_WITHIN: SignedDuration = SignedDuration::from_secs(10);
 
 /// Positions of pods that are nominated for a node which refuses them, and on which nobody makes room for them: no pod there ends, and
 /// none has a lower priority. O(pods); where there are such pods O(pods log pods), and what the filters take.
-pub fn void_nominations(snapshot: &Snapshot, now: Timestamp) -> BTreeSet<usize> {
-    let mut nominated: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    for (position, pod) in snapshot.pods.iter().enumerate() {
+pub fn void_nominations(snapshot: &Snapshot, now: Timestamp) -> BTreeSet<PodIndex> {
+    let mut nominated: BTreeMap<&str, Vec<PodIndex>> = BTreeMap::new();
+    for (position, pod) in snapshot.pods.enumerated() {
         if let Some(node) = pod.preempting_on() {
             nominated.entry(node).or_default().push(position);
         }
@@ -34,7 +34,8 @@ pub fn void_nominations(snapshot: &Snapshot, now: Timestamp) -> BTreeSet<usize> 
     nominated.retain(|node, _| open.contains(node));
     for pod in snapshot.pods.iter().filter(|pod| !pod.is_terminal()) {
         let here = pod.spec.node_name.as_deref().and_then(|node| nominated.get_mut(node));
-        let gives_way = |position: &usize| pod.is_terminating() || priority(pod) < priority(&snapshot.pods[*position]);
+        let gives_way =
+            |position: &PodIndex| pod.is_terminating() || priority(pod) < priority(&snapshot.pods[*position]);
         here.into_iter().for_each(|positions| positions.retain(|position| !gives_way(position)));
     }
     nominated.retain(|_, positions| !positions.is_empty());

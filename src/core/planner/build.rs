@@ -16,7 +16,7 @@ use crate::offer::Reservation;
 use crate::plan::{Balance, DefinitionPlace, Launch, Precondition, Reason, RemovalMode, Step, StepKind};
 use crate::provision::Purchase;
 use crate::scheduler::{HostIndex, Problem};
-use crate::snapshot::Pod;
+use crate::snapshot::{Pod, PodIndex};
 use cutlist_api::keys;
 use cutlist_api::node_claim::{NodeClaim, NodeClaimSpec, ResourceRequests};
 use cutlist_api::node_pool::{IntOrString, NodePool};
@@ -41,7 +41,7 @@ pub struct NodeStep<'p> {
     pub move_number: u32,
     pub host: HostIndex,
     /// Positions of those that have to move.
-    pub pods: &'p [usize],
+    pub pods: &'p [PodIndex],
     pub reason: Reason,
     pub mode: RemovalMode,
     pub preconditions: Vec<Precondition>,
@@ -186,7 +186,7 @@ impl<'b, 'a> Builder<'b, 'a> {
     }
 
     /// The node still holds just these pods that have to move. None where no node came up: there are no pods to count.
-    pub fn holds_only(&self, host: HostIndex, pods: &[usize]) -> Option<Precondition> {
+    pub fn holds_only(&self, host: HostIndex, pods: &[PodIndex]) -> Option<Precondition> {
         let machine = &self.problem.machines[host];
         let moved = pods.iter().map(|pod| &self.inputs.snapshot.pods[*pod]);
         machine.node.map(|_| Precondition::NodeHoldsOnly {
@@ -196,7 +196,7 @@ impl<'b, 'a> Builder<'b, 'a> {
         })
     }
 
-    pub fn pod_keys(&self, pods: &[usize]) -> Vec<String> {
+    pub fn pod_keys(&self, pods: &[PodIndex]) -> Vec<String> {
         let mut keys: Vec<String> = pods.iter().map(|pod| self.inputs.snapshot.pods[*pod].key()).collect();
         keys.sort();
         keys

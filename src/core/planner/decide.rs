@@ -13,6 +13,7 @@ use crate::prepare;
 use crate::prepare::buffers;
 use crate::provision::{self, Provisioning, provision, refused_nodes};
 use crate::scheduler::{HostIndex, Problem};
+use crate::snapshot::PodIndex;
 use cutlist_api::settings::Packing;
 
 use super::build::{Builder, NodeStep};
@@ -81,7 +82,7 @@ pub fn assemble(
         builder.adopt(adoption);
     }
     let unconfirmed = removed_pools::unconfirmed(inputs, &problem.machines);
-    let mut placements: BTreeMap<usize, HostIndex> = provisioning.placements.iter().copied().collect();
+    let mut placements: BTreeMap<PodIndex, HostIndex> = provisioning.placements.iter().copied().collect();
     for removal in &disruption.removals {
         steps_of_removal(&mut builder, removal, &unconfirmed);
         // Room of a buffer may have been found on the node that goes now.
@@ -150,8 +151,8 @@ pub fn assemble(
 }
 
 /// Placements as a plan has them, by names.
-fn published(inputs: &Inputs<'_>, problem: &Problem<'_>, placements: &BTreeMap<usize, HostIndex>) -> Vec<Placement> {
-    let by_name = |(pod, host): (&usize, &HostIndex)| Placement {
+fn published(inputs: &Inputs<'_>, problem: &Problem<'_>, placements: &BTreeMap<PodIndex, HostIndex>) -> Vec<Placement> {
+    let by_name = |(pod, host): (&PodIndex, &HostIndex)| Placement {
         pod: inputs.snapshot.pods[*pod].key(),
         node: problem.machines[*host].name.to_owned(),
     };

@@ -9,8 +9,8 @@ use crate::model::words::pods_text;
 use crate::plan::{Note, NoteCode, PenaltiesPerHour, Placement, Step, StepKind};
 use crate::provision::{self, Provisioning};
 use crate::scheduler::{HostIndex, Problem};
-use crate::snapshot::Workload;
 use crate::snapshot::pod::is_of_buffer;
+use crate::snapshot::{PodIndex, Workload};
 use cutlist_api::keys;
 use cutlist_api::settings::{ConcentrationPenalty, DEFAULT_PER_NODE_PER_HOUR, Packing, Penalties};
 
@@ -29,7 +29,7 @@ struct PodPlace<'a> {
 }
 
 /// Places by position of the pod in the snapshot.
-struct PodPlaces<'a>(BTreeMap<usize, PodPlace<'a>>);
+struct PodPlaces<'a>(BTreeMap<PodIndex, PodPlace<'a>>);
 
 impl<'a> PodPlaces<'a> {
     /// Where pods run that stay or have yet to move: not on nodes that are on their way out.
@@ -37,7 +37,7 @@ impl<'a> PodPlaces<'a> {
         let positions: BTreeMap<&str, HostIndex> =
             problem.machines.enumerated().map(|(position, machine)| (machine.name, position)).collect();
         let mut homes = Self(BTreeMap::new());
-        for (pod, spec) in inputs.snapshot.pods.iter().enumerate().map(|(position, pod)| (position, &pod.spec)) {
+        for (pod, spec) in inputs.snapshot.pods.enumerated().map(|(position, pod)| (position, &pod.spec)) {
             let host = spec.node_name.as_deref().and_then(|name| positions.get(name));
             if let Some(host) = host.filter(|host| !problem.machines[**host].is_being_removed()) {
                 homes.move_to_host(pod, *host, problem);
@@ -46,7 +46,7 @@ impl<'a> PodPlaces<'a> {
         homes
     }
 
-    fn move_to_host(&mut self, pod: usize, host: HostIndex, problem: &'a Problem<'_>) {
+    fn move_to_host(&mut self, pod: PodIndex, host: HostIndex, problem: &'a Problem<'_>) {
         let machine = &problem.machines[host];
         let label = |key| machine.label(key).unwrap_or_default();
         let is_spot = label(keys::CAPACITY_TYPE) == keys::SPOT;
@@ -75,8 +75,8 @@ impl<'a> PodPlaces<'a> {
         steps: &'a [Step],
         placements: &[Placement],
     ) -> Self {
-        let position_of: BTreeMap<String, usize> =
-            inputs.snapshot.pods.iter().enumerate().map(|(position, pod)| (pod.key(), position)).collect();
+        let position_of: BTreeMap<String, PodIndex> =
+            inputs.snapshot.pods.enumerated().map(|(position, pod)| (pod.key(), position)).collect();
         let positions =
             |pods: &[String]| pods.iter().filter_map(|pod| position_of.get(pod).copied()).collect::<Vec<_>>();
         for step in steps.iter().filter(|step| step.kind == StepKind::Remove) {
@@ -104,7 +104,7 @@ impl<'a> PodPlaces<'a> {
         let mut replicas: BTreeMap<Workload<'_>, u32> = BTreeMap::new();
         let mut on_nodes: BTreeMap<(Workload<'_>, &str), u32> = BTreeMap::new();
         let mut in_pools: BTreeMap<(Workload<'_>, (&str, &str)), u32> = BTreeMap::new();
-        for (position, pod) in inputs.snapshot.pods.iter().enumerate() {
+        for (position, pod) in inputs.snapshot.pods.enumerated() {
             let counts = !pod.is_terminal() && !pod.is_terminating() && !is_of_buffer(pod);
             let Some(workload) = pod.workload().filter(|_| counts) else { continue };
             *replicas.entry(workload).or_default() += 1;

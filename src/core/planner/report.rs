@@ -29,9 +29,9 @@ use crate::provision::{Provisioning, Purchase};
 use crate::scheduler::daemons::without_known_overhead;
 use crate::scheduler::quota::Scope;
 use crate::scheduler::{ClassIndex, Demand, Engine, HostIndex, Problem, Refusal};
-use crate::snapshot::Snapshot;
 use crate::snapshot::nodes::Machine;
 use crate::snapshot::pod::is_of_buffer;
+use crate::snapshot::{PodIndex, Snapshot};
 use cutlist_api::ec2_node_class::EC2NodeClass;
 use cutlist_api::node_claim::NodeClaim;
 use cutlist_api::node_pool::{DisruptionReason, NodePool};
@@ -45,13 +45,13 @@ pub fn pending(
     inputs: &Inputs<'_>,
     provisioning: &Provisioning,
 ) -> (Vec<Pending>, Option<Note>) {
-    let key = |position: &usize| inputs.snapshot.pods[*position].key();
+    let key = |position: &PodIndex| inputs.snapshot.pods[*position].key();
     let mut entries: Vec<Pending> = Vec::new();
     let waiting = provisioning.backlog.waiting.values().map(Vec::len).sum();
     let any = !provisioning.unplaced.is_empty();
     let mut adviser = any.then(|| Adviser::new(engine, inputs, waiting));
     // Where the work does not do for all, it goes to what most pods wait for.
-    let mut unplaced: Vec<(&ClassIndex, &Vec<usize>)> = provisioning.unplaced.iter().collect();
+    let mut unplaced: Vec<(&ClassIndex, &Vec<PodIndex>)> = provisioning.unplaced.iter().collect();
     unplaced.sort_by_key(|(class, pods)| (std::cmp::Reverse(pods.len()), **class));
     let mut not_tried = 0;
     for (class, pods) in unplaced {
@@ -137,12 +137,12 @@ pub fn summary(
         .iter()
         .flat_map(|purchase| &purchase.pods)
         .chain(provisioning.placements.iter().map(|(pod, _)| pod));
-    let is_of_buffer = |pod: &usize| is_of_buffer(&inputs.snapshot.pods[*pod]);
-    let (buffer_pods, pods): (Vec<usize>, Vec<usize>) = placed.copied().partition(is_of_buffer);
+    let is_of_buffer = |pod: &PodIndex| is_of_buffer(&inputs.snapshot.pods[*pod]);
+    let (buffer_pods, pods): (Vec<PodIndex>, Vec<PodIndex>) = placed.copied().partition(is_of_buffer);
     let pods_placed = pods.iter().filter(|pod| !provisioning.backlog.displaced.contains(pod)).count();
     let not_schedulable = provisioning.backlog.not_schedulable.iter().map(|(pod, ..)| *pod);
     let pending = provisioning.unplaced.values().flatten().copied().chain(not_schedulable);
-    let (buffer_pods_pending, pods_pending): (Vec<usize>, Vec<usize>) = pending.partition(is_of_buffer);
+    let (buffer_pods_pending, pods_pending): (Vec<PodIndex>, Vec<PodIndex>) = pending.partition(is_of_buffer);
     Summary {
         nodes_before,
         nodes_after: nodes_before + counts.created + counts.replacements
@@ -352,9 +352,9 @@ pub fn notes_of_purchases(problem: &Problem<'_>, purchases: &[&Purchase]) -> Vec
 
 /// Pods that may not wait for the nodes that are bought for them: kube-scheduler can put them where others are.
 pub fn preemption(engine: &Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &Provisioning) -> Vec<Note> {
-    let class_of = |pod: &usize| engine.problem.class_of_pod[*pod];
+    let class_of = |pod: &PodIndex| engine.problem.class_of_pod[*pod];
     let bought = provisioning.purchases.iter().flat_map(|purchase| &purchase.pods);
-    let waiting: Vec<usize> = bought.chain(provisioning.unplaced.values().flatten()).copied().collect();
+    let waiting: Vec<PodIndex> = bought.chain(provisioning.unplaced.values().flatten()).copied().collect();
     let classes = waiting.iter().filter_map(class_of).collect();
     let pushing = may_preempt(engine, &classes);
     let pods = waiting.iter().filter(|pod| class_of(pod).is_some_and(|class| pushing.contains(&class)));

@@ -151,6 +151,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::snapshot::PodIndex;
     use crate::testing::{BuildPod, object, pod};
 
     #[test]
@@ -168,7 +169,7 @@ mod tests {
         let mut snapshot = Snapshot { services: services.into(), pods: vec![of_all].into(), ..Snapshot::default() };
         let constraint = json!({ "maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway" });
         apply(&mut snapshot, &[object(constraint)]);
-        let spread = &snapshot.pods[0].spec.topology_spread_constraints[0];
+        let spread = &snapshot.pods[PodIndex::from(0)].spec.topology_spread_constraints[0];
         let selector = spread.label_selector.as_ref().and_then(|selector| selector.match_labels.as_ref());
         assert_eq!(selector.map(BTreeMap::len), Some(SERVICES_MAX + 1));
     }

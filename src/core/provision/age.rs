@@ -3,32 +3,32 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use crate::snapshot::Pod;
-use crate::snapshot::list::Objects;
+use crate::model::IndexVec;
+use crate::snapshot::{Objects, Pod, PodIndex};
 
 /// By position in the snapshot: of two pods the one of the lesser rank is served first.
 #[derive(Debug, Default)]
 pub struct Ages {
-    ranks: Vec<usize>,
+    ranks: IndexVec<PodIndex, usize>,
 }
 
 impl Ages {
     /// Puts pods in this order; of the others nothing is known afterwards. O(pods x log pods), most of it on numbers: moments are
     /// few, and UIDs differ soon after what all of them have in common.
-    pub fn sort(pods: &Objects<Pod>, positions: &mut [usize]) -> Self {
+    pub fn sort(pods: &Objects<Pod>, positions: &mut [PodIndex]) -> Self {
         let moments = moments(pods, positions);
         let shared = shared_start(positions.iter().map(|position| pods[*position].metadata.uid.as_bytes()));
-        let key = |position: &usize| {
+        let key = |position: &PodIndex| {
             let metadata = &pods[*position].metadata;
             let moment = moments.get(&metadata.creation_timestamp.as_deref()).copied();
             (moment, start(&metadata.uid.as_bytes()[shared..]), *position)
         };
         let mut keys: Vec<_> = positions.iter().map(key).collect();
-        let order = |one: &(_, u128, usize), two: &(_, u128, usize)| {
+        let order = |one: &(_, u128, PodIndex), two: &(_, u128, PodIndex)| {
             (one.0, one.1).cmp(&(two.0, two.1)).then_with(|| compare(&pods[one.2], &pods[two.2]))
         };
         keys.sort_by(order);
-        let mut ranks = vec![0; pods.len()];
+        let mut ranks = IndexVec::repeat(0, pods.len());
         for two in keys.windows(2) {
             ranks[two[1].2] = ranks[two[0].2] + usize::from(order(&two[0], &two[1]).is_lt());
         }
@@ -36,7 +36,7 @@ impl Ages {
         Self { ranks }
     }
 
-    pub fn rank(&self, position: usize) -> usize {
+    pub fn rank(&self, position: PodIndex) -> usize {
         self.ranks[position]
     }
 }
@@ -51,7 +51,7 @@ fn compare(one: &Pod, two: &Pod) -> Ordering {
 }
 
 /// Creation times, numbered in their order.
-fn moments<'p>(pods: &'p Objects<Pod>, positions: &[usize]) -> BTreeMap<Option<&'p str>, usize> {
+fn moments<'p>(pods: &'p Objects<Pod>, positions: &[PodIndex]) -> BTreeMap<Option<&'p str>, usize> {
     let mut moments: BTreeMap<Option<&str>, usize> = BTreeMap::new();
     for position in positions {
         moments.entry(pods[*position].metadata.creation_timestamp.as_deref()).or_default();
@@ -100,9 +100,9 @@ mod tests {
             pod(Some("2026-01-01T00:00:00Z"), "pod-", "a/a"),
             pod(None, "pod-9", "z/z"),
         ]);
-        let mut positions: Vec<usize> = (0..pods.len()).collect();
+        let mut positions: Vec<PodIndex> = pods.enumerated().map(|(position, _)| position).collect();
         let ages = Ages::sort(&pods, &mut positions);
-        assert_eq!(positions, [7, 5, 4, 6, 3, 2, 1, 0]);
+        assert_eq!(positions, [7, 5, 4, 6, 3, 2, 1, 0].map(PodIndex::from));
         assert_eq!(positions.iter().map(|position| ages.rank(*position)).collect::<Vec<_>>(), [0, 1, 2, 2, 3, 4, 5, 6]);
     }
 }

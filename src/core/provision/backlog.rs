@@ -14,7 +14,7 @@ use crate::scheduler::vectors::{CPU_DIMENSION, MEMORY_DIMENSION};
 use crate::scheduler::{ClassIndex, Problem};
 use crate::snapshot::nodes::Machine;
 use crate::snapshot::pod::is_of_buffer;
-use crate::snapshot::{Pod, Snapshot};
+use crate::snapshot::{Pod, PodIndex, Snapshot};
 use cutlist_api::keys;
 
 use super::age::Ages;
@@ -25,13 +25,13 @@ use super::obstacle::PodObstacle;
 #[derive(Debug, Default)]
 pub struct Backlog {
     /// By class: positions of its pods in the snapshot, oldest first.
-    pub waiting: BTreeMap<ClassIndex, Vec<usize>>,
+    pub waiting: BTreeMap<ClassIndex, Vec<PodIndex>>,
     /// Those of them that run on a node that is being removed, and have to move.
-    pub displaced: BTreeSet<usize>,
+    pub displaced: BTreeSet<PodIndex>,
     /// Those that run, and whose planned place was lost: a node is bought for them once they run on none.
-    pub postponed: Vec<usize>,
+    pub postponed: Vec<PodIndex>,
     /// Pods that no node can help: position, and why.
-    pub not_schedulable: Vec<(usize, PodObstacle)>,
+    pub not_schedulable: Vec<(PodIndex, PodObstacle)>,
     ages: Ages,
 }
 
@@ -39,15 +39,15 @@ impl Backlog {
     /// O(pods log pods).
     pub fn new(problem: &Problem<'_>, now: Timestamp) -> Self {
         let mut backlog = Self::default();
-        let nominated: BTreeMap<usize, &Machine<'_>> = problem
+        let nominated: BTreeMap<PodIndex, &Machine<'_>> = problem
             .nodes
             .iter()
             .map(|node| (node, &problem.machines[node.machine]))
             .flat_map(|(node, machine)| node.nominated.iter().map(move |(pod, _)| (*pod, machine)))
             .collect();
         let hosts = problem.machines.enumerated().map(|(host, machine)| (machine.name, host)).collect();
-        let mut waiting: Vec<usize> = Vec::new();
-        for (position, pod) in problem.snapshot.pods.iter().enumerate() {
+        let mut waiting: Vec<PodIndex> = Vec::new();
+        for (position, pod) in problem.snapshot.pods.enumerated() {
             if is_waiting_daemon(pod) {
                 let gate = obstacle(pod, position, problem);
                 let why = gate.or_else(|| why_it_waits(problem, &hosts, position));
@@ -95,13 +95,13 @@ impl Backlog {
     }
 
     /// Leaves a pod where it is for now.
-    pub fn postpone(&mut self, class: ClassIndex, pod: usize) {
+    pub fn postpone(&mut self, class: ClassIndex, pod: PodIndex) {
         self.postponed.push(pod);
         self.take_off(class, pod);
     }
 
     /// Takes off pods that `why` has a reason for, and gives those.
-    pub fn hold_back(&mut self, mut why: impl FnMut(usize) -> Option<PodObstacle>) -> Vec<(ClassIndex, usize)> {
+    pub fn hold_back(&mut self, mut why: impl FnMut(PodIndex) -> Option<PodObstacle>) -> Vec<(ClassIndex, PodIndex)> {
         let mut held = Vec::new();
         for (class, pods) in &mut self.waiting {
             pods.retain(|pod| {
@@ -115,7 +115,7 @@ impl Backlog {
         held
     }
 
-    fn take_off(&mut self, class: ClassIndex, pod: usize) {
+    fn take_off(&mut self, class: ClassIndex, pod: PodIndex) {
         self.displaced.remove(&pod);
         if let Some(pods) = self.waiting.get_mut(&class) {
             pods.retain(|other| *other != pod);
@@ -139,7 +139,7 @@ impl Backlog {
         for pod in snapshot.pods.iter().filter(|pod| pod.spec.node_name.is_some() && !pod.is_terminal()) {
             users.extend(claims(pod).into_iter().map(|claim| (claim, pod.key())));
         }
-        let mut in_order: Vec<(ClassIndex, usize)> =
+        let mut in_order: Vec<(ClassIndex, PodIndex)> =
             self.waiting.iter().flat_map(|(class, pods)| pods.iter().map(|pod| (*class, *pod))).collect();
         in_order.sort_by_key(|(_, pod)| self.ages.rank(*pod));
         for (class, position) in in_order {
@@ -206,8 +206,8 @@ fn size(problem: &Problem<'_>, class: ClassIndex) -> (i64, i64) {
 }
 
 /// In the order of the pods.
-fn by_class(problem: &Problem<'_>, pods: &[usize]) -> BTreeMap<ClassIndex, Vec<usize>> {
-    let mut by_class: IndexVec<ClassIndex, Vec<usize>> = IndexVec::repeat(Vec::new(), problem.classes.len());
+fn by_class(problem: &Problem<'_>, pods: &[PodIndex]) -> BTreeMap<ClassIndex, Vec<PodIndex>> {
+    let mut by_class: IndexVec<ClassIndex, Vec<PodIndex>> = IndexVec::repeat(Vec::new(), problem.classes.len());
     for pod in pods {
         if let Some(class) = problem.class_of_pod[*pod] {
             by_class[class].push(*pod);
@@ -253,7 +253,7 @@ fn claims_of(pod: &Pod) -> impl Iterator<Item = (&str, &str)> {
     sources.map(|source| (pod.metadata.namespace.as_str(), source.claim_name.as_str()))
 }
 
-fn obstacle(pod: &Pod, position: usize, problem: &Problem<'_>) -> Option<PodObstacle> {
+fn obstacle(pod: &Pod, position: PodIndex, problem: &Problem<'_>) -> Option<PodObstacle> {
     if let Some(gate) = pod.spec.scheduling_gates.first() {
         return Some(PodObstacle::SchedulingGate { name: gate.name.clone() });
     }

@@ -12,6 +12,7 @@ use crate::programs::filling::{Bin, Filling, Item};
 use crate::programs::{as_number, number};
 use crate::scheduler::vectors::{self, Vector};
 use crate::scheduler::{ClassIndex, HostIndex, Problem};
+use crate::snapshot::PodIndex;
 
 use super::cheapest::kinds::{DomainChoice, SizeClass, kinds};
 use super::cheapest::market::{Counted, Offer, Purpose, item, offers, prices, unlimited};
@@ -37,7 +38,7 @@ pub struct OpenNode {
     /// Of its instance.
     pub price: HourlyPrice,
     /// Positions of the pods on it that would have to move.
-    pub pods: Vec<usize>,
+    pub pods: Vec<PodIndex>,
 }
 
 /// The least that nodes for the demand can cost, new ones and any number like those in `open`, when other nodes that exist (but

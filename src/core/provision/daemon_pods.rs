@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::NodeSelectorTerm;
 
 use crate::scheduler::taints::repelling;
 use crate::scheduler::{HostIndex, Problem};
-use crate::snapshot::Pod;
+use crate::snapshot::{Pod, PodIndex};
 
 use super::obstacle::{DaemonObstacle, PodObstacle, Shortage};
 
@@ -29,7 +29,11 @@ pub fn meant_for(pod: &Pod) -> Option<&str> {
 
 /// Why a pod of a DaemonSet waits, as kube-scheduler sees it; `None` where nothing keeps it from its node, or the node only starts.
 /// O(pods on the node)
-pub fn why_it_waits(problem: &Problem<'_>, hosts: &BTreeMap<&str, HostIndex>, position: usize) -> Option<PodObstacle> {
+pub fn why_it_waits(
+    problem: &Problem<'_>,
+    hosts: &BTreeMap<&str, HostIndex>,
+    position: PodIndex,
+) -> Option<PodObstacle> {
     let pod = &problem.snapshot.pods[position];
     let name = meant_for(pod)?;
     let because = match hosts.get(name) {
@@ -41,7 +45,7 @@ pub fn why_it_waits(problem: &Problem<'_>, hosts: &BTreeMap<&str, HostIndex>, po
 }
 
 /// The first of kube-scheduler's filters that refuses it: taints, host ports, resources.
-fn obstacle(problem: &Problem<'_>, host: HostIndex, position: usize) -> Option<DaemonObstacle> {
+fn obstacle(problem: &Problem<'_>, host: HostIndex, position: PodIndex) -> Option<DaemonObstacle> {
     let (pod, node) = (&problem.snapshot.pods[position], &problem.nodes[host]);
     if let Some(taint) = repelling(&node.taints, &pod.spec.tolerations, false) {
         return Some(DaemonObstacle::Taint(taint.clone()));

@@ -15,7 +15,7 @@
 use std::collections::BTreeMap;
 
 use crate::scheduler::{ClassIndex, Engine, HostIndex, Problem};
-use crate::snapshot::Pod;
+use crate::snapshot::{Pod, PodIndex};
 use cutlist_api::keys;
 
 use super::backlog::Backlog;
@@ -29,7 +29,7 @@ pub(super) type Owner = String;
 pub struct Expected {
     pub class: ClassIndex,
     /// Position in the snapshot.
-    pub pod: usize,
+    pub pod: PodIndex,
     pub host: HostIndex,
 }
 
@@ -46,7 +46,7 @@ pub fn settle(engine: &mut Engine<'_, '_>, backlog: &mut Backlog, demand: &mut D
         return Vec::new();
     }
     let mut missing = missing(problem, &places);
-    let mut successors: BTreeMap<Owner, Vec<(ClassIndex, usize)>> = BTreeMap::new();
+    let mut successors: BTreeMap<Owner, Vec<(ClassIndex, PodIndex)>> = BTreeMap::new();
     let mut settling: Vec<Expected> = Vec::new();
     for (class, position) in backlog.waiting.iter().flat_map(|(class, pods)| pods.iter().map(|pod| (*class, *pod))) {
         let pod = &problem.snapshot.pods[position];

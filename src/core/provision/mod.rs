@@ -36,6 +36,7 @@ use crate::scheduler::{ClassIndex, Engine, HostIndex, Problem};
 use cutlist_api::settings::{MinValuesPolicy, Packing};
 
 use crate::scheduler::Demand;
+use crate::snapshot::PodIndex;
 use backlog::Backlog;
 use choice::LaunchLists;
 use expected::Expected;
@@ -63,9 +64,9 @@ pub struct Provisioning {
     pub refused_nodes: RefusedNodes,
     pub purchases: Vec<Purchase>,
     /// Pods that go on nodes that exist: position in the snapshot, host.
-    pub placements: Vec<(usize, HostIndex)>,
+    pub placements: Vec<(PodIndex, HostIndex)>,
     /// By class: positions of the pods that found no place.
-    pub unplaced: BTreeMap<ClassIndex, Vec<usize>>,
+    pub unplaced: BTreeMap<ClassIndex, Vec<PodIndex>>,
     /// What is left of the work that the search may do.
     pub budget: cheapest::WorkBudget,
     /// Static pools that stay below their replicas.
@@ -73,7 +74,7 @@ pub struct Provisioning {
     /// Whether pods were spread over domains alone that have a node, or get one.
     pub counted_nodes_alone: bool,
     /// Pods that others may come before and be in the way of: positions in the snapshot.
-    pub order_matters: Vec<usize>,
+    pub order_matters: Vec<PodIndex>,
     /// What the planner finds out afterwards.
     pub fewer_nodes: Option<FewerNodes>,
 }
@@ -150,15 +151,15 @@ pub fn provision(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, packing: Pack
 fn order_matters(
     engine: &Engine<'_, '_>,
     purchases: &[(HostIndex, Purchase)],
-    placements: &[(usize, HostIndex)],
-) -> Vec<usize> {
+    placements: &[(PodIndex, HostIndex)],
+) -> Vec<PodIndex> {
     let mut too_full = engine.domains_that_may_be_too_full();
     if too_full.is_empty() {
         return Vec::new();
     }
     let problem = engine.problem;
     let bought = purchases.iter().flat_map(|(host, purchase)| purchase.pods.iter().map(|pod| (*pod, *host)));
-    let arriving: Vec<(usize, HostIndex)> = bought.chain(placements.iter().copied()).collect();
+    let arriving: Vec<(PodIndex, HostIndex)> = bought.chain(placements.iter().copied()).collect();
     let classes: BTreeSet<ClassIndex> = arriving.iter().filter_map(|(pod, _)| problem.class_of_pod[*pod]).collect();
     let daemons = || purchases.iter().flat_map(|(host, _)| &engine.host(*host).neighbours);
     // Pods that run already are where they are, whenever kube-scheduler comes to these.
@@ -198,21 +199,21 @@ fn give_up_what_is_not_varied(engine: &mut Engine<'_, '_>, skews_before: &IndexV
 /// Hands out the pods of each class: to the node that they are expected on, the others oldest first to the nodes in their order, or
 /// to those that were served before.
 struct Waiting {
-    pods: BTreeMap<ClassIndex, Vec<usize>>,
+    pods: BTreeMap<ClassIndex, Vec<PodIndex>>,
     /// The pods that a node has got already.
-    served: BTreeMap<(HostIndex, ClassIndex), Vec<usize>>,
+    served: BTreeMap<(HostIndex, ClassIndex), Vec<PodIndex>>,
 }
 
 impl Waiting {
     fn new(backlog: &Backlog, settled: &[Expected]) -> Self {
-        let has_place: BTreeSet<usize> = settled.iter().map(|expected| expected.pod).collect();
+        let has_place: BTreeSet<PodIndex> = settled.iter().map(|expected| expected.pod).collect();
         let mut pods = backlog.waiting.clone();
         for pods in pods.values_mut() {
             pods.retain(|pod| !has_place.contains(pod));
             // Taken from the end, so the oldest comes last.
             pods.reverse();
         }
-        let mut served: BTreeMap<(HostIndex, ClassIndex), Vec<usize>> = BTreeMap::new();
+        let mut served: BTreeMap<(HostIndex, ClassIndex), Vec<PodIndex>> = BTreeMap::new();
         for Expected { class, pod, host } in settled {
             served.entry((*host, *class)).or_default().push(*pod);
         }
@@ -227,7 +228,7 @@ impl Waiting {
         }
     }
 
-    fn take(&mut self, class: ClassIndex, count: u32, host: HostIndex) -> Vec<usize> {
+    fn take(&mut self, class: ClassIndex, count: u32, host: HostIndex) -> Vec<PodIndex> {
         let mut served = self.served.remove(&(host, class)).unwrap_or_default();
         let missing = usize::try_from(count).unwrap_or(usize::MAX).saturating_sub(served.len());
         let pods = self.pods.get_mut(&class).into_iter();
@@ -236,7 +237,7 @@ impl Waiting {
     }
 
     /// Those of nodes that were given up again are among them.
-    fn left(mut self) -> BTreeMap<ClassIndex, Vec<usize>> {
+    fn left(mut self) -> BTreeMap<ClassIndex, Vec<PodIndex>> {
         self.pods.retain(|_, pods| !pods.is_empty());
         self.pods.values_mut().for_each(|pods| pods.reverse());
         for ((_, class), pods) in self.served {

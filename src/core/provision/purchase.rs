@@ -9,6 +9,7 @@ use crate::plan::Alternative;
 use crate::scheduler::template::{Template, TemplateIndex};
 use crate::scheduler::vectors;
 use crate::scheduler::{Engine, HostIndex};
+use crate::snapshot::PodIndex;
 use cutlist_api::keys;
 
 use super::choice::{LaunchLists, alternatives_of, choose};
@@ -28,7 +29,7 @@ pub struct Purchase {
     /// Requests of the pods and DaemonSets that it will carry.
     pub requested: Resources,
     /// Positions of its pods in the snapshot.
-    pub pods: Vec<usize>,
+    pub pods: Vec<PodIndex>,
     /// `minValues` that were lowered to what there is.
     pub lowered: Vec<Lowered>,
 }
@@ -43,7 +44,7 @@ pub struct Lowered {
 
 impl Purchase {
     /// Settles an open node. `None` when it is none, or nothing is left that it could become.
-    pub fn new(engine: &Engine<'_, '_>, host: HostIndex, pods: Vec<usize>, lists: &mut LaunchLists) -> Option<Self> {
+    pub fn new(engine: &Engine<'_, '_>, host: HostIndex, pods: Vec<PodIndex>, lists: &mut LaunchLists) -> Option<Self> {
         let open = engine.open_node(host)?;
         let choice = choose(engine, open)?;
         let template = &engine.problem.templates[open.template];

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::model::{HourlyPrice, IndexVec, Requirements};
+use crate::snapshot::PodIndex;
 
 use super::host_ports::HostPort;
 use super::indices::{ClassIndex, DaemonIndex, KeyIndex, SpotPool, TemplateIndex};
@@ -33,9 +34,9 @@ pub struct ExistingNode {
     /// Nodes of one group can not be told apart by requirements and taints.
     pub group: usize,
     /// Bound pods that count: position in the snapshot and class.
-    pub pods: Vec<(usize, ClassIndex)>,
+    pub pods: Vec<(PodIndex, ClassIndex)>,
     /// Pods that kube-scheduler is making room for here, by evicting others: their place is taken.
-    pub nominated: Vec<(usize, ClassIndex)>,
+    pub nominated: Vec<(PodIndex, ClassIndex)>,
     /// DaemonSets that others look at and whose pods are still to come.
     pub neighbours: Vec<DaemonIndex>,
     pub host_ports: Vec<HostPort>,

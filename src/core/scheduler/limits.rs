@@ -9,7 +9,7 @@ use std::hash::Hash;
 
 use crate::model::Resources;
 use crate::snapshot::limits::terms;
-use crate::snapshot::{Pod, Snapshot};
+use crate::snapshot::{Pod, PodIndex, Snapshot};
 
 /// Work that each kind of pod may make without being counted: five constraints, any four of which may be given up.
 const FREE: usize = 25;
@@ -41,11 +41,14 @@ fn work(pod: &Pod, namespaces: usize) -> usize {
 }
 
 /// Pods that make too much work together with all others. `identity` tells pods apart that are looked at apart.
-pub fn too_much<K: Eq + Hash>(snapshot: &Snapshot, mut identity: impl FnMut(usize, &Pod) -> K) -> BTreeSet<usize> {
+pub fn too_much<K: Eq + Hash>(
+    snapshot: &Snapshot,
+    mut identity: impl FnMut(PodIndex, &Pod) -> K,
+) -> BTreeSet<PodIndex> {
     let namespaces = snapshot.namespaces.len();
     let excess = |pod: &Pod| work(pod, namespaces).saturating_sub(FREE);
-    let pods = snapshot.pods.iter().enumerate().filter(|(_, pod)| !pod.is_terminal());
-    let large: Vec<(usize, usize)> =
+    let pods = snapshot.pods.enumerated().filter(|(_, pod)| !pod.is_terminal());
+    let large: Vec<(usize, PodIndex)> =
         pods.map(|(position, pod)| (excess(pod), position)).filter(|(excess, _)| *excess > 0).collect();
     let most = WORK_MAX / (1 + snapshot.nodes.len() / NODES_AT_DOUBLE);
     // Whoever has few of them has few kinds of them.
@@ -81,9 +84,9 @@ fn beyond(mut sizes: Vec<(usize, usize)>, most: usize) -> Vec<usize> {
 
 /// Pods that name resources which are too many together, those with the most names first. O(pods + names log names) where they are not.
 pub fn too_many_resources<'r>(
-    requests: impl Iterator<Item = (usize, &'r Resources)> + Clone,
+    requests: impl Iterator<Item = (PodIndex, &'r Resources)> + Clone,
     snapshot: &Snapshot,
-) -> BTreeSet<usize> {
+) -> BTreeSet<PodIndex> {
     let is_counted = |name: &str| name.contains('/');
     let mut names: BTreeSet<&str> = BTreeSet::new();
     for (_, resources) in requests.clone() {
@@ -97,7 +100,7 @@ pub fn too_many_resources<'r>(
         let allocatable = node.status.as_ref().and_then(|status| status.allocatable.as_ref());
         known.extend(allocatable.into_iter().flatten().map(|(name, _)| name.as_str()));
     }
-    let mut by_names: Vec<(usize, usize, &Resources)> =
+    let mut by_names: Vec<(usize, PodIndex, &Resources)> =
         requests.map(|(pod, resources)| (resources.iter().count(), pod, resources)).collect();
     by_names.sort_unstable_by_key(|(names, pod, _)| (*names, *pod));
     let mut further: BTreeSet<&str> = BTreeSet::new();

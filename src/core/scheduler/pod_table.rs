@@ -9,7 +9,7 @@ use crate::devices::DeviceError;
 use crate::model::resources::PODS;
 use crate::model::{IndexVec, Resources};
 use crate::snapshot::limits as of_a_pod;
-use crate::snapshot::{Pod, Snapshot};
+use crate::snapshot::{Pod, PodIndex, Snapshot};
 use cutlist_api::settings::Scheduling;
 
 use super::class::{ClassBuilder, ClassIndex, PodClass, matches_no_node, repels, selector_keys};
@@ -24,29 +24,29 @@ use super::volumes::{Disk, VolumeDemand, VolumeIndex};
 
 pub struct PodTable {
     pub dimensions: Dimensions,
-    requests: Vec<Option<Rc<Resources>>>,
+    requests: IndexVec<PodIndex, Option<Rc<Resources>>>,
     /// Pods that can not be planned for, with the reason, by position in the snapshot.
-    pub invalid: BTreeMap<usize, String>,
+    pub invalid: BTreeMap<PodIndex, String>,
     /// Pods that say more than is planned for, with what they have too much of.
-    pub too_large: BTreeMap<usize, String>,
+    pub too_large: BTreeMap<PodIndex, String>,
     /// Pods that ask for something that is not planned for, with what it is.
-    pub not_supported: BTreeMap<usize, String>,
+    pub not_supported: BTreeMap<PodIndex, String>,
     /// By position of the pod, the volume that is gone with its node.
-    pub disks: BTreeMap<usize, Disk>,
+    pub disks: BTreeMap<PodIndex, Disk>,
 }
 
 impl PodTable {
     pub fn new(snapshot: &Snapshot) -> Self {
         let mut table = Self {
             dimensions: Dimensions::default(),
-            requests: Vec::new(),
+            requests: IndexVec::new(),
             invalid: BTreeMap::new(),
             too_large: BTreeMap::new(),
             not_supported: BTreeMap::new(),
             disks: BTreeMap::new(),
         };
         let mut known = KnownRequests::default();
-        for (position, pod) in snapshot.pods.iter().enumerate() {
+        for (position, pod) in snapshot.pods.enumerated() {
             let requests = match known.of(pod) {
                 Ok(requests) => Some(requests),
                 Err(error) => {
@@ -73,7 +73,7 @@ impl PodTable {
 
     /// Pods that name resources which are too many together count as nothing but a pod.
     fn leave_out_resources(&mut self, snapshot: &Snapshot) {
-        let there = self.requests.iter().enumerate();
+        let there = self.requests.enumerated();
         let there = there.filter_map(|(pod, requests)| Some((pod, requests.as_deref()?)));
         for pod in limits::too_many_resources(there, snapshot) {
             self.too_large.insert(pod, limits::TOO_MANY_RESOURCES.to_owned());
@@ -94,7 +94,7 @@ impl PodTable {
             identity.of(pod, selected, requests, (&VolumeDemand::default(), None), workload.as_deref()).to_vec()
         });
         self.too_large.extend(together.into_iter().map(|pod| (pod, limits::TOO_MUCH.to_owned())));
-        for (position, pod) in snapshot.pods.iter().enumerate() {
+        for (position, pod) in snapshot.pods.enumerated() {
             if let Some(text) = of_a_pod::beyond(pod) {
                 self.too_large.insert(position, text.to_owned());
             }
@@ -110,7 +110,7 @@ impl PodTable {
         scheduling: &Scheduling,
         by_workload: bool,
         daemons: &mut [Daemon],
-    ) -> (IndexVec<ClassIndex, PodClass>, Vec<Option<ClassIndex>>, ClassBuilder) {
+    ) -> (IndexVec<ClassIndex, PodClass>, IndexVec<PodIndex, Option<ClassIndex>>, ClassBuilder) {
         let volume_index = VolumeIndex::new(snapshot);
         let device_index = DeviceIndex::new(snapshot, scheduling);
         let selected_keys = selected_keys(snapshot, daemons);
@@ -120,8 +120,8 @@ impl PodTable {
         let mut positions: HashMap<Vec<u8>, ClassIndex> = HashMap::new();
         let mut identity = Identity::default();
         let mut siblings = Siblings::default();
-        let mut class_of_pod = vec![None; snapshot.pods.len()];
-        for (position, pod) in snapshot.pods.iter().enumerate() {
+        let mut class_of_pod = IndexVec::repeat(None, snapshot.pods.len());
+        for (position, pod) in snapshot.pods.enumerated() {
             let Some(requests) = self.requests[position].take() else { continue };
             let too_large = self.too_large.contains_key(&position);
             let plain = too_large.then(|| of_a_pod::without_terms(pod));
@@ -356,7 +356,7 @@ mod tests {
     use super::*;
     use crate::testing::{BuildPod, Merge, pod};
 
-    fn classes_of(pods: Vec<Pod>) -> Vec<Option<ClassIndex>> {
+    fn classes_of(pods: Vec<Pod>) -> IndexVec<PodIndex, Option<ClassIndex>> {
         let snapshot = Snapshot { pods: pods.into(), ..Snapshot::default() };
         let mut table = PodTable::new(&snapshot);
         table.classes(&snapshot, false, &Scheduling::default(), false, &mut []).1

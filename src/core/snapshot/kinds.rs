@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet};
 use k8s_openapi::api::batch::v1::Job;
@@ -28,11 +29,11 @@ use cutlist_api::node_plan::NodePlan;
 use cutlist_api::node_pool::NodePool;
 
 use super::kept;
-use super::list::Objects;
+use super::list::{Numbered, Objects};
 use super::object::Object;
 use super::objects::Snapshot;
 use super::parse::parse;
-use super::pod::Pod;
+use super::pod::{Pod, PodIndex};
 use super::trim;
 
 /// Takes one written object.
@@ -121,7 +122,7 @@ impl Makers {
             return None;
         }
         let of_kind = self.0.entry(T::KIND).or_default();
-        let first = of_kind.get(maker).and_then(|first| objects.get(*first));
+        let first = of_kind.get(maker).and_then(|first| objects.shared().get(*first)).map(Arc::as_ref);
         if first.is_none() {
             of_kind.insert(maker.to_owned(), objects.len());
         }
@@ -233,6 +234,10 @@ impl Merged {
     }
 }
 
+impl Numbered for Pod {
+    type Position = PodIndex;
+}
+
 impl Stored for Pod {
     const API_VERSION: &'static str = "v1";
     const KIND: &'static str = "Pod";
@@ -272,6 +277,10 @@ impl Stored for Pod {
 /// The kinds whose metadata is that of `k8s-openapi`.
 macro_rules! stored {
     ($($type:ident of $api_version:literal $resource:literal in $field:ident, namespaced: $namespaced:literal $(, trim: $trim:path)? $(, redact: $redact:path)?;)*) => {$(
+        impl Numbered for $type {
+            type Position = usize;
+        }
+
         impl Stored for $type {
             const API_VERSION: &'static str = $api_version;
             const KIND: &'static str = stringify!($type);

@@ -9,6 +9,11 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
+/// What numbers the objects of a kind: a type of its own where positions are handed on.
+pub trait Numbered {
+    type Position: Copy + From<usize> + Into<usize>;
+}
+
 /// Objects of one kind, in the order in which they were read.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(transparent)]
@@ -34,12 +39,16 @@ impl<T> Objects<T> {
         self.0.iter().map(|object| object.as_ref())
     }
 
-    pub fn get(&self, position: usize) -> Option<&T> {
-        self.0.get(position).map(Arc::as_ref)
-    }
-
     pub fn first(&self) -> Option<&T> {
         self.0.first().map(Arc::as_ref)
+    }
+
+    /// With their positions.
+    pub fn enumerated(&self) -> impl DoubleEndedIterator<Item = (T::Position, &T)> + ExactSizeIterator + Clone
+    where
+        T: Numbered,
+    {
+        self.0.iter().enumerate().map(|(position, object)| (T::Position::from(position), object.as_ref()))
     }
 
     /// Objects in groups of `size`, the last one smaller.
@@ -97,17 +106,17 @@ impl<T: PartialEq> PartialEq for Objects<T> {
     }
 }
 
-impl<T> Index<usize> for Objects<T> {
+impl<T: Numbered> Index<T::Position> for Objects<T> {
     type Output = T;
 
-    fn index(&self, position: usize) -> &T {
-        &self.0[position]
+    fn index(&self, position: T::Position) -> &T {
+        &self.0[position.into()]
     }
 }
 
-impl<T: Clone> IndexMut<usize> for Objects<T> {
-    fn index_mut(&mut self, position: usize) -> &mut T {
-        Arc::make_mut(&mut self.0[position])
+impl<T: Numbered + Clone> IndexMut<T::Position> for Objects<T> {
+    fn index_mut(&mut self, position: T::Position) -> &mut T {
+        Arc::make_mut(&mut self.0[position.into()])
     }
 }
 
@@ -159,6 +168,10 @@ impl<'a, T: Clone> IntoIterator for &'a mut Objects<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Numbered for String {
+        type Position = usize;
+    }
 
     #[test]
     fn a_copy_shares_what_is_not_changed() {

@@ -31,6 +31,6 @@ mod yaml;
 
 pub use doubts::Doubts;
 pub use k8s_openapi::api::core::v1::Node;
-pub use list::Objects;
+pub use list::{Numbered, Objects};
 pub use objects::Snapshot;
-pub use pod::{Pod, Workload};
+pub use pod::{Pod, PodIndex, Workload};

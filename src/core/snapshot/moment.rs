@@ -26,14 +26,15 @@ pub fn newest(snapshot: &Snapshot) -> Option<Timestamp> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::snapshot::PodIndex;
     use crate::testing::pod;
 
     #[test]
     fn the_newest_date_counts() {
         assert_eq!(newest(&Snapshot::default()), None);
         let mut snapshot = Snapshot { pods: vec![pod("a"), pod("b")].into(), ..Snapshot::default() };
-        snapshot.pods[0].metadata.creation_timestamp = Some("2026-11-20T09:00:00Z".to_owned());
-        snapshot.pods[1].metadata.creation_timestamp = Some("yesterday".to_owned());
+        snapshot.pods[PodIndex::from(0)].metadata.creation_timestamp = Some("2026-11-20T09:00:00Z".to_owned());
+        snapshot.pods[PodIndex::from(1)].metadata.creation_timestamp = Some("yesterday".to_owned());
         assert_eq!(newest(&snapshot), "2026-11-20T09:00:00Z".parse().ok());
     }
 }

@@ -11,10 +11,16 @@ use k8s_openapi::api::core::v1::{Affinity, PodSchedulingGate, Toleration, Topolo
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::model::index::index;
 use crate::model::shared::Shared;
 use cutlist_api::node_pool::IntOrString;
 
 use super::resource_version::version_number;
+
+index! {
+    /// Position of a pod in [`super::Snapshot::pods`].
+    pub struct PodIndex;
+}
 
 /// Stands before the name of a CapacityBuffer in the names of its pods. No pod of Kubernetes has a colon in its name.
 pub const BUFFER_POD_PREFIX: &str = "buffer:";

@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 
 use crate::model::static_hash::class_hash;
 
-use super::Snapshot;
 use super::read::{ReadError, ReadReport, read};
 use super::write::write;
+use super::{PodIndex, Snapshot};
 
 /// One object of each kind, with the word `hunter2` wherever something private may stand.
 const OBJECTS: &str = include_str!("../../../tests/snapshot/objects.json");
@@ -253,7 +253,7 @@ fn of_two_with_one_name_the_last_counts_and_it_is_said() {
 fn null_is_absent_and_no_namespace_is_default() {
     let text = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n  namespace:\n  labels:\n  annotations: ~\nspec:\n  containers:\n  volumes: null\nstatus:\n";
     let (snapshot, _) = snapshot_of(text.as_bytes());
-    assert_eq!(snapshot.pods[0].key(), "default/a");
+    assert_eq!(snapshot.pods[PodIndex::from(0)].key(), "default/a");
 }
 
 #[test]
@@ -268,8 +268,8 @@ fn what_pods_of_one_maker_have_in_common_is_kept_once() {
     };
     let pods = [pod("web", "a", "x"), pod("api", "b", "x"), pod("web", "c", "x"), pod("web", "d", "y")];
     let (snapshot, _) = snapshot_of(list(&pods).to_string().as_bytes());
-    let place = |pod: usize| snapshot.pods[pod].spec.containers.as_ptr();
+    let place = |pod: usize| snapshot.pods[PodIndex::from(pod)].spec.containers.as_ptr();
     assert_eq!(place(0), place(2));
     assert_ne!(place(0), place(1));
-    assert_eq!(snapshot.pods[3].spec.containers[0].image.as_deref(), Some("y"));
+    assert_eq!(snapshot.pods[PodIndex::from(3)].spec.containers[0].image.as_deref(), Some("y"));
 }

@@ -18,8 +18,8 @@ use crate::provision::explain::{existing_nodes, explain};
 use crate::provision::passing::passes;
 use crate::provision::{self, Provisioning, provision};
 use crate::scheduler::{ClassIndex, Engine, HostIndex, Problem};
-use crate::snapshot::Pod;
 use crate::snapshot::nodes::Machine;
+use crate::snapshot::{Pod, PodIndex};
 
 use super::{Fate, NodeDetails, considered, fate, node_of_machine, node_of_step, planned};
 
@@ -83,14 +83,14 @@ pub enum Answer {
 /// Answers for one of the pods at these positions of the snapshot: the first that gets no place, else the first; `None`
 /// without any. Takes as long as a plan, without its disruption where the pod is pending; the advice tries the cluster
 /// anew some times where other pods have a say.
-pub fn why_pod(inputs: &Inputs<'_>, positions: &[usize]) -> Option<WhyPod> {
+pub fn why_pod(inputs: &Inputs<'_>, positions: &[PodIndex]) -> Option<WhyPod> {
     let (snapshot, catalog) = (prepare::complete(inputs), prepare::preview_prices::catalog(inputs));
     let inputs = &Inputs { snapshot: &snapshot, catalog: &catalog, ..inputs.clone() };
     let problem = Problem::new(inputs);
     let mut engine = provision::engine(&problem, inputs);
     let provisioning = provision(&mut engine, inputs, inputs.policy.packing);
     let refused = provisioning.backlog.not_schedulable.iter().map(|(pod, ..)| pod);
-    let left: BTreeSet<&usize> = provisioning.unplaced.values().flatten().chain(refused).collect();
+    let left: BTreeSet<&PodIndex> = provisioning.unplaced.values().flatten().chain(refused).collect();
     let position = *positions.iter().find(|position| left.contains(position)).or(positions.first())?;
     let pod = &inputs.snapshot.pods[position];
     let requests = crate::snapshot::requests::effective_requests(pod).unwrap_or_default();
@@ -101,7 +101,7 @@ fn answer(
     engine: &mut Engine<'_, '_>,
     inputs: &Inputs<'_>,
     provisioning: &Provisioning,
-    position: usize,
+    position: PodIndex,
     requests: &Resources,
 ) -> Answer {
     let (problem, pod) = (engine.problem, &inputs.snapshot.pods[position]);
@@ -146,7 +146,7 @@ fn pending(
     inputs: &Inputs<'_>,
     provisioning: &Provisioning,
     class: ClassIndex,
-    alike: &[usize],
+    alike: &[PodIndex],
 ) -> Answer {
     let waiting = provisioning.backlog.waiting.values().map(Vec::len).sum();
     // What passes by itself needs no change.

@@ -12,6 +12,7 @@ use crate::plan::{Balance, Reason, ReasonCode};
 use crate::provision::Purchase;
 use crate::provision::purchase::too_few;
 use crate::scheduler::{Engine, HostIndex};
+use crate::snapshot::PodIndex;
 use cutlist_api::keys;
 use cutlist_api::node_pool::DisruptionReason;
 use cutlist_api::settings::Packing;
@@ -333,7 +334,7 @@ fn likeness_of_purchase(purchase: &Purchase) -> Likeness {
 /// Pods that come to another zone than they were in.
 fn zone_crossings(engine: &Engine<'_, '_>, rehoming: &Rehoming, going: &[&Candidate]) -> usize {
     let zone_of = |host: HostIndex| engine.problem.machines[host].label(keys::ZONE).unwrap_or_default();
-    let mut from: BTreeMap<usize, &str> = BTreeMap::new();
+    let mut from: BTreeMap<PodIndex, &str> = BTreeMap::new();
     for candidate in going {
         from.extend(candidate.pods.iter().map(|pod| (*pod, zone_of(candidate.host))));
     }

@@ -11,6 +11,7 @@ use crate::inputs::Inputs;
 use crate::plan::Change;
 use crate::scheduler::topology::{GroupIndex, GroupKind};
 use crate::scheduler::{ClassIndex, Engine};
+use crate::snapshot::PodIndex;
 
 use propose::{Side, at_least};
 use trial::{Outcome, Refused, Scope, Trials, used, used_of};
@@ -72,7 +73,7 @@ impl<'e, 'a> Adviser<'e, 'a> {
 
     /// The fewest changes that let in one of these pods of a class; of as few, those of the nearest pool. Changes of pods
     /// are made to all of them. `None` when none was found, or the work is used up.
-    pub fn advise(&mut self, engine: &Engine<'_, '_>, class: ClassIndex, pods: &[usize]) -> Option<Vec<Change>> {
+    pub fn advise(&mut self, engine: &Engine<'_, '_>, class: ClassIndex, pods: &[PodIndex]) -> Option<Vec<Change>> {
         let scope = if is_alone(engine, class) { Scope::OnePod } else { Scope::Cluster };
         let Outcome::Refused(nearest) = self.trials.run(&[], pods, scope)? else { return None };
         let mut best: Option<Vec<Change>> = None;
@@ -93,7 +94,7 @@ impl<'e, 'a> Adviser<'e, 'a> {
     /// Does away with every refusal of one pool, and with those that then come up, until a pod gets in.
     fn enough_for(
         &mut self,
-        pods: &[usize],
+        pods: &[PodIndex],
         refused: &Refused,
         side: Side,
         scope: Scope,
@@ -128,7 +129,7 @@ impl<'e, 'a> Adviser<'e, 'a> {
 
     /// Pods share limits: when there is more of them, the search may use it otherwise. So all are planned for anew, as
     /// far as the work allows; beyond, what was tried on top of this plan stands.
-    fn confirmed(&mut self, changes: Vec<Change>, pods: &[usize]) -> Option<Vec<Change>> {
+    fn confirmed(&mut self, changes: Vec<Change>, pods: &[PodIndex]) -> Option<Vec<Change>> {
         match self.trials.run(&changes, pods, Scope::Cluster) {
             None | Some(Outcome::Placed(_)) => Some(changes),
             Some(Outcome::Refused(_)) => self.raised_to_what_is_used(changes, pods),
@@ -136,7 +137,7 @@ impl<'e, 'a> Adviser<'e, 'a> {
     }
 
     /// Without the limits, what do the pools come to use? That much is enough.
-    fn raised_to_what_is_used(&mut self, mut changes: Vec<Change>, pods: &[usize]) -> Option<Vec<Change>> {
+    fn raised_to_what_is_used(&mut self, mut changes: Vec<Change>, pods: &[PodIndex]) -> Option<Vec<Change>> {
         let mut without = changes.clone();
         for change in &mut without {
             if let Change::RaiseLimit { to, .. } | Change::RaiseClusterLimit { to, .. } = change {

@@ -9,7 +9,7 @@ use crate::plan::change::Change;
 use crate::provision::distances::{Distance, distances};
 use crate::provision::{self, provision};
 use crate::scheduler::{ClassIndex, Engine, Problem, quota};
-use crate::snapshot::{Doubts, Objects, Pod, Snapshot};
+use crate::snapshot::{Doubts, Objects, Pod, PodIndex, Snapshot};
 use cutlist_api::ec2_node_class::EC2NodeClass;
 use cutlist_api::node_overlay::NodeOverlay;
 use cutlist_api::node_pool::{IntOrString, NodePool};
@@ -93,7 +93,7 @@ impl<'e, 'a> Trials<'e, 'a> {
     }
 
     /// Whether one of the pods gets a place when these changes are made. `None` when there is no work left for it.
-    pub fn run(&mut self, changes: &[Change], pods: &[usize], scope: Scope) -> Option<Outcome> {
+    pub fn run(&mut self, changes: &[Change], pods: &[PodIndex], scope: Scope) -> Option<Outcome> {
         match scope {
             Scope::OnePod => {
                 self.trials_left = self.trials_left.checked_sub(1)?;
@@ -106,7 +106,7 @@ impl<'e, 'a> Trials<'e, 'a> {
         }
     }
 
-    fn one_pod(&mut self, changes: &[Change], pod: usize) -> Outcome {
+    fn one_pod(&mut self, changes: &[Change], pod: PodIndex) -> Outcome {
         let mut pools = self.changed_pools(changes);
         // Static pools would buy all of their nodes anew, for the one pod to find room on.
         pools.retain(|pool| pool.spec.replicas.is_none());
@@ -138,11 +138,11 @@ impl<'e, 'a> Trials<'e, 'a> {
         if provisioning.purchases.iter().any(|purchase| !purchase.pods.is_empty()) {
             Outcome::Placed(used(&engine))
         } else {
-            self.refused(&inputs, &engine, problem.class_of_pod[0])
+            self.refused(&inputs, &engine, problem.class_of_pod.first().copied().flatten())
         }
     }
 
-    fn cluster(&self, changes: &[Change], pods: &[usize]) -> Outcome {
+    fn cluster(&self, changes: &[Change], pods: &[PodIndex]) -> Outcome {
         let pools = self.changed_pools(changes);
         let mut snapshot = self.inputs.snapshot.clone();
         for pod in pods {
@@ -162,8 +162,8 @@ impl<'e, 'a> Trials<'e, 'a> {
         let mut engine = provision::engine(&problem, &inputs);
         let provisioning = provision(&mut engine, &inputs, inputs.policy.packing);
         let backlog = &provisioning.backlog;
-        let refused: BTreeSet<usize> = backlog.not_schedulable.iter().map(|(pod, ..)| *pod).collect();
-        let left: BTreeSet<usize> = provisioning.unplaced.values().flatten().copied().chain(refused).collect();
+        let refused: BTreeSet<PodIndex> = backlog.not_schedulable.iter().map(|(pod, ..)| *pod).collect();
+        let left: BTreeSet<PodIndex> = provisioning.unplaced.values().flatten().copied().chain(refused).collect();
         match pods.iter().find(|pod| left.contains(pod)) {
             Some(pod) if pods.iter().all(|pod| left.contains(pod)) => {
                 self.refused(&inputs, &engine, problem.class_of_pod[*pod])

@@ -30,7 +30,7 @@ use crate::plan::{Note, NoteCode, RefusedNode};
 use crate::scheduler::{ClassIndex, HostIndex, Problem};
 use crate::snapshot::nodes::Machine;
 use crate::snapshot::pod::is_of_buffer;
-use crate::snapshot::{Pod, Snapshot};
+use crate::snapshot::{Pod, PodIndex, Snapshot};
 use cutlist_api::keys;
 use cutlist_api::node_claim::NodeClaim;
 use cutlist_api::node_pool::NodePool;
@@ -61,7 +61,7 @@ const CHARACTERS_MAX: usize = 300;
 pub struct RefusedNodes {
     needs: BTreeMap<String, Waits>,
     /// Of the pods that these and [`Awaited`] are about, by position.
-    need_of_pod: BTreeMap<usize, String>,
+    need_of_pod: BTreeMap<PodIndex, String>,
     awaited: Vec<Awaited>,
 }
 
@@ -80,7 +80,7 @@ struct Awaited {
     need: String,
     /// How many, and which of them still have the name they had.
     count: usize,
-    by_name: BTreeSet<usize>,
+    by_name: BTreeSet<PodIndex>,
     is_open: bool,
 }
 
@@ -98,7 +98,7 @@ impl RefusedNodes {
     pub fn new(
         inputs: &Inputs<'_>,
         machines: &IndexVec<HostIndex, Machine<'_>>,
-        class_of_pod: &[Option<ClassIndex>],
+        class_of_pod: &IndexVec<PodIndex, Option<ClassIndex>>,
     ) -> Self {
         let snapshot = inputs.snapshot;
         let mut known = noted(inputs);
@@ -147,7 +147,7 @@ impl RefusedNodes {
         needs: &mut Needs<'_>,
     ) {
         let about: BTreeSet<&String> = known.keys().chain(self.awaited.iter().map(|it| &it.need)).collect();
-        let mut of_pods: BTreeMap<usize, String> = BTreeMap::new();
+        let mut of_pods: BTreeMap<PodIndex, String> = BTreeMap::new();
         let positions = waiting.positions.iter();
         of_pods.extend(positions.filter_map(|position| {
             needs.of(*position).filter(|need| about.contains(need)).map(|need| (*position, need))
@@ -157,7 +157,7 @@ impl RefusedNodes {
             let bought: HashMap<&str, Timestamp> =
                 machines.iter().filter_map(|machine| Some((machine.name, created(machine)?))).collect();
             let is_bound = |pod: &Pod| pod.spec.node_name.is_some() && is_reschedulable(pod);
-            for (position, pod) in inputs.snapshot.pods.iter().enumerate().filter(|(_, pod)| is_bound(pod)) {
+            for (position, pod) in inputs.snapshot.pods.enumerated().filter(|(_, pod)| is_bound(pod)) {
                 let Some(need) = needs.of(position) else { continue };
                 let Some((attempts, _)) = known.get(&need) else { continue };
                 let node = pod.spec.node_name.as_deref().and_then(|name| bought.get(name));
@@ -184,7 +184,7 @@ impl RefusedNodes {
     }
 
     /// Why a pod that runs should stay where it is; `None` where nothing of the kind is known.
-    pub fn refused(&self, position: usize) -> Option<RefusedNeed> {
+    pub fn refused(&self, position: PodIndex) -> Option<RefusedNeed> {
         Some(self.needs.get(self.need_of_pod.get(&position)?)?.refused())
     }
 
@@ -203,8 +203,8 @@ impl RefusedNodes {
     }
 
     /// By need, the pod for which a node is tried: the one that has a node on its way, else another one each time.
-    fn tried(&self, backlog: &Backlog) -> BTreeMap<&str, usize> {
-        let mut pods: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    fn tried(&self, backlog: &Backlog) -> BTreeMap<&str, PodIndex> {
+        let mut pods: BTreeMap<&str, Vec<PodIndex>> = BTreeMap::new();
         for pod in backlog.waiting.values().flatten() {
             let need = self.need_of_pod.get(pod);
             let need = need.filter(|need| self.needs.get(*need).is_some_and(|it| it.next == NextAttempt::OneIsTried));
@@ -213,7 +213,7 @@ impl RefusedNodes {
             }
         }
         let chosen = pods.into_iter().filter_map(|(need, pods)| {
-            let has_node = |pod: &&usize| self.awaited.iter().any(|it| it.need == need && it.by_name.contains(pod));
+            let has_node = |pod: &&PodIndex| self.awaited.iter().any(|it| it.need == need && it.by_name.contains(pod));
             let attempts = self.needs.get(need).map_or(0, |waits| waits.attempts.count);
             let turn = usize::try_from(attempts).unwrap_or(0) % pods.len().max(1);
             Some((need, *pods.iter().find(has_node).or(pods.get(turn))?))
@@ -228,22 +228,22 @@ impl RefusedNodes {
         problem: &Problem<'_>,
         settled: &[Expected],
         backlog: &mut Backlog,
-    ) -> Vec<(ClassIndex, usize)> {
-        let need_of = |pod: usize| self.need_of_pod.get(&pod).map(String::as_str);
-        let has_place: HashSet<usize> = settled.iter().map(|expected| expected.pod).collect();
+    ) -> Vec<(ClassIndex, PodIndex)> {
+        let need_of = |pod: PodIndex| self.need_of_pod.get(&pod).map(String::as_str);
+        let has_place: HashSet<PodIndex> = settled.iter().map(|expected| expected.pod).collect();
         let got: HashSet<(HostIndex, Option<&str>)> = settled.iter().map(|it| (it.host, need_of(it.pod))).collect();
         let lost: Vec<&Awaited> =
             self.awaited.iter().filter(|awaited| !got.contains(&(awaited.host, Some(&awaited.need)))).collect();
         if lost.is_empty() {
             return Vec::new();
         }
-        let mut free: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        let mut free: BTreeMap<&str, Vec<PodIndex>> = BTreeMap::new();
         for pod in backlog.waiting.values().flatten().filter(|pod| !has_place.contains(pod)) {
             if let Some(need) = need_of(*pod) {
                 free.entry(need).or_default().push(*pod);
             }
         }
-        let mut held: BTreeMap<usize, PodObstacle> = BTreeMap::new();
+        let mut held: BTreeMap<PodIndex, PodObstacle> = BTreeMap::new();
         for awaited in lost {
             let Some(free) = free.get_mut(awaited.need.as_str()).filter(|free| !free.is_empty()) else { continue };
             free.sort_by_key(|pod| !awaited.by_name.contains(pod));
@@ -287,7 +287,7 @@ impl RefusedNodes {
 
 impl Awaited {
     /// Why nothing is bought for a pod that has no place on the node any more.
-    fn obstacle(&self, problem: &Problem<'_>, pod: usize) -> PodObstacle {
+    fn obstacle(&self, problem: &Problem<'_>, pod: PodIndex) -> PodObstacle {
         let snapshot = problem.snapshot;
         let node = problem.machines[self.host].node.filter(|_| self.is_open);
         // Before it is open every filter would name what makes it start.
@@ -363,9 +363,9 @@ fn noted_on(inputs: &Inputs<'_>, pool: &NodePool) -> Option<Noted> {
 /// Pods that are on no node, or on one that goes: by name, and by what made them.
 #[derive(Default)]
 struct Waiting<'a> {
-    positions: Vec<usize>,
-    by_name: HashMap<(&'a str, &'a str), usize>,
-    by_owner: HashMap<Owner, Vec<usize>>,
+    positions: Vec<PodIndex>,
+    by_name: HashMap<(&'a str, &'a str), PodIndex>,
+    by_owner: HashMap<Owner, Vec<PodIndex>>,
     /// Those of the other pods that have a place, by name.
     placed: HashSet<(&'a str, &'a str)>,
 }
@@ -375,7 +375,7 @@ impl<'a> Waiting<'a> {
         let leaving: HashSet<&str> =
             machines.iter().filter(|machine| machine.is_being_removed()).map(|machine| machine.name).collect();
         let mut waiting = Self::default();
-        for (position, pod) in snapshot.pods.iter().enumerate() {
+        for (position, pod) in snapshot.pods.enumerated() {
             let waits = is_waiting(pod) && !is_of_buffer(pod) && pod.spec.scheduling_gates.is_empty();
             let moves =
                 pod.spec.node_name.as_deref().is_some_and(|node| leaving.contains(node)) && is_reschedulable(pod);
@@ -405,9 +405,9 @@ struct Bought {
     need: String,
     count: usize,
     /// Positions of those that still have the name they had.
-    by_name: BTreeSet<usize>,
+    by_name: BTreeSet<PodIndex>,
     /// One of the need that waits.
-    example: usize,
+    example: PodIndex,
 }
 
 /// Nodes with pods that wait for them, whether or not others run there. O(pods ever bought for).
@@ -495,7 +495,7 @@ struct Judge<'j, 'a> {
 #[derive(Default)]
 struct Lost {
     of_need: BTreeMap<String, usize>,
-    of_pod: BTreeMap<usize, usize>,
+    of_pod: BTreeMap<PodIndex, usize>,
 }
 
 impl Lost {
@@ -543,11 +543,11 @@ impl<'j> Judge<'j, '_> {
     }
 
     /// `here`: pods that are or were on the node. `lost`: of the nodes before.
-    fn verdict(&mut self, bought: &Bought, machine: &'j Machine<'_>, here: &[usize], lost: &mut Lost) -> Verdict {
+    fn verdict(&mut self, bought: &Bought, machine: &'j Machine<'_>, here: &[PodIndex], lost: &mut Lost) -> Verdict {
         if here.iter().any(|pod| self.needs.of(*pod).is_some_and(|need| need == bought.need)) {
             return Verdict::Nothing;
         }
-        let strangers: Vec<usize> = here.iter().copied().filter(|pod| self.is_stranger(machine, *pod)).collect();
+        let strangers: Vec<PodIndex> = here.iter().copied().filter(|pod| self.is_stranger(machine, *pod)).collect();
         let age = bought.opened.map(|opened| self.inputs.now.duration_since(opened));
         // Those that move to it may still run where they were.
         let waits = is_waiting(&self.inputs.snapshot.pods[bought.example]);
@@ -580,7 +580,7 @@ impl<'j> Judge<'j, '_> {
     }
 
     /// Whether a pod takes room of a node that was not bought for it.
-    fn is_stranger(&self, machine: &Machine<'_>, position: usize) -> bool {
+    fn is_stranger(&self, machine: &Machine<'_>, position: PodIndex) -> bool {
         let pod = &self.inputs.snapshot.pods[position];
         let key = pod.key();
         !pod.is_terminal() && !machine.claim.is_some_and(|claim| claim.listed(keys::PODS).any(|listed| listed == key))
@@ -609,14 +609,14 @@ impl<'j> Judge<'j, '_> {
     }
 
     /// Which filter keeps a pod from a node, as far as they are known here.
-    fn refusal(&mut self, position: usize, machine: &Machine<'_>) -> Option<FilterRefusal> {
+    fn refusal(&mut self, position: PodIndex, machine: &Machine<'_>) -> Option<FilterRefusal> {
         let snapshot = self.inputs.snapshot;
         let context = self.context.get_or_insert_with(|| judging(snapshot));
         context.examine(&snapshot.pods[position]).refusal(machine.node?)
     }
 
     /// Whether it is only because others came that the node refuses the pod.
-    fn is_for_strangers(&mut self, position: usize, machine: &Machine<'_>, strangers: &[usize]) -> bool {
+    fn is_for_strangers(&mut self, position: PodIndex, machine: &Machine<'_>, strangers: &[PodIndex]) -> bool {
         let Some(context) = &mut self.context else { return false };
         let pods = &self.inputs.snapshot.pods;
         for stranger in strangers {
@@ -674,10 +674,10 @@ fn pods_on<'m>(
     snapshot: &Snapshot,
     machines: &'m IndexVec<HostIndex, Machine<'_>>,
     bought: &[Bought],
-) -> HashMap<&'m str, Vec<usize>> {
+) -> HashMap<&'m str, Vec<PodIndex>> {
     let names: HashSet<&'m str> = bought.iter().map(|bought| machines[bought.host].name).collect();
-    let mut pods: HashMap<&str, Vec<usize>> = HashMap::new();
-    for (position, pod) in snapshot.pods.iter().enumerate() {
+    let mut pods: HashMap<&str, Vec<PodIndex>> = HashMap::new();
+    for (position, pod) in snapshot.pods.enumerated() {
         let node = pod.spec.node_name.as_deref().and_then(|name| names.get(name).copied());
         if let Some(node) = node.filter(|_| !pod.is_owned_by("DaemonSet") && !pod.is_owned_by("Node")) {
             pods.entry(node).or_default().push(position);

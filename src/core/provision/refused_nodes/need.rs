@@ -11,11 +11,11 @@ use k8s_openapi::api::core::v1::{Affinity, Toleration, TopologySpreadConstraint}
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use crate::model::hexadecimal;
+use crate::model::{IndexVec, hexadecimal};
 use crate::scheduler::ClassIndex;
 use crate::scheduler::host_ports::host_ports;
 use crate::snapshot::requests::effective_requests;
-use crate::snapshot::{Pod, Snapshot};
+use crate::snapshot::{Pod, PodIndex, Snapshot};
 
 /// Characters of a hash that tell the needs of one cluster apart.
 const HASH_CHARACTERS: usize = 16;
@@ -26,7 +26,7 @@ const TEMPLATE_HASH: &str = "pod-template-hash";
 pub struct Needs<'a> {
     snapshot: &'a Snapshot,
     replica_sets: HashMap<(&'a str, &'a str), &'a ReplicaSet>,
-    class_of_pod: &'a [Option<ClassIndex>],
+    class_of_pod: &'a IndexVec<PodIndex, Option<ClassIndex>>,
     /// By class, and kind and name of the owner, for pods without volumes and devices of their own.
     known: HashMap<(ClassIndex, &'a str, &'a str), String>,
 }
@@ -49,7 +49,7 @@ struct Content<'p> {
 }
 
 impl<'a> Needs<'a> {
-    pub fn new(snapshot: &'a Snapshot, class_of_pod: &'a [Option<ClassIndex>]) -> Self {
+    pub fn new(snapshot: &'a Snapshot, class_of_pod: &'a IndexVec<PodIndex, Option<ClassIndex>>) -> Self {
         let name = |set: &'a ReplicaSet| {
             Some((set.metadata.namespace.as_deref().unwrap_or("default"), set.metadata.name.as_deref()?))
         };
@@ -58,7 +58,7 @@ impl<'a> Needs<'a> {
     }
 
     /// The need of the pod at this position; `None` for one that can not be planned for.
-    pub fn of(&mut self, position: usize) -> Option<String> {
+    pub fn of(&mut self, position: PodIndex) -> Option<String> {
         let class = self.class_of_pod.get(position).copied().flatten()?;
         let pod = &self.snapshot.pods[position];
         let has_own = !(pod.spec.volumes.is_empty() && pod.spec.resource_claims.is_empty());
@@ -134,10 +134,10 @@ mod tests {
 
     /// Needs of pods of one class.
     fn needs(pods: Vec<Pod>) -> Vec<String> {
-        let classes: Vec<Option<ClassIndex>> = (0..pods.len()).map(|class| Some(class.into())).collect();
+        let classes: IndexVec<PodIndex, Option<ClassIndex>> = (0..pods.len()).map(|class| Some(class.into())).collect();
         let snapshot = Snapshot { pods: pods.into(), ..Snapshot::default() };
         let mut needs = Needs::new(&snapshot, &classes);
-        (0..classes.len()).map(|position| needs.of(position).unwrap()).collect()
+        classes.indices().map(|position| needs.of(position).unwrap()).collect()
     }
 
     fn replica(name: &str, hash: &str) -> Pod {

@@ -115,7 +115,7 @@ impl<'a> Problem<'a> {
 
     /// Leaves pods pending whose places were wrong. O(pods) where there are any.
     fn withhold(&mut self, withheld: &BTreeMap<String, String>) {
-        for (position, pod) in self.snapshot.pods.iter().enumerate().filter(|_| !withheld.is_empty()) {
+        for (position, pod) in self.snapshot.pods.enumerated().filter(|_| !withheld.is_empty()) {
             if let Some(why) = withheld.get(&pod.key()) {
                 let text = format!("its place would be wrong ({why}), by a mistake in cutlist");
                 self.not_supported_pods.insert(position, text);

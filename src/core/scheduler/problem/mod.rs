@@ -17,8 +17,8 @@ use std::collections::BTreeMap;
 use crate::devices::Device;
 use crate::model::{HourlyPrice, IndexVec, Requirements};
 use crate::offer::Offer;
-use crate::snapshot::Snapshot;
 use crate::snapshot::nodes::Machine;
+use crate::snapshot::{PodIndex, Snapshot};
 
 use super::class::{ClassIndex, PodClass, Variant, VariantIndex};
 use super::concentration::ConcentrationPenalties;
@@ -59,15 +59,15 @@ pub struct Problem<'a> {
     pub daemons: IndexVec<DaemonIndex, Daemon>,
     pub nodes: IndexVec<HostIndex, ExistingNode>,
     /// By position of the pod in the snapshot.
-    pub class_of_pod: Vec<Option<ClassIndex>>,
+    pub class_of_pod: IndexVec<PodIndex, Option<ClassIndex>>,
     /// Pods that can not be planned for, with the reason.
-    pub invalid_pods: BTreeMap<usize, String>,
+    pub invalid_pods: BTreeMap<PodIndex, String>,
     /// Pods that say more than is planned for, with what they have too much of.
-    pub too_large_pods: BTreeMap<usize, String>,
+    pub too_large_pods: BTreeMap<PodIndex, String>,
     /// Pods that ask for something that is not planned for, with what it is.
-    pub not_supported_pods: BTreeMap<usize, String>,
+    pub not_supported_pods: BTreeMap<PodIndex, String>,
     /// By position of the pod, the volume that is gone with its node.
-    pub disks: BTreeMap<usize, Disk>,
+    pub disks: BTreeMap<PodIndex, Disk>,
     /// By node; empty where no pod asks for any.
     pub devices: IndexVec<HostIndex, Vec<Device>>,
     /// By variant: a number that variants with the same requirements and tolerations share.

@@ -14,14 +14,14 @@ use crate::scheduler::taints::EffectiveTaint;
 use crate::scheduler::topology::GroupKind;
 use crate::scheduler::vectors;
 use crate::scheduler::volumes::NODE_NAME;
-use crate::snapshot::Snapshot;
 use crate::snapshot::nodes::Machine;
+use crate::snapshot::{PodIndex, Snapshot};
 use cutlist_api::keys;
 
 use super::Problem;
 
 /// Position of a pod in the snapshot, and its class.
-type PodOfClass = (usize, ClassIndex);
+type PodOfClass = (PodIndex, ClassIndex);
 
 /// Labels that some requirement looks at, by key.
 type Labels = Vec<(String, String)>;
@@ -32,11 +32,11 @@ impl Problem<'_> {
         let attachment_limits = attachment_limits(self.snapshot);
         let position_by_name: BTreeMap<&str, HostIndex> =
             self.machines.enumerated().map(|(position, machine)| (machine.name, position)).collect();
-        let mut pods_by_machine: IndexVec<HostIndex, Vec<(usize, ClassIndex)>> =
+        let mut pods_by_machine: IndexVec<HostIndex, Vec<PodOfClass>> =
             IndexVec::repeat(Vec::new(), self.machines.len());
-        let mut nominated_by_machine: BTreeMap<HostIndex, Vec<(usize, ClassIndex)>> = BTreeMap::new();
+        let mut nominated_by_machine: BTreeMap<HostIndex, Vec<PodOfClass>> = BTreeMap::new();
         let void = void_nominations(self.snapshot, inputs.now);
-        for (pod_position, pod) in self.snapshot.pods.iter().enumerate() {
+        for (pod_position, pod) in self.snapshot.pods.enumerated() {
             let node = pod.spec.node_name.as_deref().filter(|_| !pod.is_terminal());
             let machine = node.and_then(|name| position_by_name.get(name));
             if let (Some(machine), Some(class)) = (machine, self.class_of_pod[pod_position]) {

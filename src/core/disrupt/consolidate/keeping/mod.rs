@@ -19,6 +19,7 @@ use crate::provision::cheapest::market::Market;
 use crate::provision::cheapest::market::Offer;
 use crate::scheduler::topology::{Domain, KeyIndex};
 use crate::scheduler::{ClassIndex, Engine, HostIndex};
+use crate::snapshot::PodIndex;
 use cutlist_api::keys;
 
 use super::Source;
@@ -136,7 +137,7 @@ impl<'e, 'p, 'a, 'm> Program<'e, 'p, 'a, 'm> {
         (sources.iter().map(|source| source.candidate.host).chain(staying).collect(), existing_bins)
     }
 
-    fn identity(&self, pod: usize, host: HostIndex) -> Option<(usize, Option<Domain>)> {
+    fn identity(&self, pod: PodIndex, host: HostIndex) -> Option<(usize, Option<Domain>)> {
         let class = self.engine.problem.class_of_pod[pod]?;
         let kind = *self.market.kind_of.get(&class)?;
         let key = self.zone.filter(|key| self.engine.is_divided(*key, class, self.market.variants[&class]));
@@ -148,7 +149,7 @@ impl<'e, 'p, 'a, 'm> Program<'e, 'p, 'a, 'm> {
         problem.domains.of_labels(key, &problem.nodes[host].labels, host)
     }
 
-    fn item_of(&self, pod: usize, host: HostIndex) -> Option<usize> {
+    fn item_of(&self, pod: PodIndex, host: HostIndex) -> Option<usize> {
         self.positions.get(&self.identity(pod, host)?).copied()
     }
 
