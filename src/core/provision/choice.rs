@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::model::HourlyPrice;
 use crate::model::shared::Shared;
 use crate::plan::Alternative;
-use crate::scheduler::offerings::{OfferingSet, Slots, bits};
+use crate::scheduler::offerings::{OfferingSet, Slots, TypeIndex, bits};
 use crate::scheduler::quota::LimitedCapacity;
 use crate::scheduler::template::{Template, TemplateIndex};
 use crate::scheduler::{Engine, HostIndex, OpenNode};
@@ -18,7 +18,7 @@ const LAUNCH_TYPES_MAX: usize = 60;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// Position in the offerings of the template.
-    pub instance_type: usize,
+    pub instance_type: TypeIndex,
     pub slot: usize,
     pub price: HourlyPrice,
 }
@@ -43,7 +43,7 @@ pub fn alternatives_of(engine: &Engine<'_, '_>, host: HostIndex) -> Option<Offer
     }
     set.keep_types(&template.rooms.fitting(&open.requested, set.types()));
     set = engine.with_same_neighbours(host, open, set);
-    engine.keep_within_limits(open, &mut set, |position| open.set.types().contains(position));
+    engine.keep_within_limits(open, &mut set, |position| open.set.has_type(position));
     let is_offered = template.offerings.offered(&set).next().is_some();
     is_offered.then_some(set)
 }
@@ -72,7 +72,7 @@ fn depends_on_type(engine: &Engine<'_, '_>) -> bool {
 /// Launch lists by what they are made from: many nodes have the same, and a list is longer than all else that is known of a node.
 #[derive(Debug, Default)]
 pub struct LaunchLists {
-    known: HashMap<(TemplateIndex, OfferingSet, usize, usize), Shared<Vec<Alternative>>>,
+    known: HashMap<(TemplateIndex, OfferingSet, TypeIndex, usize), Shared<Vec<Alternative>>>,
 }
 
 impl LaunchLists {
@@ -93,7 +93,7 @@ impl LaunchLists {
 /// The launch list: types cheapest first, each with its slots cheapest first, of the capacity type of the choice.
 fn launch_list(template: &Template, set: &OfferingSet, choice: &Choice) -> Vec<Alternative> {
     let capacity_type = &template.offerings.slots[choice.slot].capacity_type;
-    let mut types: Vec<(HourlyPrice, usize)> = template
+    let mut types: Vec<(HourlyPrice, TypeIndex)> = template
         .offerings
         .offered(set)
         .filter_map(|(position, entry)| Some((entry.cheapest(set.slots)?.1, position)))

@@ -387,7 +387,7 @@ fn is_without_image(engine: &Engine<'_, '_>, sides: &Sides<'_>, key: &str) -> bo
     }
     offerings.restrict(&mut asked, key, sides.asked);
     let (offer, class) = (&engine.problem.offer, class_of(sides));
-    let mut types = asked.types().ones().peekable();
+    let mut types = asked.each_type().peekable();
     types.peek().is_some() && types.all(|it| offer.lacks_image(class, &offerings.types[it].name))
 }
 

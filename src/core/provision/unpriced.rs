@@ -1,6 +1,7 @@
 //! Instance types that would do and are not chosen, since nobody knows what they cost.
 
 use crate::model::Requirements;
+use crate::scheduler::offerings::TypeIndex;
 use crate::scheduler::template::Template;
 use crate::scheduler::{ClassIndex, Engine, Refusal, vectors};
 
@@ -24,14 +25,14 @@ pub fn would_do<'p>(
     };
     let pods = &engine.problem.classes[class];
     let Some(variant) = pods.variants.last().filter(|_| obstacles.iter().all(is_of_types)) else { return Vec::new() };
-    let has_room = |position: usize| vectors::fits(&pods.request, &template.room[position]);
+    let has_room = |position: TypeIndex| vectors::fits(&pods.request, &template.room[position]);
     names_with_room(template, &engine.problem.variants[*variant].requirements, has_room)
 }
 
 fn names_with_room<'t>(
     template: &'t Template,
     requirements: &Requirements,
-    has_room: impl Fn(usize) -> bool,
+    has_room: impl Fn(TypeIndex) -> bool,
 ) -> Vec<&'t str> {
     let offerings = &template.offerings;
     let mut left = offerings.compile(&template.requirements);
@@ -39,7 +40,7 @@ fn names_with_room<'t>(
         offerings.restrict(&mut left, key, requirement);
     }
     let mut names = Vec::new();
-    for position in left.types().ones().filter(|position| has_room(*position)) {
+    for position in left.each_type().filter(|position| has_room(*position)) {
         let entry = &offerings.types[position];
         if entry.is_without_price(left.slots) {
             names.push(entry.name.as_str());

@@ -12,7 +12,7 @@ use cutlist_api::keys;
 use cutlist_api::settings::{ConcentrationPenalty, Packing};
 
 use super::indices::ClassIndex;
-use super::offerings::{OfferingSet, Slots, bits};
+use super::offerings::{OfferingSet, Slots, TypeIndex, bits};
 use super::template::{Template, TemplateIndex};
 
 pub use super::indices::{SpotPool, WorkloadIndex};
@@ -38,8 +38,7 @@ pub struct Free {
 /// Names of a template's types and slots as numbers.
 #[derive(Debug)]
 struct SpotOfTemplate {
-    /// By position of the type.
-    instance_types: Vec<usize>,
+    instance_types: IndexVec<TypeIndex, usize>,
     /// By slot; `None` where it is not spot.
     zones: Vec<Option<usize>>,
     /// Slots that are spot.
@@ -143,7 +142,7 @@ impl ConcentrationPenalties {
     }
 
     /// The pool that a type in a slot belongs to; `None` where it is not spot.
-    pub fn spot_pool(&self, template: TemplateIndex, instance_type: usize, slot: usize) -> Option<SpotPool> {
+    pub fn spot_pool(&self, template: TemplateIndex, instance_type: TypeIndex, slot: usize) -> Option<SpotPool> {
         let of_template = &self.templates[template];
         let zone = (*of_template.zones.get(slot)?)?;
         Some(self.pool(*of_template.instance_types.get(instance_type)?, zone))
@@ -168,7 +167,7 @@ impl ConcentrationPenalties {
         if !self.looks_at_spot_pools() {
             return None;
         }
-        let (mut types, mut slots) = (set.types().ones(), bits(set.slots));
+        let (mut types, mut slots) = (set.each_type(), bits(set.slots));
         match (types.next(), types.next(), slots.next(), slots.next()) {
             (Some(instance_type), None, Some(slot), None) => self.spot_pool(template, instance_type, slot),
             _ => None,

@@ -17,6 +17,11 @@ index! {
 }
 
 index! {
+    /// Position of an instance type in [`super::offerings::Offerings::types`].
+    pub struct TypeIndex;
+}
+
+index! {
     /// Position in [`super::Problem::daemons`].
     pub struct DaemonIndex;
 }

@@ -14,10 +14,12 @@ use crate::catalog::InstanceType;
 use crate::model::requirements::{is_well_known, normalized};
 use crate::model::resources::{CPU, NODES};
 use crate::model::shared::Shared;
-use crate::model::{HourlyPrice, Requirement, Requirements, Resources};
+use crate::model::{HourlyPrice, IndexVec, Requirement, Requirements, Resources};
 use cutlist_api::keys;
 
 use super::vectors::{Dimensions, Vector};
+
+pub use super::indices::TypeIndex;
 
 /// A set of slots, one bit each.
 pub type Slots = u128;
@@ -34,7 +36,7 @@ pub struct Slot {
 /// Instance types in the order of their cheapest price, then name.
 #[derive(Debug)]
 pub struct Offerings {
-    pub types: Vec<TypeEntry>,
+    pub types: IndexVec<TypeIndex, TypeEntry>,
     pub slots: Vec<Slot>,
     pub region: String,
     /// For each label of types, which of them have it: found when it is first asked for, since most labels never are.
@@ -103,10 +105,19 @@ impl OfferingSet {
         &self.types
     }
 
+    /// Its types, cheapest first.
+    pub fn each_type(&self) -> impl Iterator<Item = TypeIndex> {
+        self.types.ones().map(TypeIndex::from)
+    }
+
+    pub fn has_type(&self, instance_type: TypeIndex) -> bool {
+        self.types.contains(instance_type.into())
+    }
+
     /// One type only, in these slots.
-    pub fn only(&self, instance_type: usize, slots: Slots) -> Self {
+    pub fn only(&self, instance_type: TypeIndex, slots: Slots) -> Self {
         let mut types = FixedBitSet::with_capacity(self.types.len());
-        types.insert(instance_type);
+        types.insert(instance_type.into());
         Self::new(types, slots)
     }
 
@@ -141,9 +152,9 @@ impl OfferingSet {
         }
     }
 
-    pub fn remove_type(&mut self, position: usize) {
-        if self.types.contains(position) {
-            Rc::make_mut(&mut self.types).remove(position);
+    pub fn remove_type(&mut self, instance_type: TypeIndex) {
+        if self.has_type(instance_type) {
+            Rc::make_mut(&mut self.types).remove(instance_type.into());
         }
     }
 }
@@ -178,7 +189,8 @@ impl Offerings {
         let order = |it: &TypeEntry| (it.cheapest_price, it.capacity.get(CPU));
         types.sort_by(|one, two| order(one).cmp(&order(two)).then_with(|| one.name.cmp(&two.name)));
         let labels = labels(&types);
-        let mut offerings = Self { types, slots, region: region.to_owned(), labels, available: Vec::new() };
+        let mut offerings =
+            Self { types: types.into(), slots, region: region.to_owned(), labels, available: Vec::new() };
         offerings.index_slots();
         offerings
     }
@@ -284,17 +296,16 @@ impl Offerings {
     }
 
     /// Types of the set that are offered in one of its slots, cheapest first.
-    pub fn offered<'a>(&'a self, set: &'a OfferingSet) -> impl Iterator<Item = (usize, &'a TypeEntry)> {
-        set.types
-            .ones()
+    pub fn offered<'a>(&'a self, set: &'a OfferingSet) -> impl Iterator<Item = (TypeIndex, &'a TypeEntry)> {
+        set.each_type()
             .map(|position| (position, &self.types[position]))
             .filter(|(_, entry)| entry.available & set.slots != 0)
     }
 
     /// The cheapest type and slot of the set, with its price; of equals the first type, then the first slot. Stops at types
     /// whose cheapest slot of all costs more.
-    pub fn cheapest(&self, set: &OfferingSet) -> Option<(usize, usize, HourlyPrice)> {
-        let mut best: Option<(usize, usize, HourlyPrice)> = None;
+    pub fn cheapest(&self, set: &OfferingSet) -> Option<(TypeIndex, usize, HourlyPrice)> {
+        let mut best: Option<(TypeIndex, usize, HourlyPrice)> = None;
         for (position, entry) in self.offered(set) {
             if best.is_some_and(|(_, _, price)| entry.cheapest_price >= price) {
                 break;
@@ -355,8 +366,8 @@ impl Offerings {
         }
     }
 
-    pub fn position(&self, name: &str) -> Option<usize> {
-        self.label(keys::INSTANCE_TYPE)?.with.get(name)?.ones().next()
+    pub fn position(&self, name: &str) -> Option<TypeIndex> {
+        self.label(keys::INSTANCE_TYPE)?.with.get(name)?.ones().next().map(TypeIndex::from)
     }
 
     /// The slots that are in the zone, or of the capacity type, or both, of one of these, as far as each counts.
@@ -514,8 +525,8 @@ mod tests {
     #[test]
     fn the_cheapest_slot_is_the_first_of_equals() {
         let offerings = offerings();
-        let (slot, price) = offerings.types[0].cheapest(Slots::MAX).unwrap();
+        let (slot, price) = offerings.types[TypeIndex::from(0)].cheapest(Slots::MAX).unwrap();
         assert_eq!((offerings.slots[slot].zone.as_str(), price.dollars()), ("z2", 0.1));
-        assert_eq!(offerings.types[2].cheapest(Slots::MAX), None);
+        assert_eq!(offerings.types[TypeIndex::from(2)].cheapest(Slots::MAX), None);
     }
 }

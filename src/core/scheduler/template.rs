@@ -12,7 +12,7 @@ use cutlist_api::node_pool::NodePool;
 
 use super::host_ports::HostPort;
 use super::indices::{DaemonIndex, KeyIndex};
-use super::offerings::{OfferingSet, Offerings};
+use super::offerings::{OfferingSet, Offerings, TypeIndex};
 use super::quota::{LimitedCapacity, QuotaIndex};
 use super::reach::Reach;
 use super::rooms::Rooms;
@@ -83,9 +83,9 @@ pub struct Template {
     /// What the pool may buy.
     pub set: OfferingSet,
     /// By position of the type: what its DaemonSets will request there.
-    pub daemon_overhead: Vec<Vector>,
+    pub daemon_overhead: IndexVec<TypeIndex, Vector>,
     /// By position of the type: allocatable less that, which is what pods can have.
-    pub room: Vec<Vector>,
+    pub room: IndexVec<TypeIndex, Vector>,
     /// The same, indexed; shared by templates that are alike in this.
     pub rooms: Rc<Rooms>,
     /// By dimension: the most room that any type of the pool has.
@@ -99,7 +99,7 @@ pub struct Template {
     /// What its nodes draw on; none without limits.
     pub quotas: Vec<QuotaIndex>,
     /// By position of the type: what a node of it takes of limits; empty without limits.
-    pub limited_capacity: Vec<LimitedCapacity>,
+    pub limited_capacity: IndexVec<TypeIndex, LimitedCapacity>,
     /// The most of each that any type of the pool takes.
     pub limited_capacity_most: LimitedCapacity,
     /// Why it may buy nothing, where that is so.
@@ -156,15 +156,15 @@ impl Template {
             taints: spec.taints.iter().map(EffectiveTaint::from).collect(),
             offerings,
             set,
-            daemon_overhead: Vec::new(),
-            room: Vec::new(),
+            daemon_overhead: IndexVec::new(),
+            room: IndexVec::new(),
             rooms: Rc::new(Rooms::new(&[], 0)),
             room_most: Vector::default(),
             reach: IndexVec::new(),
             neighbours: Vec::new(),
             daemon_ports: Vec::new(),
             quotas: Vec::new(),
-            limited_capacity: Vec::new(),
+            limited_capacity: IndexVec::new(),
             limited_capacity_most: Rc::from([]),
             min_values,
             nothing_offered: None,

@@ -152,7 +152,7 @@ fn larger_disk(engine: &Engine<'_, '_>, pool: &str, short: &Short<'_>, inputs: C
     let template = engine.problem.templates.iter().find(|it| it.name == pool && !it.is_reserved())?;
     let mut offered = template.offerings.compile(&template.requirements);
     template.offerings.prune(&mut offered);
-    let allowed = offered.types().ones().map(|position| template.offerings.types[position].name.as_str());
+    let allowed = offered.each_type().map(|position| template.offerings.types[position].name.as_str());
     let allowed: BTreeSet<&str> = allowed.collect();
     let types = inputs.now.catalog.instance_types.iter().filter(|it| allowed.contains(it.name.as_str()));
     let on_a_node = |instance_type: &InstanceType, spec: &EC2NodeClassSpec| {

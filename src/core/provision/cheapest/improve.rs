@@ -7,7 +7,7 @@ use crate::model::HourlyPrice;
 use crate::provision::choice::{Choice, alternatives_of, capacity_of, choose, cost_of};
 use crate::scheduler::Demand;
 use crate::scheduler::class::VariantIndex;
-use crate::scheduler::offerings::bits;
+use crate::scheduler::offerings::{TypeIndex, bits};
 use crate::scheduler::template::TemplateIndex;
 use crate::scheduler::vectors;
 use crate::scheduler::{ClassIndex, Engine, HostIndex, Mark, OpenNode, Problem};
@@ -241,7 +241,7 @@ pub fn in_one_node(
         Pools::OfWeight(least) => problem.templates[*template].weight >= least,
         Pools::FirstInOrder => first == Some(*template),
     };
-    let mut offers: Vec<(HourlyPrice, TemplateIndex, usize)> = problem
+    let mut offers: Vec<(HourlyPrice, TemplateIndex, TypeIndex)> = problem
         .templates
         .indices()
         .filter(may_be)
@@ -271,7 +271,7 @@ fn cheapest_that_holds(
     template: TemplateIndex,
     variants: &[(ClassIndex, VariantIndex)],
     demand: &Demand,
-) -> Option<(HourlyPrice, TemplateIndex, usize)> {
+) -> Option<(HourlyPrice, TemplateIndex, TypeIndex)> {
     let compiled = &problem.templates[template];
     let mut set = compiled.set.clone();
     let mut requested = vec![0; problem.dimensions.count()];
@@ -291,7 +291,7 @@ fn cheapest_that_holds(
 fn place_all(
     engine: &mut Engine<'_, '_>,
     template: TemplateIndex,
-    instance_type: usize,
+    instance_type: TypeIndex,
     variants: &[(ClassIndex, VariantIndex)],
     demand: &Demand,
 ) -> bool {

@@ -11,7 +11,7 @@ use crate::programs::prices::{Prices, Share};
 use crate::programs::{as_number, number};
 use crate::scheduler::Demand;
 use crate::scheduler::class::VariantIndex;
-use crate::scheduler::offerings::{OfferingSet, Slots, TypeEntry, bits};
+use crate::scheduler::offerings::{OfferingSet, Slots, TypeEntry, TypeIndex, bits};
 use crate::scheduler::template::{Template, TemplateIndex};
 use crate::scheduler::vectors::{self, Vector};
 use crate::scheduler::{ClassIndex, Engine, HostIndex, Problem};
@@ -24,7 +24,7 @@ use super::weights::weights;
 #[derive(Clone, Debug)]
 pub struct Offer {
     pub template: TemplateIndex,
-    pub instance_type: usize,
+    pub instance_type: TypeIndex,
     /// With what a node costs beside it, where that counts.
     pub price: HourlyPrice,
     pub slots: Slots,
@@ -59,7 +59,15 @@ impl Offer {
         let fit = kinds.iter().filter(|kind| kind.variants.iter().any(|it| problem.fits_node(*it, node)));
         let compatibilities: BTreeSet<usize> = fit.map(|kind| kind.compatibility).collect();
         let allowed = compatibilities.into_iter().map(|compatibility| (compatibility, 1)).collect();
-        Self { template: TemplateIndex::default(), instance_type: 0, price, slots: 1, room, allowed, reserved: false }
+        Self {
+            template: TemplateIndex::default(),
+            instance_type: TypeIndex::default(),
+            price,
+            slots: 1,
+            room,
+            allowed,
+            reserved: false,
+        }
     }
 
     /// What is free on a node that exists.
@@ -178,7 +186,7 @@ fn all_offers(problem: &Problem<'_>, kinds: &[&SizeClass], index: TemplateIndex,
     }
     let mut offers = Vec::new();
     for (position, entry) in template.offerings.offered(&template.set) {
-        let slots = |set: &&OfferingSet| if set.types().contains(position) { set.slots & entry.available } else { 0 };
+        let slots = |set: &&OfferingSet| if set.has_type(position) { set.slots & entry.available } else { 0 };
         let any_of = |sets: &Vec<&OfferingSet>| sets.iter().map(slots).fold(0, |all, slots| all | slots);
         let allowed = sets.iter().map(|(compatibility, sets, zone)| (*compatibility, any_of(sets) & zone));
         let allowed: Vec<(usize, Slots)> = allowed.collect();
@@ -219,7 +227,7 @@ fn slots_matter(problem: &Problem<'_>) -> bool {
 }
 
 /// Whether a type takes no more of limits than another, so that it can stand in for it wherever limits are near.
-fn takes_no_more(template: &Template, one: usize, other: usize) -> bool {
+fn takes_no_more(template: &Template, one: TypeIndex, other: TypeIndex) -> bool {
     let (one, other) = (template.limited_capacity.get(one), template.limited_capacity.get(other));
     one.zip(other).is_none_or(|(one, other)| one.iter().zip(other.iter()).all(|(one, other)| one <= other))
 }
@@ -255,7 +263,7 @@ pub const EXACT_PRICE_WORK: u64 = 100_000_000;
 #[derive(Clone, Debug)]
 pub struct Allotment {
     pub template: TemplateIndex,
-    pub instance_type: usize,
+    pub instance_type: TypeIndex,
     pub slots: Slots,
     /// Positions of kinds, and how many pods of each.
     pub kinds: Vec<(usize, usize)>,

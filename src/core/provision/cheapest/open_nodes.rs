@@ -4,7 +4,7 @@ use crate::provision::choice::{capacity_of, choose};
 use crate::provision::karpenter::place_on_open;
 use crate::scheduler::Demand;
 use crate::scheduler::class::VariantIndex;
-use crate::scheduler::offerings::Slots;
+use crate::scheduler::offerings::{Slots, TypeIndex};
 use crate::scheduler::template::TemplateIndex;
 use crate::scheduler::{ClassIndex, Engine, HostIndex};
 
@@ -14,7 +14,7 @@ pub fn open(
     class: ClassIndex,
     variant: VariantIndex,
     template: TemplateIndex,
-    instance_type: usize,
+    instance_type: TypeIndex,
     slots: Slots,
 ) -> Option<HostIndex> {
     let wanted = engine.problem.templates[template].set.only(instance_type, slots);

@@ -29,7 +29,7 @@ use cutlist_api::settings::Packing;
 use super::class::ClassIndex;
 use super::concentration::SpotPool;
 use super::host::{Host, HostIndex, OpenNode};
-use super::offerings::OfferingSet;
+use super::offerings::{OfferingSet, TypeIndex};
 use super::problem::Problem;
 use super::quota::{LimitedCapacity, QuotaIndex, Scope};
 use super::template::TemplateIndex;
@@ -198,16 +198,16 @@ impl<'p, 'a> Engine<'p, 'a> {
     }
 
     /// Takes away types of which the limits do not allow the node to become one, but for those that are spared. O(types x limits).
-    pub fn keep_within_limits(&self, open: &OpenNode, set: &mut OfferingSet, is_spared: impl Fn(usize) -> bool) {
+    pub fn keep_within_limits(&self, open: &OpenNode, set: &mut OfferingSet, is_spared: impl Fn(TypeIndex) -> bool) {
         let template = &self.problem.templates[open.template];
         if !template.is_limited() {
             return;
         }
-        let exceeds = |position: &usize| {
+        let exceeds = |position: &TypeIndex| {
             let capacity = &template.limited_capacity[*position];
             !is_spared(*position) && self.limit_exceeded(open.template, &open.limit_capacity, capacity).is_some()
         };
-        let exceeding: Vec<usize> = set.types().ones().filter(exceeds).collect();
+        let exceeding: Vec<TypeIndex> = set.each_type().filter(exceeds).collect();
         exceeding.into_iter().for_each(|position| set.remove_type(position));
     }
 

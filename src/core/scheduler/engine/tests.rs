@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use crate::catalog::Catalog;
 use crate::inputs::{Inputs, Policy};
 use crate::plan::Revision;
+use crate::scheduler::offerings::TypeIndex;
 use crate::scheduler::template::TemplateIndex;
 use crate::scheduler::topology::{Domain, GroupIndex};
 use crate::scheduler::{ClassIndex, HostIndex, Problem};
@@ -125,7 +126,7 @@ fn act(engine: &mut Engine<'_, '_>, action: u8, choice: usize) {
         1 => {
             let template = TemplateIndex::default();
             if let Ok(open) = engine.opened(class, variant, template, None) {
-                engine.open(class, open, problem.templates[template].limited_capacity[0].clone());
+                engine.open(class, open, problem.templates[template].limited_capacity[TypeIndex::default()].clone());
             }
         }
         2 if is_open && !engine.is_closed(host) => {

@@ -104,7 +104,7 @@ fn set_limited_capacity(template: &mut Template, limited: &Limited) {
     let of_type = template.offerings.types.iter().map(|entry| limited.capacity(&entry.capacity));
     template.limited_capacity = of_type.collect();
     let mut most = vec![0; limited.names.len()];
-    for position in template.set.types().ones() {
+    for position in template.set.each_type() {
         most.iter_mut().zip(template.limited_capacity[position].iter()).for_each(|(most, it)| *most = (*most).max(*it));
     }
     template.limited_capacity_most = most.into();

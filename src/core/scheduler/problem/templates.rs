@@ -65,8 +65,8 @@ pub(super) fn templates(
 
 pub(super) fn set_daemon_overhead(template: &mut Template, daemons: &[Daemon], dimensions: &Dimensions) {
     let offerings = Rc::clone(&template.offerings);
-    template.daemon_overhead = vec![dimensions.vector(&Resources::new()); offerings.types.len()];
-    for position in template.set.types().ones() {
+    template.daemon_overhead = IndexVec::repeat(dimensions.vector(&Resources::new()), offerings.types.len());
+    for position in template.set.each_type() {
         let entry = &offerings.types[position];
         for daemon in daemons {
             let defined = |key: &str, requirement: &Requirement| match entry.requirements.get(key) {
