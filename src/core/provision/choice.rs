@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::model::HourlyPrice;
 use crate::model::shared::Shared;
 use crate::plan::Alternative;
-use crate::scheduler::offerings::{OfferingSet, Slots, TypeIndex, bits};
+use crate::scheduler::offerings::{OfferingSet, SlotIndex, Slots, TypeIndex, bits};
 use crate::scheduler::quota::LimitedCapacity;
 use crate::scheduler::template::{Template, TemplateIndex};
 use crate::scheduler::{Engine, HostIndex, OpenNode};
@@ -17,9 +17,8 @@ const LAUNCH_TYPES_MAX: usize = 60;
 /// What an open node becomes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// Position in the offerings of the template.
     pub instance_type: TypeIndex,
-    pub slot: usize,
+    pub slot: SlotIndex,
     pub price: HourlyPrice,
 }
 
@@ -72,7 +71,7 @@ fn depends_on_type(engine: &Engine<'_, '_>) -> bool {
 /// Launch lists by what they are made from: many nodes have the same, and a list is longer than all else that is known of a node.
 #[derive(Debug, Default)]
 pub struct LaunchLists {
-    known: HashMap<(TemplateIndex, OfferingSet, TypeIndex, usize), Shared<Vec<Alternative>>>,
+    known: HashMap<(TemplateIndex, OfferingSet, TypeIndex, SlotIndex), Shared<Vec<Alternative>>>,
 }
 
 impl LaunchLists {
@@ -105,7 +104,7 @@ fn launch_list(template: &Template, set: &OfferingSet, choice: &Choice) -> Vec<A
     let mut list = Vec::new();
     for (_, position) in types {
         let entry = &template.offerings.types[position];
-        let mut slots: Vec<usize> = bits(set.slots & entry.available)
+        let mut slots: Vec<SlotIndex> = bits(set.slots & entry.available)
             .filter(|slot| template.offerings.slots[*slot].capacity_type == *capacity_type)
             .collect();
         slots.sort_by_key(|slot| (position == choice.instance_type && *slot != choice.slot, entry.price(*slot), *slot));

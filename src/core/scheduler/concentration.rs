@@ -12,7 +12,7 @@ use cutlist_api::keys;
 use cutlist_api::settings::{ConcentrationPenalty, Packing};
 
 use super::indices::ClassIndex;
-use super::offerings::{OfferingSet, Slots, TypeIndex, bits};
+use super::offerings::{OfferingSet, SlotIndex, Slots, TypeIndex, alone, bits};
 use super::template::{Template, TemplateIndex};
 
 pub use super::indices::{SpotPool, WorkloadIndex};
@@ -39,8 +39,8 @@ pub struct Free {
 #[derive(Debug)]
 struct SpotOfTemplate {
     instance_types: IndexVec<TypeIndex, usize>,
-    /// By slot; `None` where it is not spot.
-    zones: Vec<Option<usize>>,
+    /// `None` where it is not spot.
+    zones: IndexVec<SlotIndex, Option<usize>>,
     /// Slots that are spot.
     slots: Slots,
 }
@@ -123,10 +123,10 @@ impl ConcentrationPenalties {
         let types = template.offerings.types.iter();
         let instance_types = types.map(|entry| number(&mut self.instance_types, &entry.name)).collect();
         let mut slots = 0;
-        let mut zones = Vec::new();
-        for (position, slot) in template.offerings.slots.iter().enumerate() {
+        let mut zones = IndexVec::new();
+        for (position, slot) in template.offerings.slots.enumerated() {
             let is_spot = slot.capacity_type == keys::SPOT;
-            slots |= Slots::from(is_spot) << position;
+            slots |= if is_spot { alone(position) } else { 0 };
             zones.push(is_spot.then(|| number(&mut self.zones, &slot.zone)));
         }
         SpotOfTemplate { instance_types, zones, slots }
@@ -142,7 +142,7 @@ impl ConcentrationPenalties {
     }
 
     /// The pool that a type in a slot belongs to; `None` where it is not spot.
-    pub fn spot_pool(&self, template: TemplateIndex, instance_type: TypeIndex, slot: usize) -> Option<SpotPool> {
+    pub fn spot_pool(&self, template: TemplateIndex, instance_type: TypeIndex, slot: SlotIndex) -> Option<SpotPool> {
         let of_template = &self.templates[template];
         let zone = (*of_template.zones.get(slot)?)?;
         Some(self.pool(*of_template.instance_types.get(instance_type)?, zone))

@@ -19,6 +19,8 @@ index! {
 index! {
     /// Position of an instance type in [`super::offerings::Offerings::types`].
     pub struct TypeIndex;
+    /// Position of a slot in [`super::offerings::Offerings::slots`].
+    pub struct SlotIndex;
 }
 
 index! {

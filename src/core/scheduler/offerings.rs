@@ -19,7 +19,7 @@ use cutlist_api::keys;
 
 use super::vectors::{Dimensions, Vector};
 
-pub use super::indices::TypeIndex;
+pub use super::indices::{SlotIndex, TypeIndex};
 
 /// A set of slots, one bit each.
 pub type Slots = u128;
@@ -37,12 +37,12 @@ pub struct Slot {
 #[derive(Debug)]
 pub struct Offerings {
     pub types: IndexVec<TypeIndex, TypeEntry>,
-    pub slots: Vec<Slot>,
+    pub slots: IndexVec<SlotIndex, Slot>,
     pub region: String,
     /// For each label of types, which of them have it: found when it is first asked for, since most labels never are.
     labels: BTreeMap<String, OnceCell<Label>>,
-    /// By slot: the types available in it.
-    available: Vec<FixedBitSet>,
+    /// The types available in each.
+    available: IndexVec<SlotIndex, FixedBitSet>,
 }
 
 /// The types that have a label.
@@ -63,14 +63,14 @@ pub struct TypeEntry {
     pub requirements: Shared<BTreeMap<String, Vec<String>>>,
     /// Slots in which this type is offered and available.
     pub available: Slots,
-    /// By slot; `HourlyPrice::MAX` where there is no price.
-    prices: Vec<HourlyPrice>,
+    /// `HourlyPrice::MAX` where there is no price.
+    prices: IndexVec<SlotIndex, HourlyPrice>,
     /// In any slot; `HourlyPrice::MAX` when it is not available.
     cheapest_price: HourlyPrice,
 }
 
 impl TypeEntry {
-    pub fn price(&self, slot: usize) -> HourlyPrice {
+    pub fn price(&self, slot: SlotIndex) -> HourlyPrice {
         self.prices[slot]
     }
 
@@ -83,7 +83,7 @@ impl TypeEntry {
     }
 
     /// The cheapest of these slots that is available; the first of equals, so the zone that sorts first.
-    pub fn cheapest(&self, slots: Slots) -> Option<(usize, HourlyPrice)> {
+    pub fn cheapest(&self, slots: Slots) -> Option<(SlotIndex, HourlyPrice)> {
         bits(slots & self.available).map(|slot| (slot, self.prices[slot])).min_by_key(|(slot, price)| (*price, *slot))
     }
 }
@@ -160,12 +160,18 @@ impl OfferingSet {
 }
 
 /// Positions of the set bits, ascending.
-pub fn bits(mut set: Slots) -> impl Iterator<Item = usize> {
+pub fn bits(mut set: Slots) -> impl Iterator<Item = SlotIndex> {
     std::iter::from_fn(move || {
         let position = set.trailing_zeros() as usize;
         set &= set.wrapping_sub(1);
-        (position < SLOTS_MAX).then_some(position)
+        (position < SLOTS_MAX).then(|| position.into())
     })
+}
+
+/// The set of one slot.
+#[inline]
+pub fn alone(slot: SlotIndex) -> Slots {
+    1 << usize::from(slot)
 }
 
 impl Offerings {
@@ -189,14 +195,14 @@ impl Offerings {
         let order = |it: &TypeEntry| (it.cheapest_price, it.capacity.get(CPU));
         types.sort_by(|one, two| order(one).cmp(&order(two)).then_with(|| one.name.cmp(&two.name)));
         let labels = labels(&types);
-        let mut offerings =
-            Self { types: types.into(), slots, region: region.to_owned(), labels, available: Vec::new() };
+        let (types, slots) = (types.into(), slots.into());
+        let mut offerings = Self { types, slots, region: region.to_owned(), labels, available: IndexVec::new() };
         offerings.index_slots();
         offerings
     }
 
     fn index_slots(&mut self) {
-        self.available = vec![FixedBitSet::with_capacity(self.types.len()); self.slots.len()];
+        self.available = IndexVec::repeat(FixedBitSet::with_capacity(self.types.len()), self.slots.len());
         for (position, entry) in self.types.iter().enumerate() {
             bits(entry.available).for_each(|slot| self.available[slot].insert(position));
         }
@@ -274,11 +280,8 @@ impl Offerings {
     }
 
     fn slots_where(&self, allowed: impl Fn(&Slot) -> bool) -> Slots {
-        self.slots
-            .iter()
-            .enumerate()
-            .filter(|(_, slot)| allowed(slot))
-            .fold(0, |set, (position, _)| set | 1 << position)
+        let allowed = self.slots.enumerated().filter(|(_, slot)| allowed(slot));
+        allowed.fold(0, |set, (slot, _)| set | alone(slot))
     }
 
     fn types_where(&self, key: &str, requirement: &Requirement) -> FixedBitSet {
@@ -304,8 +307,8 @@ impl Offerings {
 
     /// The cheapest type and slot of the set, with its price; of equals the first type, then the first slot. Stops at types
     /// whose cheapest slot of all costs more.
-    pub fn cheapest(&self, set: &OfferingSet) -> Option<(TypeIndex, usize, HourlyPrice)> {
-        let mut best: Option<(TypeIndex, usize, HourlyPrice)> = None;
+    pub fn cheapest(&self, set: &OfferingSet) -> Option<(TypeIndex, SlotIndex, HourlyPrice)> {
+        let mut best: Option<(TypeIndex, SlotIndex, HourlyPrice)> = None;
         for (position, entry) in self.offered(set) {
             if best.is_some_and(|(_, _, price)| entry.cheapest_price >= price) {
                 break;
@@ -321,9 +324,9 @@ impl Offerings {
     /// Leaves out types that no slot of the set offers, and slots that offer no type of it, so that what is left is what a
     /// node may really become. False when nothing is left. O(slots x types / 64).
     pub fn prune(&self, set: &mut OfferingSet) -> bool {
-        for slot in bits(set.slots).filter(|slot| *slot < self.slots.len()) {
+        for slot in bits(set.slots).filter(|slot| *slot < self.slots.end()) {
             if set.types.is_disjoint(&self.available[slot]) {
-                set.slots &= !(1 << slot);
+                set.slots &= !alone(slot);
             }
         }
         let slots = set.slots;
@@ -373,7 +376,7 @@ impl Offerings {
     /// The slots that are in the zone, or of the capacity type, or both, of one of these, as far as each counts.
     pub fn slots_alike(&self, slots: Slots, zones_count: bool, capacity_types_count: bool) -> Slots {
         bits(slots).fold(0, |alike, position| {
-            if alike & (1 << position) != 0 {
+            if alike & alone(position) != 0 {
                 return alike;
             }
             let now = &self.slots[position];
@@ -385,8 +388,8 @@ impl Offerings {
         })
     }
 
-    pub fn slot(&self, zone: &str, capacity_type: &str) -> Option<usize> {
-        self.slots.iter().position(|slot| slot.zone == zone && slot.capacity_type == capacity_type)
+    pub fn slot(&self, zone: &str, capacity_type: &str) -> Option<SlotIndex> {
+        self.slots.position(|slot| slot.zone == zone && slot.capacity_type == capacity_type)
     }
 }
 
@@ -439,15 +442,16 @@ fn find_from(next: usize, slots: &[Slot], is_it: impl Fn(&Slot) -> bool) -> Opti
 
 fn entry(instance_type: &InstanceType, slots: &[Slot], dimensions: &Dimensions) -> TypeEntry {
     let allocatable_resources = instance_type.allocatable();
-    let mut prices = vec![HourlyPrice::MAX; slots.len()];
+    let mut prices = IndexVec::repeat(HourlyPrice::MAX, slots.len());
     let (mut available, mut next) = (0, 0);
     for offering in &instance_type.offerings {
         let is_it = |slot: &Slot| slot.zone == offering.zone && slot.capacity_type == offering.capacity_type;
         if let Some(position) = find_from(next, slots, is_it) {
             next = position + 1;
-            prices[position] = offering.price;
+            let slot = SlotIndex::from(position);
+            prices[slot] = offering.price;
             if offering.available {
-                available |= 1 << position;
+                available |= alone(slot);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use fixedbitset::FixedBitSet;
 
-use super::offerings::{OfferingSet, Offerings, Slots, is_slot_label};
+use super::offerings::{OfferingSet, Offerings, Slots, alone, is_slot_label};
 use super::topology::{Domain, Domains, KeyIndex, NO_DOMAIN, OPEN_DOMAIN};
 
 /// The domains of one key that offerings lend, by value; decided by slot, by type, or by the labels of the pool.
@@ -29,8 +29,8 @@ impl Reach {
         }
         let all = offerings.all();
         let in_domain = |value: &str| {
-            let has_value = |slot: &usize| offerings.values_of(&all.in_slots(1 << *slot), name).contains(&value);
-            (0..offerings.slots.len()).filter(has_value).fold(0, |slots, slot| slots | 1 << slot)
+            let has_value = |slot: &Slots| offerings.values_of(&all.in_slots(*slot), name).contains(&value);
+            offerings.slots.indices().map(alone).filter(has_value).fold(0, |slots, slot| slots | slot)
         };
         let values = offerings.values_of(&all, name);
         Self::Slots(values.into_iter().filter_map(|value| Some((domains.get(key, value)?, in_domain(value)))).collect())

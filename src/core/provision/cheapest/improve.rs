@@ -7,7 +7,7 @@ use crate::model::HourlyPrice;
 use crate::provision::choice::{Choice, alternatives_of, capacity_of, choose, cost_of};
 use crate::scheduler::Demand;
 use crate::scheduler::class::VariantIndex;
-use crate::scheduler::offerings::{TypeIndex, bits};
+use crate::scheduler::offerings::{SlotIndex, TypeIndex, alone, bits};
 use crate::scheduler::template::TemplateIndex;
 use crate::scheduler::vectors;
 use crate::scheduler::{ClassIndex, Engine, HostIndex, Mark, OpenNode, Problem};
@@ -353,7 +353,7 @@ pub fn tighten(engine: &mut Engine<'_, '_>, host: HostIndex) -> bool {
     let template = &engine.problem.templates[open.template];
     let cheapest = engine.cheapest_for_concentration(host, &widest.set);
     let chosen = cheapest.map(|(instance_type, slot, price)| Choice { instance_type, slot, price });
-    let is_spot = |slot: usize| template.offerings.slots[slot].capacity_type == keys::SPOT;
+    let is_spot = |slot: SlotIndex| template.offerings.slots[slot].capacity_type == keys::SPOT;
     // Where it matters in which spot pool a node is, it is decided here.
     let settles = chosen.as_ref().map(|choice| (choice.slot, is_spot(choice.slot)));
     let Some(choice) = chosen.or_else(|| choose(engine, &widest)) else { return true };
@@ -363,7 +363,7 @@ pub fn tighten(engine: &mut Engine<'_, '_>, host: HostIndex) -> bool {
     let same_price = same_price.filter(|slot| {
         settles.is_none_or(|(chosen, is_chosen_spot)| *slot == chosen || !(is_chosen_spot || is_spot(*slot)))
     });
-    let slots = same_price.fold(0, |slots, slot| slots | 1 << slot);
+    let slots = same_price.fold(0, |slots, slot| slots | alone(slot));
     let capacity = capacity_of(engine, &widest, &choice);
     let allowed = engine.limit_exceeded(open.template, &open.limit_capacity, &capacity).is_none();
     let set = widest.set.only(choice.instance_type, slots);

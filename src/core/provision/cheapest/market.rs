@@ -11,7 +11,7 @@ use crate::programs::prices::{Prices, Share};
 use crate::programs::{as_number, number};
 use crate::scheduler::Demand;
 use crate::scheduler::class::VariantIndex;
-use crate::scheduler::offerings::{OfferingSet, Slots, TypeEntry, TypeIndex, bits};
+use crate::scheduler::offerings::{OfferingSet, Slots, TypeEntry, TypeIndex, alone, bits};
 use crate::scheduler::template::{Template, TemplateIndex};
 use crate::scheduler::vectors::{self, Vector};
 use crate::scheduler::{ClassIndex, Engine, HostIndex, Problem};
@@ -81,8 +81,8 @@ impl Offer {
     fn divided(self) -> impl Iterator<Item = Self> {
         let mut alike: BTreeMap<Vec<bool>, Slots> = BTreeMap::new();
         for slot in bits(self.slots) {
-            let compatibility = self.allowed.iter().map(|(_, allowed)| allowed & (1 << slot) != 0).collect();
-            *alike.entry(compatibility).or_default() |= 1 << slot;
+            let compatibility = self.allowed.iter().map(|(_, allowed)| allowed & alone(slot) != 0).collect();
+            *alike.entry(compatibility).or_default() |= alone(slot);
         }
         alike.into_values().map(move |slots| Self {
             slots,
@@ -215,7 +215,7 @@ pub fn slots_in(template: &Template, place: &DomainChoice) -> Slots {
 fn by_price(entry: &TypeEntry, slots: Slots) -> BTreeMap<HourlyPrice, Slots> {
     let mut by_price: BTreeMap<HourlyPrice, Slots> = BTreeMap::new();
     for slot in bits(slots) {
-        *by_price.entry(entry.price(slot)).or_default() |= 1 << slot;
+        *by_price.entry(entry.price(slot)).or_default() |= alone(slot);
     }
     by_price
 }

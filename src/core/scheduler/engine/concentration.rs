@@ -6,7 +6,7 @@ use super::{Engine, HostIndex};
 use crate::model::{HourlyPrice, IndexVec};
 use crate::scheduler::class::ClassIndex;
 use crate::scheduler::concentration::{ConcentrationPenalties, SpotPool, WorkloadIndex};
-use crate::scheduler::offerings::{OfferingSet, TypeIndex, bits};
+use crate::scheduler::offerings::{OfferingSet, SlotIndex, TypeIndex, bits};
 use crate::scheduler::topology::Counters;
 
 /// The pods of each workload, as they are together.
@@ -94,7 +94,7 @@ impl Engine<'_, '_> {
         &self,
         host: HostIndex,
         set: &OfferingSet,
-    ) -> Option<(TypeIndex, usize, HourlyPrice)> {
+    ) -> Option<(TypeIndex, SlotIndex, HourlyPrice)> {
         let concentration =
             self.problem.concentration.as_ref().filter(|concentration| concentration.looks_at_spot_pools())?;
         let state = &self.hosts[host];
@@ -115,7 +115,7 @@ impl Engine<'_, '_> {
             concentration.in_spot_pool.per_pod.times(pods.iter().map(beyond).sum())
         };
         let offerings = &self.problem.templates[template].offerings;
-        let mut best: Option<(HourlyPrice, TypeIndex, usize, HourlyPrice)> = None;
+        let mut best: Option<(HourlyPrice, TypeIndex, SlotIndex, HourlyPrice)> = None;
         for (position, entry) in offerings.offered(set) {
             if best.is_some_and(|(least, ..)| entry.cheapest(set.slots).is_none_or(|(_, price)| price >= least)) {
                 continue;
