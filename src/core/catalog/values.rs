@@ -298,8 +298,10 @@ fn newer() -> Hint {
     "the catalog may be older than it: then no plan chooses it".into()
 }
 
+/// It names nothing as meant: nobody should write what is near over the name of a new family.
 fn meant_or_newer(near: &str) -> Hint {
-    format!("did you mean `{near}`? Else {}", newer()).into()
+    let text = format!("{} Else {}", Hint::question(&[near]), newer());
+    Hint { text, asks: true, meant: Vec::new() }
 }
 
 /// Whether a family looks like the next generation of one, rather than like a slip: `m9g`.
@@ -454,6 +456,22 @@ mod tests {
         }
         let bandwidth = said(labels::NETWORK_BANDWIDTH, Operator::Lt, "25");
         assert!(bandwidth.contains("the unit is Mbps: 25 Gbps is 25000"), "{bandwidth}");
+    }
+
+    #[test]
+    fn a_hint_says_whether_it_asks_what_was_meant() {
+        let catalog = Catalog::built_in_anywhere().unwrap();
+        let hint = |key: &str, value: &str| {
+            let values = Values::new(&catalog.instance_types, &catalog.region);
+            let fault = values.faults(key, Operator::In, &[value.to_owned()]).into_iter().next().unwrap();
+            fault.hint.map(|hint| (hint.asks, hint.only_meant().map(str::to_owned), hint.text))
+        };
+        let slip = hint(keys::ARCHITECTURE, "x86_64").unwrap();
+        assert_eq!((slip.0, slip.1.as_deref()), (true, Some("amd64")), "{}", slip.2);
+        let newer = hint(keys::INSTANCE_FAMILY, "m6ii").unwrap();
+        assert_eq!((newer.0, newer.1.as_deref()), (true, None), "{}", newer.2);
+        let number = hint(keys::INSTANCE_CPU, "3").unwrap();
+        assert_eq!((number.0, number.1), (false, None), "{}", number.2);
     }
 
     #[test]

@@ -8,7 +8,9 @@ use std::fmt;
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Hint {
     pub text: String,
-    /// What was probably meant, the likeliest first. Empty where the text does not ask.
+    /// Whether the text asks if something else was meant.
+    pub asks: bool,
+    /// What was probably meant, the likeliest first. Empty where the text does not ask, or knows of another cause as well.
     pub meant: Vec<String>,
 }
 
@@ -17,7 +19,7 @@ impl Hint {
     pub fn question(meant: &[&str]) -> Self {
         let names: Vec<String> = meant.iter().map(|name| format!("`{name}`")).collect();
         let text = format!("did you mean {}?", names.join(" or "));
-        Self { text, meant: meant.iter().map(|name| (*name).to_owned()).collect() }
+        Self { text, asks: true, meant: meant.iter().map(|name| (*name).to_owned()).collect() }
     }
 
     /// What was probably meant, where it is one thing.
@@ -31,7 +33,7 @@ impl Hint {
 
 impl From<String> for Hint {
     fn from(text: String) -> Self {
-        Self { text, meant: Vec::new() }
+        Self { text, asks: false, meant: Vec::new() }
     }
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalog::values::Values;
 use crate::model::requirements::normalized;
-use crate::model::suggest;
+use crate::model::suggest::{self, Hint};
 use crate::model::{Requirement, Requirements};
 use crate::offer::named_types;
 use crate::plan::{DefinitionPlace, DefinitionPlaces, PendingReason, ReasonCode, field_of};
@@ -329,9 +329,9 @@ fn describe_requirement(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, 
         }
         Some(offered) => {
             // What others sell, and this pool does not, is no slip.
-            let slip = sides.pool.offerings.defines(key).then(|| near(&sides, key));
-            let hint = slip.filter(|hint| hint.contains("did you mean")).unwrap_or_default();
-            format!("the pod wants {key} {asked}, the pool has {}{hint}", values(offered))
+            let hints = if sides.pool.offerings.defines(key) { hints(&sides, key) } else { Vec::new() };
+            let slip = if hints.iter().any(|hint| hint.asks) { in_brackets(&hints) } else { String::new() };
+            format!("the pod wants {key} {asked}, the pool has {}{slip}", values(offered))
         }
         None if !sides.pool.offerings.defines(key) => {
             format!("the pod wants {key} {asked}, the pool has no such label")
@@ -343,7 +343,10 @@ fn describe_requirement(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, 
             None if is_in_subnets(key) && problem.offer.zones_of_pool(sides.pool.pool).is_some() => {
                 format!("the pod wants {key} {asked}, where EC2NodeClass {} has no subnet", class_of(&sides))
             }
-            None => format!("the pod wants {key} {asked}, which the catalog does not have{}", near(&sides, key)),
+            None => {
+                let hints = in_brackets(&hints(&sides, key));
+                format!("the pod wants {key} {asked}, which the catalog does not have{hints}")
+            }
         },
     }
 }
@@ -391,14 +394,19 @@ fn is_without_image(engine: &Engine<'_, '_>, sides: &Sides<'_>, key: &str) -> bo
     types.peek().is_some() && types.all(|it| offer.lacks_image(class, &offerings.types[it].name))
 }
 
-/// What is wrong with the values that a pod asks for, as an addition to the sentence that none has them.
-fn near(sides: &Sides<'_>, key: &str) -> String {
+/// What is wrong with the values that a pod asks for.
+fn hints(sides: &Sides<'_>, key: &str) -> Vec<Hint> {
     let offerings = &sides.pool.offerings;
     let all = offerings.all();
     let values = Values::of_label(&offerings.region, key, offerings.values_of(&all, key));
     let faults = sides.asked.to_entries(key).into_iter().flat_map(|it| values.faults(key, it.operator, &it.values));
-    let hints: Vec<String> = faults.filter_map(|fault| Some(fault.hint?.text)).collect();
-    if hints.is_empty() { String::new() } else { format!(" ({})", hints.join("; ")) }
+    faults.filter_map(|fault| fault.hint).collect()
+}
+
+/// As an addition to the sentence that nothing has the values.
+fn in_brackets(hints: &[Hint]) -> String {
+    let texts: Vec<&str> = hints.iter().map(|hint| hint.text.as_str()).collect();
+    if texts.is_empty() { String::new() } else { format!(" ({})", texts.join("; ")) }
 }
 
 /// Whether a label says in which subnets a node can be.
