@@ -37,7 +37,7 @@ pub(super) fn longest_drain(
     together: &BTreeMap<&str, Together>,
     now: Timestamp,
 ) -> Option<LongestDrain> {
-    let drained: Vec<&Step> = drained(steps, disturbed).collect();
+    let drained: Vec<&Step> = drained(steps).filter(|step| disturbed.evicted_by(step).next().is_some()).collect();
     let queues = queues(&drained, disturbed);
     let limits = limits(&drained, snapshot);
     let protected = protected(&drained, snapshot, &limits, now);
@@ -58,9 +58,8 @@ pub(super) fn longest_drain(
 }
 
 /// Removals that wait until pods have left.
-fn drained<'s>(steps: &'s [Step], disturbed: &Disturbed<'_>) -> impl Iterator<Item = &'s Step> {
-    let removals = steps.iter().filter(|step| step.kind == StepKind::Remove && !step.mode.waits_for_nothing());
-    removals.filter(|step| disturbed.evicted_by(step).next().is_some())
+fn drained(steps: &[Step]) -> impl Iterator<Item = &Step> {
+    steps.iter().filter(|step| step.kind == StepKind::Remove && !step.mode.waits_for_nothing())
 }
 
 /// By node that is drained, its pods of which each waits for the others. O(nodes + pods on those that are drained)
@@ -69,7 +68,7 @@ pub(super) fn together<'p>(
     problem: &'p Problem<'_>,
     disturbed: &Disturbed<'_>,
 ) -> BTreeMap<&'p str, Together> {
-    let nodes: BTreeSet<&str> = drained(steps, disturbed).filter_map(|step| step.node.as_deref()).collect();
+    let nodes: BTreeSet<&str> = drained(steps).filter_map(|step| step.node.as_deref()).collect();
     let drained = problem.machines.enumerated().filter(|(_, machine)| nodes.contains(machine.name));
     drained
         .filter_map(|(host, machine)| Some((machine.name, Together::on(problem, &disturbed.budgets, host)?)))

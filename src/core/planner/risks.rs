@@ -15,8 +15,8 @@ use crate::model::time::duration_text;
 use crate::model::words::pods_text;
 use crate::plan::{Note, NoteCode, Risk, RiskCode, Step, StepKind};
 use crate::provision::backlog::is_reschedulable;
+use crate::scheduler::Problem;
 use crate::scheduler::volumes::{Disk, is_reached_only_from};
-use crate::scheduler::{HostIndex, Problem};
 use crate::snapshot::Pod;
 use crate::snapshot::nodes::Machine;
 use cutlist_api::keys;
@@ -60,6 +60,7 @@ pub fn risks(
     steps: &[Step],
     problem: &Problem<'_>,
     disturbed: &Disturbed<'_>,
+    together: &BTreeMap<&str, Together>,
     now: Timestamp,
     waves: u32,
 ) -> (Vec<Risk>, Vec<Note>) {
@@ -69,7 +70,7 @@ pub fn risks(
     risks.extend(of_pods(steps, disturbed, &lost, &going));
     risks.extend(of_disks(steps, problem, &lost));
     risks.extend(of_drains(problem, disturbed, &going));
-    risks.extend(of_pods_together(problem, disturbed, &going));
+    risks.extend(of_pods_together(problem, together, now));
     risks.sort();
     risks.dedup();
     let mut notes = Vec::new();
@@ -196,12 +197,12 @@ fn of_drains(problem: &Problem<'_>, disturbed: &Disturbed<'_>, going: &Going<'_>
     problem.snapshot.pods.iter().filter_map(risk).collect()
 }
 
-/// Drains that wait for pods of which each waits for the others. O(nodes that are drained x pods).
-fn of_pods_together(problem: &Problem<'_>, disturbed: &Disturbed<'_>, going: &Going<'_>) -> Vec<Risk> {
-    let risk = |(host, machine): (HostIndex, &Machine<'_>)| {
-        let together = Together::on(problem, &disturbed.budgets, host)?;
+/// Drains that wait for pods of which each waits for the others. O(nodes).
+fn of_pods_together(problem: &Problem<'_>, together: &BTreeMap<&str, Together>, now: Timestamp) -> Vec<Risk> {
+    let risk = |machine: &Machine<'_>| {
+        let together = together.get(machine.name)?;
         let (node, subject) = (machine.name, together.pod.clone());
-        Some(match Deadline::of(machine.claim?, going.now) {
+        Some(match Deadline::of(machine.claim?, now) {
             None => {
                 let text = format!("node {node} goes and has no terminationGracePeriod: {together}");
                 Risk { code: RiskCode::DrainBlocked, subject, text }
@@ -212,7 +213,7 @@ fn of_pods_together(problem: &Problem<'_>, disturbed: &Disturbed<'_>, going: &Go
             }
         })
     };
-    problem.machines.enumerated().filter(|(_, machine)| going.drained.contains(machine.name)).filter_map(risk).collect()
+    problem.machines.iter().filter_map(risk).collect()
 }
 
 /// When the drain of a node ends whatever stands in its way.
