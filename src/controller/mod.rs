@@ -74,8 +74,7 @@ use crate::api::settings::Settings;
 use crate::api::source::SourceFile;
 use crate::core::catalog::Catalog;
 use crate::core::inputs::Inputs;
-use crate::core::lifecycle::conditions;
-use crate::core::offer::{AddedCapacity, OverlaidPrices};
+use crate::core::offer::OverlaidOffer;
 use crate::core::plan::{Note, Plan, Revision};
 use crate::core::snapshot::Snapshot;
 use crate::definitions::Definitions;
@@ -405,7 +404,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let view = View::new(&snapshot);
         self.refresh_catalog(&snapshot, now).await?;
         let Some(known) = &self.catalog else { return Ok(()) };
-        let overlaid = self.overlaid_prices(&snapshot, now);
+        let overlaid = self.overlaid_offer(&snapshot, now);
         let fleet = view.fleet(NodePrices { of_catalog: &known.prices, overlaid: &overlaid });
         if fleet != self.fleet {
             self.fleet = fleet;
@@ -488,7 +487,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         &mut self,
         snapshot: &Snapshot,
         view: &View<'_>,
-        overlaid: &OverlaidPrices,
+        overlaid: &OverlaidOffer,
         now: Timestamp,
     ) -> Result<bool, PortError> {
         let noted = self.note_failures(view, now).await?;
@@ -498,7 +497,6 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let in_force = self.revisions.in_force.as_ref();
         let images = in_force.map(|in_force| inputs::locked_images(&in_force.definitions, &node_classes));
         let images = images.unwrap_or_default();
-        let added_capacity = self.added_capacity(snapshot, now);
         let around = Surroundings {
             cluster: &self.ports.cluster,
             cloud: &self.ports.cloud,
@@ -506,7 +504,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             node_pools: &node_pools,
             node_classes: &node_classes,
             images: &images,
-            added_capacity: &added_capacity,
+            overlaid,
             launch_rules: self.launch_rules(snapshot),
             installation: &self.options.installation,
             live: &self.garbage.live,
@@ -591,26 +589,13 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         classes
     }
 
-    /// What NodeOverlays add to nodes that are launched now; nothing where none is.
-    fn added_capacity(&self, snapshot: &Snapshot, now: Timestamp) -> AddedCapacity {
-        let launches = snapshot.node_claims.iter().any(|claim| !claim.is_true(conditions::LAUNCHED));
-        if !launches || !self.has_overlays(snapshot) {
-            return AddedCapacity::default();
-        }
-        self.with_inputs(snapshot, false, now, AddedCapacity::new).unwrap_or_default()
-    }
-
-    fn overlaid_prices(&self, snapshot: &Snapshot, now: Timestamp) -> OverlaidPrices {
-        if !self.has_overlays(snapshot) {
-            return OverlaidPrices::default();
-        }
-        self.with_inputs(snapshot, false, now, OverlaidPrices::new).unwrap_or_default()
-    }
-
-    fn has_overlays(&self, snapshot: &Snapshot) -> bool {
+    fn overlaid_offer(&self, snapshot: &Snapshot, now: Timestamp) -> OverlaidOffer {
         let in_force = self.revisions.in_force.as_ref();
         let are_defined = in_force.is_some_and(|in_force| !in_force.definitions.node_overlays.is_empty());
-        are_defined || !snapshot.node_overlays.is_empty()
+        if !are_defined && snapshot.node_overlays.is_empty() {
+            return OverlaidOffer::default();
+        }
+        self.with_inputs(snapshot, false, now, OverlaidOffer::new).unwrap_or_default()
     }
 
     /// What gates and NodeOverlays mean for launches.

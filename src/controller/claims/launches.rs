@@ -237,7 +237,7 @@ impl<K: Cluster, E: Cloud> Effects<'_, K, E> {
             Some(class) => for_node_class(instance_type, &class.spec),
             None => instance_type.clone(),
         };
-        let of_pool = |it| around.added_capacity.of_pool(label(claim, keys::NODE_POOL), it);
+        let of_pool = |it| around.overlaid.of_pool(label(claim, keys::NODE_POOL), it);
         let instance_type = instance_type.map(of_class).map(of_pool);
         let facts = LaunchedInstance {
             provider_id: instance.provider_id.clone(),

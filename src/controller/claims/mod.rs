@@ -33,7 +33,7 @@ use crate::core::disrupt::evictions::Refusals;
 use crate::core::inputs::{LockedImages, RefusedOffering};
 use crate::core::lifecycle::eviction_order::EvictionOrder;
 use crate::core::lifecycle::{self, Effect, Observation};
-use crate::core::offer::{AddedCapacity, REFUSED_SECONDS};
+use crate::core::offer::{OverlaidOffer, REFUSED_SECONDS};
 use crate::core::snapshot::{Objects, Pod};
 use crate::ports::{Cloud, Cluster, LaunchRules, PortError, PortErrorKind};
 
@@ -92,7 +92,7 @@ pub struct Surroundings<'a, K, E> {
     pub node_pools: &'a [NodePool],
     pub node_classes: &'a [EC2NodeClass],
     pub images: &'a LockedImages,
-    pub added_capacity: &'a AddedCapacity,
+    pub overlaid: &'a OverlaidOffer,
     /// `keeps_order`: where prices of a launch are others than the catalog's.
     pub launch_rules: LaunchRules,
     pub installation: &'a str,

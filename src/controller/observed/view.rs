@@ -17,7 +17,7 @@ use crate::core::kube_scheduler::void_nominations;
 use crate::core::lifecycle::volumes;
 use crate::core::model::HourlyPrice;
 use crate::core::model::shared::Shared;
-use crate::core::offer::OverlaidPrices;
+use crate::core::offer::OverlaidOffer;
 use crate::core::snapshot::doubts::Subject;
 use crate::core::snapshot::{Pod, PodIndex, Snapshot};
 
@@ -236,7 +236,7 @@ impl Prices {
 #[derive(Clone, Copy)]
 pub struct NodePrices<'a> {
     pub of_catalog: &'a Prices,
-    pub overlaid: &'a OverlaidPrices,
+    pub overlaid: &'a OverlaidOffer,
 }
 
 impl NodePrices<'_> {
@@ -245,7 +245,7 @@ impl NodePrices<'_> {
         let [pool, instance_type, zone, capacity_type] =
             [keys::NODE_POOL, keys::INSTANCE_TYPE, keys::ZONE, keys::CAPACITY_TYPE].map(|key| label(claim, key));
         let place = (zone, capacity_type);
-        let overlaid = self.overlaid.of(pool, instance_type, place);
+        let overlaid = self.overlaid.price(pool, instance_type, place);
         overlaid.or_else(|| self.of_catalog.of(instance_type, place)).unwrap_or_default()
     }
 }

@@ -29,8 +29,8 @@ use cutlist_api::node_pool::{NodeClassReference, NodePool};
 
 pub use images::Images;
 pub use nothing::{NothingOffered, named_types};
+pub use overlays::OverlaidOffer;
 use overlays::Overlays;
-pub use overlays::{AddedCapacity, OverlaidPrices};
 use quotas::Quotas;
 pub use quotas::{Coming, coming, pools_short_of_quota};
 pub use readiness::NotReady;

@@ -162,22 +162,30 @@ fn add(instance_type: &mut InstanceType, added: &Resources) {
     }
 }
 
-/// What overlays add to the nodes of pools, for those who launch one.
+/// What overlays say of the nodes of pools, for those who launch them and add up what they cost.
 #[derive(Debug, Default)]
-pub struct AddedCapacity {
+pub struct OverlaidOffer {
     /// By the names of pool and instance type.
     added: BTreeMap<(String, String), Resources>,
+    /// By the same, with the prices of the overlays.
+    offerings: BTreeMap<(String, String), Vec<Offering>>,
 }
 
-impl AddedCapacity {
+impl OverlaidOffer {
     /// O(overlays x pools x offerings).
     pub fn new(inputs: &Inputs<'_>) -> Self {
-        let name = |(pool, position): (usize, usize)| {
+        let Overlays { prices, capacities, .. } = Overlays::new(inputs);
+        let name = |pool: usize, position: usize| {
             let pool = inputs.node_pools[pool].metadata.name.clone().unwrap_or_default();
             (pool, inputs.catalog.instance_types[position].name.clone())
         };
-        let capacities = Overlays::new(inputs).capacities.into_iter();
-        Self { added: capacities.map(|(place, added)| (name(place), added)).collect() }
+        let added = capacities.into_iter().map(|((pool, position), added)| (name(pool, position), added)).collect();
+        let mut offerings: BTreeMap<(String, String), Vec<Offering>> = BTreeMap::new();
+        for ((pool, position, offering), price) in prices {
+            let offering = &inputs.catalog.instance_types[position].offerings[offering];
+            offerings.entry(name(pool, position)).or_default().push(Offering { price, ..offering.clone() });
+        }
+        Self { added, offerings }
     }
 
     /// The instance type as nodes of the pool have it.
@@ -187,30 +195,9 @@ impl AddedCapacity {
         }
         instance_type
     }
-}
-
-/// What overlays make offerings cost, for those who add up what nodes cost.
-#[derive(Debug, Default)]
-pub struct OverlaidPrices {
-    /// By the names of pool and instance type, with the prices of the overlays.
-    offerings: BTreeMap<(String, String), Vec<Offering>>,
-}
-
-impl OverlaidPrices {
-    /// O(overlays x pools x offerings).
-    pub fn new(inputs: &Inputs<'_>) -> Self {
-        let mut offerings: BTreeMap<(String, String), Vec<Offering>> = BTreeMap::new();
-        for ((pool, position, offering), price) in Overlays::new(inputs).prices {
-            let pool = inputs.node_pools[pool].metadata.name.clone().unwrap_or_default();
-            let instance_type = &inputs.catalog.instance_types[position];
-            let offering = Offering { price, ..instance_type.offerings[offering].clone() };
-            offerings.entry((pool, instance_type.name.clone())).or_default().push(offering);
-        }
-        Self { offerings }
-    }
 
     /// `None` where no overlay says another price than the catalog.
-    pub fn of(&self, pool: &str, instance_type: &str, (zone, capacity_type): (&str, &str)) -> Option<HourlyPrice> {
+    pub fn price(&self, pool: &str, instance_type: &str, (zone, capacity_type): (&str, &str)) -> Option<HourlyPrice> {
         let mut of_type = self.offerings.get(&(pool.to_owned(), instance_type.to_owned()))?.iter();
         of_type.find(|it| it.zone == zone && it.capacity_type == capacity_type).map(|it| it.price)
     }
