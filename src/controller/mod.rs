@@ -39,12 +39,13 @@
 //! | pods collected before they are planned for | `plans/batch.rs` |
 //! | whether another plan could say anything else, or says something new | `plans/inputs_seen.rs`, `shown.rs` |
 //! | plans that wait for an approval, and whose counts | `plans/approvals.rs`, `waiting.rs` |
+//! | what is remembered of plans and approvals from one look to the next | `plans/memory.rs` |
 //! | what a plan came to, on its `NodePlan` object; what waits for that; what is left of it later | `plans/records.rs`, `noting.rs`, `fidelity.rs`, `history.rs` |
 //! | what a change would do that nobody made yet | `preview/` |
 //! | pull requests: previews, commands, approvals, what came of them | `reviews/` |
 //! | what people elsewhere are told, each once | `notifications/`: `outbox.rs`, `telling.rs` |
 //! | what is refused of one object, while the others go on | `set_aside.rs` |
-//! | how many looks may follow each other, and when to stop | `pace.rs`, `shutdown.rs` |
+//! | how many looks may follow each other, and after a failure, and when to stop | `pace.rs`, `shutdown.rs` |
 
 mod annotations;
 mod claims;
@@ -78,9 +79,7 @@ use crate::core::offer::OverlaidOffer;
 use crate::core::plan::{Note, Plan, Revision};
 use crate::core::snapshot::Snapshot;
 use crate::definitions::Definitions;
-use crate::ports::{
-    ClassFacts, Clock, Cloud, Cluster, Forge, LaunchRules, PortError, PortErrorKind, Repository, chain,
-};
+use crate::ports::{ClassFacts, Clock, Cloud, Cluster, Forge, LaunchRules, PortError, Repository, chain};
 
 use claims::garbage::{self, Garbage, GarbageContext};
 use claims::rollouts::Noted;
@@ -91,13 +90,11 @@ use observed::kept_by_others;
 use observed::look::Eyes;
 use observed::others::Others;
 use observed::view::{NodePrices, Prices, View};
-use pace::{CATALOG_AGE, POLL, Pace, RETRY, RETRY_REFUSED_MAX, TROUBLE_SAID_AGAIN, TROUBLES_MAX};
+use pace::{CATALOG_AGE, Pace, RETRY, Troubles, longer};
 use plans::approvals::{Approved, Waiting};
 use plans::batch::BatchWindow;
-use plans::fidelity::Expectations;
 use plans::inputs_seen::InputsSeen;
-use plans::records::Records;
-use plans::shown::Shown;
+use plans::memory::{ApprovalMemory, PlanMemory};
 use revisions::{Revisions, inputs, statuses};
 use set_aside::SetAside;
 
@@ -165,45 +162,17 @@ pub struct Controller<R, K, E, F, C> {
     revisions: Revisions,
     claims: Claims,
     failures: Noted,
-    batch: BatchWindow,
-    shown: Shown,
+    plans: PlanMemory,
+    approvals: ApprovalMemory,
     doubted: Doubted,
-    inputs_seen: InputsSeen,
-    records: Records,
-    expectations: Expectations,
     catalog: Option<CloudAnswers>,
-    /// Plan whose gated moves wait for approval.
     others: Others,
-    waiting: Option<Waiting>,
-    approved: Option<Approved>,
-    /// Approvals that were refused, by plan and approver, so that each is said once.
-    refused_approvals: Vec<(String, String)>,
-    /// The rules for approvals that are in force.
-    rules: Option<ApprovalRules>,
-    /// Those that the revision asks for, where they are looser.
-    looser_rules: Option<ApprovalRules>,
-    /// Whether it was looked what people approved of the plans of the process before.
-    heard_earlier_leader: bool,
-    prunes_said: Vec<(&'static str, String)>,
     set_aside: SetAside,
     fleet: Fleet,
-    /// What failed lately, and when it was said.
-    troubles: BTreeMap<String, Timestamp>,
+    troubles: Troubles,
     repository_due: bool,
-    plan_due_at: Option<Timestamp>,
-    /// How long a look that failed, or of which some did, is left alone.
-    look_again_in: SignedDuration,
-    /// Whether something failed for one object or another in this look.
-    some_failed: bool,
-    /// How long a plan that can not be carried out is left alone.
-    plan_again_in: SignedDuration,
-    /// When the whole search for savings was made last.
-    searched_at: Option<Timestamp>,
-    /// Whether the search was due, and left to the plan that comes next for the sake of pods that wait.
-    search_follows: bool,
     garbage: Garbage,
     early_ends: early_ends::Watch,
-    garbage_due_at: Option<Timestamp>,
     wake_at: Option<Timestamp>,
     pace: Pace,
     settled: bool,
@@ -246,43 +215,26 @@ impl CloudAnswers {
 
 impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E, F, C> {
     pub fn new(ports: Ports<R, K, E, F, C>, options: Options, journal: Journal, shutdown: Shutdown) -> Self {
-        let records = Records::of_installation(&options.installation);
+        let plans = PlanMemory::of_installation(&options.installation);
         Self {
             ports,
             options,
             journal,
             shutdown,
-            records,
             revisions: Revisions::default(),
             claims: Claims::default(),
             failures: Noted::default(),
-            batch: BatchWindow::default(),
-            shown: Shown::default(),
+            plans,
+            approvals: ApprovalMemory::default(),
             doubted: Doubted::default(),
-            inputs_seen: InputsSeen::default(),
-            expectations: Expectations::default(),
             catalog: None,
-            waiting: None,
             others: Others::default(),
-            approved: None,
-            refused_approvals: Vec::new(),
-            rules: None,
-            looser_rules: None,
-            heard_earlier_leader: false,
-            prunes_said: Vec::new(),
             set_aside: SetAside::default(),
             fleet: Fleet::default(),
-            troubles: BTreeMap::new(),
+            troubles: Troubles::default(),
             repository_due: true,
-            plan_due_at: None,
-            look_again_in: RETRY,
-            some_failed: false,
-            plan_again_in: RETRY,
-            searched_at: None,
-            search_follows: false,
             garbage: Garbage::default(),
             early_ends: early_ends::Watch::default(),
-            garbage_due_at: None,
             wake_at: None,
             pace: Pace::default(),
             settled: false,
@@ -300,7 +252,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     /// Looks at everything once and does what can be done now. A call that fails is said and tried again soon.
     pub async fn pass(&mut self) {
         self.settled = false;
-        self.some_failed = false;
+        self.troubles.some_failed = false;
         let now = self.ports.clock.now();
         if self.pace.was_set_back(now) {
             self.begin_anew();
@@ -310,36 +262,33 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         self.wake_at = None;
         if let Err(error) = self.look(now).await {
             self.say_trouble(chain(&error), now);
-            self.wake(now.saturating_add(self.look_again_in).ok());
-            self.look_again_in = longer(self.look_again_in, &error);
-        } else if !self.some_failed {
-            self.look_again_in = RETRY;
+            let again_at = self.troubles.look_again_at(&error, now);
+            self.wake(again_at);
+        } else if !self.troubles.some_failed {
+            self.troubles.look_again_in = RETRY;
         }
         let left = self.set_aside.again_at(now);
         self.wake(left);
-        self.settled &= !self.some_failed && left.is_none();
+        self.settled &= !self.troubles.some_failed && left.is_none();
     }
 
     /// Forgets what was noted by a clock that was set back since, and would be waited for: it can be lost, as when a process ends.
     fn begin_anew(&mut self) {
         self.claims = Claims::default();
-        self.batch = BatchWindow::default();
+        self.plans.batch = BatchWindow::default();
         self.garbage.begin_anew();
         self.early_ends = early_ends::Watch::default();
         self.set_aside = SetAside::default();
-        self.troubles.clear();
+        self.troubles.forget();
         self.catalog = None;
-        (self.plan_due_at, self.searched_at, self.garbage_due_at) = (None, None, None);
+        (self.plans.due_at, self.plans.searched_at, self.garbage.due_at) = (None, None, None);
     }
 
     /// The same trouble is said once in a while, not at every attempt.
     fn say_trouble(&mut self, error: String, now: Timestamp) {
-        self.troubles.retain(|_, said_at| now.duration_since(*said_at) < TROUBLE_SAID_AGAIN);
-        if self.troubles.contains_key(&error) || self.troubles.len() >= TROUBLES_MAX {
-            return;
+        if self.troubles.is_news(&error, now) {
+            self.journal.say(now, &Event::CallFailed { error });
         }
-        self.journal.say(now, &Event::CallFailed { error: error.clone() });
-        self.troubles.insert(error, now);
     }
 
     /// Whether the last pass found nothing under way and nothing that only time would bring.
@@ -360,8 +309,9 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     /// Lets the moves of the plan that waits go ahead, if it is this one (or begins with this).
     pub fn approve(&mut self, plan_id: &str) -> bool {
         let is_meant = |waiting: &Waiting| !plan_id.is_empty() && waiting.plan.id.starts_with(plan_id);
-        self.approved = self.waiting.as_ref().filter(|waiting| is_meant(waiting)).map(|_| Approved::default());
-        self.approved.is_some()
+        self.approvals.approved =
+            self.approvals.waiting.as_ref().filter(|waiting| is_meant(waiting)).map(|_| Approved::default());
+        self.approvals.approved.is_some()
     }
 
     /// Waits until something changed, a time came, or a stop was requested.
@@ -424,8 +374,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             return self.plan(snapshot, now).await;
         }
         if self.mark_drift(&snapshot, now).await? {
-            self.plan_due_at = Some(now);
-            self.wake(self.plan_due_at);
+            self.plans.due_at = Some(now);
+            self.wake(self.plans.due_at);
             return Ok(());
         }
         self.plan(snapshot, now).await
@@ -437,16 +387,16 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
 
     /// Who acts sees the instances that run when it looks for garbage. Who only observes looks for this alone.
     async fn see_instances(&mut self, now: Timestamp) {
-        if self.garbage_due_at.is_some_and(|due| now < due) {
+        if self.garbage.due_at.is_some_and(|due| now < due) {
             return;
         }
-        self.garbage_due_at = now.saturating_add(garbage::INTERVAL).ok();
+        self.garbage.due_at = now.saturating_add(garbage::INTERVAL).ok();
         let known = self.garbage.live.known(now);
         if let Err(error) = self.garbage.see(&self.ports.cloud, &self.options.installation, now).await {
             self.say_trouble(chain(&error), now);
         }
         if self.garbage.live.known(now) != known {
-            self.inputs_seen = InputsSeen::default();
+            self.plans.inputs_seen = InputsSeen::default();
         }
     }
 
@@ -469,15 +419,15 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     /// Plans. Where a plan could not be posted or carried out, or its definitions not applied, it is made again
     /// before the poll: at once at first, ever less often where it goes on being refused.
     async fn plan(&mut self, snapshot: Arc<Snapshot>, now: Timestamp) -> Result<(), PortError> {
-        let due_before = self.plan_due_at;
+        let due_before = self.plans.due_at;
         let planned = self.plan_now(snapshot, now).await;
         if let Err(error) = &planned {
-            self.inputs_seen = InputsSeen::default();
-            self.plan_due_at = now.saturating_add(self.plan_again_in).ok();
-            self.wake(self.plan_due_at);
-            self.plan_again_in = longer(self.plan_again_in, error);
-        } else if self.plan_due_at != due_before {
-            self.plan_again_in = RETRY;
+            self.plans.inputs_seen = InputsSeen::default();
+            self.plans.due_at = now.saturating_add(self.plans.again_in).ok();
+            self.wake(self.plans.due_at);
+            self.plans.again_in = longer(self.plans.again_in, error);
+        } else if self.plans.due_at != due_before {
+            self.plans.again_in = RETRY;
         }
         planned
     }
@@ -513,9 +463,9 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let progress = self.claims.advance(view, &around, &mut self.journal).await?;
         let mut troubles = progress.troubles;
         let prices = NodePrices { of_catalog: &known.prices, overlaid };
-        let (judged, judge_at) = self.expectations.judge(view, prices, now);
+        let (judged, judge_at) = self.plans.expectations.judge(view, prices, now);
         for (plan_id, fidelity) in judged {
-            let noted = self.records.fidelity(&self.ports.cluster, snapshot, &plan_id, fidelity.clone()).await;
+            let noted = self.plans.records.fidelity(&self.ports.cluster, snapshot, &plan_id, fidelity.clone()).await;
             match noted {
                 Err(error) if error.is_of_one_object() => troubles.push(error),
                 noted => noted?,
@@ -540,7 +490,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         self.wake(progress.look_again_at);
         self.wake(judge_at);
         if progress.plan_now || interrupted {
-            self.plan_due_at = Some(now);
+            self.plans.due_at = Some(now);
         }
         Ok(wrote)
     }
@@ -551,9 +501,9 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             self.say_trouble(chain(error), now);
         }
         if let Some(error) = troubles.first() {
-            self.some_failed = true;
-            self.wake(now.saturating_add(self.look_again_in).ok());
-            self.look_again_in = longer(self.look_again_in, error);
+            self.troubles.some_failed = true;
+            let again_at = self.troubles.look_again_at(error, now);
+            self.wake(again_at);
         }
     }
 
@@ -636,7 +586,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             return Ok(false);
         }
         let is_due = |before: SignedDuration| {
-            let due = self.garbage_due_at.and_then(|due| due.checked_sub(before).ok());
+            let due = self.garbage.due_at.and_then(|due| due.checked_sub(before).ok());
             due.is_none_or(|due| now >= due)
         };
         let urgent = garbage::INTERVAL.saturating_sub(garbage::URGENT_APART);
@@ -652,7 +602,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                 now,
             };
             // Where a call fails, it is not tried again at once.
-            self.garbage_due_at = now.saturating_add(garbage::INTERVAL).ok();
+            self.garbage.due_at = now.saturating_add(garbage::INTERVAL).ok();
             let known = self.garbage.live.known(now);
             wrote = match self.garbage.collect(&found, &mut self.set_aside, &mut self.journal).await {
                 Ok(wrote) => wrote,
@@ -663,14 +613,14 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                 }
             };
             if self.garbage.live.known(now) != known {
-                self.inputs_seen = InputsSeen::default();
+                self.plans.inputs_seen = InputsSeen::default();
             }
             if self.garbage.is_news() {
-                self.inputs_seen = InputsSeen::default();
-                self.plan_due_at = Some(now);
+                self.plans.inputs_seen = InputsSeen::default();
+                self.plans.due_at = Some(now);
             }
         }
-        self.wake(self.garbage_due_at);
+        self.wake(self.garbage.due_at);
         Ok(wrote)
     }
 
@@ -702,7 +652,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             return Ok(());
         }
         let prices = Prices::new(&catalog);
-        self.inputs_seen = InputsSeen::default();
+        self.plans.inputs_seen = InputsSeen::default();
         self.catalog = Some(CloudAnswers { catalog, prices, classes, vcpu_quotas, denied, notes, made_at: now, until });
         Ok(())
     }
@@ -720,15 +670,4 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     fn wake(&mut self, moment: Option<Timestamp>) {
         self.wake_at = [self.wake_at, moment].into_iter().flatten().min();
     }
-}
-
-/// How long is waited after another failure.
-fn longer(wait: SignedDuration, error: &PortError) -> SignedDuration {
-    let longest = match error.kind {
-        PortErrorKind::Permanent | PortErrorKind::Denied | PortErrorKind::Refused | PortErrorKind::Conflict => {
-            RETRY_REFUSED_MAX
-        }
-        _ => POLL,
-    };
-    wait.saturating_mul(2).min(longest)
 }

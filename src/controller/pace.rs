@@ -1,9 +1,11 @@
 //! How often the controller looks. A look costs reading everything, and what it finds to do costs calls, so looks that follow each other
 //! without end would be a storm of calls, whatever mistake makes them do so. Here is a limit to that, for mistakes that nobody knows of.
 
+use std::collections::BTreeMap;
+
 use jiff::{SignedDuration, Timestamp};
 
-use crate::ports::is_to_come;
+use crate::ports::{PortError, PortErrorKind, is_to_come};
 
 /// How often disruption is looked for when nothing happens.
 pub const POLL: SignedDuration = SignedDuration::from_secs(10);
@@ -14,11 +16,11 @@ pub const PAUSE_MIN: SignedDuration = SignedDuration::from_millis(1);
 /// How long a failed call is left alone at first. It doubles, since most of what fails twice fails again.
 pub const RETRY: SignedDuration = SignedDuration::from_secs(1);
 /// How long that gets where the answer was that it can not be done, which only somebody's change makes better.
-pub const RETRY_REFUSED_MAX: SignedDuration = SignedDuration::from_mins(5);
+const RETRY_REFUSED_MAX: SignedDuration = SignedDuration::from_mins(5);
 /// How often trouble that goes on is said.
 pub const TROUBLE_SAID_AGAIN: SignedDuration = SignedDuration::from_mins(1);
 /// How many different troubles are said in that time.
-pub const TROUBLES_MAX: usize = 30;
+const TROUBLES_MAX: usize = 30;
 /// How old the catalog may get.
 pub const CATALOG_AGE: SignedDuration = SignedDuration::from_secs(60);
 
@@ -75,6 +77,58 @@ impl Pace {
     pub fn limited_since(&self) -> Option<Timestamp> {
         self.limited_since
     }
+}
+
+/// What failed lately.
+#[derive(Debug)]
+pub struct Troubles {
+    /// When each was said.
+    said: BTreeMap<String, Timestamp>,
+    /// Whether something failed for one object or another in this look.
+    pub some_failed: bool,
+    /// How long a look that failed, or of which some did, is left alone.
+    pub look_again_in: SignedDuration,
+}
+
+impl Default for Troubles {
+    fn default() -> Self {
+        Self { said: BTreeMap::new(), some_failed: false, look_again_in: RETRY }
+    }
+}
+
+impl Troubles {
+    /// Whether a trouble is to be said now; it then counts as said.
+    pub fn is_news(&mut self, error: &str, now: Timestamp) -> bool {
+        self.said.retain(|_, said_at| now.duration_since(*said_at) < TROUBLE_SAID_AGAIN);
+        let is_news = !self.said.contains_key(error) && self.said.len() < TROUBLES_MAX;
+        if is_news {
+            self.said.insert(error.to_owned(), now);
+        }
+        is_news
+    }
+
+    /// When to look again after this failure; after the next one later.
+    pub fn look_again_at(&mut self, error: &PortError, now: Timestamp) -> Option<Timestamp> {
+        let again_at = now.saturating_add(self.look_again_in).ok();
+        self.look_again_in = longer(self.look_again_in, error);
+        again_at
+    }
+
+    /// Forgets what was said, and when.
+    pub fn forget(&mut self) {
+        self.said.clear();
+    }
+}
+
+/// How long is waited after another failure.
+pub fn longer(wait: SignedDuration, error: &PortError) -> SignedDuration {
+    let longest = match error.kind {
+        PortErrorKind::Permanent | PortErrorKind::Denied | PortErrorKind::Refused | PortErrorKind::Conflict => {
+            RETRY_REFUSED_MAX
+        }
+        _ => POLL,
+    };
+    wait.saturating_mul(2).min(longest)
 }
 
 #[cfg(test)]

@@ -42,6 +42,8 @@ const PERCENT_AN_HOUR_MAX: usize = 10;
 /// What was found, and what was ended. It may be lost: a new leader waits anew.
 #[derive(Debug, Default)]
 pub struct Garbage {
+    /// When it is looked for next.
+    pub due_at: Option<Timestamp>,
     looks_since: Option<Timestamp>,
     /// Instances without a claim, by provider ID.
     held: BTreeMap<String, Held>,

@@ -6,6 +6,7 @@ mod beginning;
 pub mod fidelity;
 mod history;
 pub mod inputs_seen;
+pub mod memory;
 mod noting;
 pub mod planning;
 pub mod records;

@@ -21,7 +21,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         now: Timestamp,
     ) -> Result<(), PortError> {
         let writer = (&self.ports.cluster, &mut self.set_aside);
-        let refused = self.records.enter(writer, plan_id, phase, message, now).await?;
+        let refused = self.plans.records.enter(writer, plan_id, phase, message, now).await?;
         self.say_unwritten(refused, now);
         Ok(())
     }
@@ -29,7 +29,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     /// Writes what could not be written of a plan before.
     pub(super) async fn write_plan_again(&mut self, now: Timestamp) -> Result<(), PortError> {
         let writer = (&self.ports.cluster, &mut self.set_aside);
-        let refused = self.records.write_again(writer, now).await?;
+        let refused = self.plans.records.write_again(writer, now).await?;
         self.say_unwritten(refused, now);
         Ok(())
     }
@@ -37,16 +37,16 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     /// Says what was refused of objects of plans. What is left to write is tried again when it may be.
     pub(super) fn say_unwritten(&mut self, refused: impl IntoIterator<Item = PortError>, now: Timestamp) {
         refused.into_iter().for_each(|error| self.say_trouble(chain(&error), now));
-        if !self.records.is_written() {
+        if !self.plans.records.is_written() {
             self.plan_when_allowed(now);
         }
     }
 
     /// What was set aside is tried again by a plan, though nothing else may have changed by then.
     pub(super) fn plan_when_allowed(&mut self, now: Timestamp) {
-        self.inputs_seen = InputsSeen::default();
-        self.plan_due_at = self.plan_due_at.into_iter().chain(self.set_aside.again_at(now)).min();
-        self.wake(self.plan_due_at);
+        self.plans.inputs_seen = InputsSeen::default();
+        self.plans.due_at = self.plans.due_at.into_iter().chain(self.set_aside.again_at(now)).min();
+        self.wake(self.plans.due_at);
     }
 
     /// Whether a move of the plan that was shown may be begun now. While its object is not in the cluster nothing is removed. While its
@@ -54,7 +54,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     /// and what EC2 takes away is replaced.
     pub(super) fn may_begin(&self, plan: &Plan, number: u32, snapshot: &Snapshot) -> bool {
         let Some(in_force) = &self.revisions.in_force else { return false };
-        let is_posted = self.records.is_posted();
+        let is_posted = self.plans.records.is_posted();
         if is_posted && in_force.applied {
             return true;
         }

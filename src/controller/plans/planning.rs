@@ -77,22 +77,23 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let placed = opening::pods_of_closed(view);
         if !placed.is_empty() {
             let have_place = pods.iter().filter(|(_, pod)| placed.contains(pod.key().as_str()));
-            self.batch.know(have_place.map(|(uid, _)| *uid));
+            self.plans.batch.know(have_place.map(|(uid, _)| *uid));
         }
-        self.batch.see(&pods.keys().copied().collect(), now);
+        self.plans.batch.see(&pods.keys().copied().collect(), now);
         self.hear_approval(view.snapshot, now);
-        let batch_closes_at = self.batch.closes_at(&self.settings().batch);
+        let batch_closes_at = self.plans.batch.closes_at(&self.settings().batch);
         let batch_closed = batch_closes_at.is_some_and(|moment| now >= moment);
-        let poll_due = self.plan_due_at.is_none_or(|due| now >= due);
+        let poll_due = self.plans.due_at.is_none_or(|due| now >= due);
         // One that could not be carried out is tried again when a plan is due.
-        let approval_due = self.is_approved() && self.approved.as_ref().is_some_and(|approved| !approved.failed);
+        let approval_due =
+            self.is_approved() && self.approvals.approved.as_ref().is_some_and(|approved| !approved.failed);
         if !(batch_closed || poll_due || approval_due) || !view.is_synced() {
             // What is due already waits for a change: for nodes that are on their way.
-            let to_come = [batch_closes_at, self.plan_due_at].into_iter().flatten().filter(|moment| *moment > now);
+            let to_come = [batch_closes_at, self.plans.due_at].into_iter().flatten().filter(|moment| *moment > now);
             self.wake(to_come.min());
             return false;
         }
-        if batch_closed && let Some(duration) = self.batch.close(now) {
+        if batch_closed && let Some(duration) = self.plans.batch.close(now) {
             self.say_found(&pods, duration, now);
         }
         true
@@ -106,41 +107,42 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let snapshot = shared.as_ref();
         let Some(in_force) = &self.revisions.in_force else { return Ok(()) };
         let (is_new_revision, is_shown) = (!in_force.applied, in_force.shown);
-        self.plan_due_at = now.saturating_add(POLL).ok();
-        self.wake(self.plan_due_at);
+        self.plans.due_at = now.saturating_add(POLL).ok();
+        self.wake(self.plans.due_at);
         self.write_plan_again(now).await?;
         if self.is_approved() {
             return Box::pin(self.carry_out_approved(snapshot, now)).await;
         }
         self.take_rules(snapshot);
-        if !is_new_revision && self.inputs_seen.is_same(&shared, &self.claims, now) {
-            self.settled = self.inputs_seen.settled;
+        if !is_new_revision && self.plans.inputs_seen.is_same(&shared, &self.claims, now) {
+            self.settled = self.plans.inputs_seen.settled;
             return Ok(());
         }
         let view = View::new(snapshot);
         let searched_lately =
-            self.searched_at.is_some_and(|searched_at| now.duration_since(searched_at) < SEARCH_UNDER_WAY);
+            self.plans.searched_at.is_some_and(|searched_at| now.duration_since(searched_at) < SEARCH_UNDER_WAY);
         let pods_wait = !view.provisionable_pods(now).is_empty();
         let moves_under_way = searched_lately && (pods_wait || !view.is_at_rest());
-        let pods_first = !moves_under_way && !self.search_follows && pods_wait && snapshot.pods.len() >= PODS_MANY;
-        self.search_follows = pods_first;
+        let pods_first =
+            !moves_under_way && !self.plans.search_follows && pods_wait && snapshot.pods.len() >= PODS_MANY;
+        self.plans.search_follows = pods_first;
         let Some(plan) = self.decide(snapshot, moves_under_way || pods_first, now) else { return Ok(()) };
         if pods_first {
-            self.plan_due_at = Some(now);
-            self.wake(self.plan_due_at);
+            self.plans.due_at = Some(now);
+            self.wake(self.plans.due_at);
         } else if !moves_under_way {
-            self.searched_at = Some(now);
+            self.plans.searched_at = Some(now);
         }
         self.settled = is_settled(&plan, &view) && !is_new_revision && !pods_first;
         // What is to be done may fail, and is then planned again.
         let is_to_be_done = plan.steps.iter().any(|step| !apply::is_held(step));
-        self.inputs_seen = if is_to_be_done || pods_first {
+        self.plans.inputs_seen = if is_to_be_done || pods_first {
             InputsSeen::default()
         } else {
             InputsSeen::new(&shared, &self.claims, self.settled, now)
         };
         // Where the definitions can not be applied the same plan is made again and again, and is no news.
-        let is_news = self.shown.is_news(&plan, snapshot) || !is_shown || self.garbage.is_news();
+        let is_news = self.plans.shown.is_news(&plan, snapshot) || !is_shown || self.garbage.is_news();
         if is_news {
             self.post(&plan, snapshot, now).await?;
         }
@@ -206,8 +208,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                 match result {
                     // Noted by a plan for the claim as it is now.
                     Err(error) if error.kind == PortErrorKind::Conflict => {
-                        self.plan_due_at = Some(now);
-                        self.wake(self.plan_due_at);
+                        self.plans.due_at = Some(now);
+                        self.wake(self.plans.due_at);
                     }
                     // Then the pods are told later, or kube-scheduler chooses.
                     Err(error) if error.is_of_one_object() => {
@@ -355,19 +357,19 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     /// Of the rules that are in force, which the revision may not have loosened itself.
     fn confirmed_above(&self, settings: &Settings) -> Vec<String> {
         let of_settings = || vec![settings.approval.confirm_pool_removal_above.clone()];
-        self.rules.as_ref().map_or_else(of_settings, |rules| rules.confirm_pool_removal_above.clone())
+        self.approvals.rules.as_ref().map_or_else(of_settings, |rules| rules.confirm_pool_removal_above.clone())
     }
 
     /// What of the plan may go, what waits, and who has approved it already.
     fn passing(&mut self, plan: Plan, snapshot: &Snapshot, now: Timestamp) -> Passing {
-        let mut gated = gate(&plan, &self.rules.clone().unwrap_or_default());
+        let mut gated = gate(&plan, &self.approvals.rules.clone().unwrap_or_default());
         let open = gated.open.len();
         gated.open.retain(|number| self.may_begin(&plan, *number, snapshot));
         let are_left = gated.open.len() < open;
         let seen = of_definitions::seen(snapshot);
         let waiting = Waiting::of(&plan, &gated, self.gate_of(snapshot), &seen);
         let inherited = waiting.as_ref().and_then(|waiting| self.inherited_approval(snapshot, waiting, now));
-        self.heard_earlier_leader = true;
+        self.approvals.heard_earlier_leader = true;
         Passing { plan, gated, are_left, waiting, inherited, seen }
     }
 
@@ -375,14 +377,14 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     async fn post(&mut self, plan: &Plan, snapshot: &Snapshot, now: Timestamp) -> Result<(), PortError> {
         let masks = self.revisions.masks_of(plan);
         let text = masks.text(&render::plan::text(plan, Style::Plain));
-        self.records.masks = masks;
+        self.plans.records.masks = masks;
         let gate = self.gate_of(snapshot);
         let (writer, transitions) = ((&self.ports.cluster, &mut self.set_aside), self.options.lease_transitions);
-        let refused = self.records.post(writer, plan, &text, snapshot, (transitions, gate), now).await?;
+        let refused = self.plans.records.post(writer, plan, &text, snapshot, (transitions, gate), now).await?;
         self.say_unwritten(refused, now);
-        let masks = &self.records.masks;
+        let masks = &self.plans.records.masks;
         self.ports.forge.post_plan(plan, || masks.text(&render::plan::markdown(plan))).await?;
-        self.shown.shown(plan, snapshot);
+        self.plans.shown.shown(plan, snapshot);
         self.garbage.shown(now);
         if let Some(in_force) = &mut self.revisions.in_force {
             in_force.shown = true;
@@ -425,10 +427,10 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             }
             in_force.applied = true;
             // Once more with the definitions in place: what they allow should not wait for the poll.
-            self.plan_due_at = Some(now);
+            self.plans.due_at = Some(now);
             self.wake_at = Some(now);
         }
-        let remembered = (&mut self.prunes_said, &mut self.set_aside);
+        let remembered = (&mut self.revisions.prunes_said, &mut self.set_aside);
         inventory::prune(cluster, &in_force.definitions, snapshot, remembered, now, journal).await
     }
 
@@ -447,9 +449,9 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         if let Some(waiting) = waiting {
             return self.wait_for_approval(waiting, inherited, is_news, now).await;
         }
-        if self.waiting.is_some() && !is_news {
+        if self.approvals.waiting.is_some() && !is_news {
             // When it comes again it is shown again, or nobody could approve it.
-            self.shown.carried_out();
+            self.plans.shown.carried_out();
         }
         self.supersede_waiting(MoveRefusal::OtherPlan, now).await?;
         if is_complete {
@@ -527,9 +529,9 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                     }
                     let (plan_id, move_number) = (plan.id.clone(), Some(move_number));
                     self.journal.say(now, &Event::PlanSuperseded { plan_id, move_number, refusal });
-                    self.shown.carried_out();
-                    self.plan_due_at = Some(now);
-                    self.wake(self.plan_due_at);
+                    self.plans.shown.carried_out();
+                    self.plans.due_at = Some(now);
+                    self.wake(self.plans.due_at);
                     return Ok(true);
                 }
             }
@@ -538,9 +540,9 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     }
 
     fn begun(&mut self, plan: &Plan, moves: &[u32], now: Timestamp) {
-        self.shown.carried_out();
-        self.records.begun(&plan.id, moves);
-        self.expectations.expect(plan, moves, now);
+        self.plans.shown.carried_out();
+        self.plans.records.begun(&plan.id, moves);
+        self.plans.expectations.expect(plan, moves, now);
         for number in moves {
             self.journal.say(now, &Event::MoveBegun { plan_id: plan.id.clone(), move_number: *number });
         }

@@ -25,56 +25,56 @@ use super::shown::signature;
 impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E, F, C> {
     /// Whether an approval is there to be acted on. Not while another revision may be on its way: it would make the plan void.
     pub(in crate::controller) fn is_approved(&self) -> bool {
-        self.approved.is_some() && !self.ports.repository.is_asking()
+        self.approvals.approved.is_some() && !self.ports.repository.is_asking()
     }
 
     /// Somebody may have approved the plan that waits, on its object, or have thought better of it.
     pub(in crate::controller) fn hear_approval(&mut self, snapshot: &Snapshot, now: Timestamp) {
-        let Some(waiting) = &self.waiting else {
-            self.approved = None;
+        let Some(waiting) = &self.approvals.waiting else {
+            self.approvals.approved = None;
             return;
         };
-        if self.approved.as_ref().is_some_and(|approved| approved.by.is_none()) {
+        if self.approvals.approved.as_ref().is_some_and(|approved| approved.by.is_none()) {
             return;
         }
         // It is held against the object as it was written: until that is known, it is not heard.
-        if self.records.is_behind(&waiting.plan.id) {
+        if self.plans.records.is_behind(&waiting.plan.id) {
             return;
         }
         let by = approvals::object_of(snapshot, &waiting.plan.id).and_then(NodePlan::approver).map(str::to_owned);
         if let Some(by) = &by
             && let Some(why) = waiting.refusal(by, &[])
         {
-            self.approved = None;
+            self.approvals.approved = None;
             let plan_id = waiting.plan.id.clone();
             self.refuse_approval(plan_id, by.clone(), why, now);
             return;
         }
-        let failed = self.approved.as_ref().is_some_and(|approved| approved.failed);
-        self.approved = by.map(|by| Approved { by: Some(by), failed });
+        let failed = self.approvals.approved.as_ref().is_some_and(|approved| approved.failed);
+        self.approvals.approved = by.map(|by| Approved { by: Some(by), failed });
     }
 
     fn refuse_approval(&mut self, plan_id: String, by: String, because: &str, now: Timestamp) {
         let refused = (plan_id, by);
-        if !self.refused_approvals.contains(&refused) {
+        if !self.approvals.refused.contains(&refused) {
             let (plan_id, by) = refused.clone();
             self.journal.say(now, &Event::ApprovalRefused { plan_id, by, because: because.to_owned() });
-            self.refused_approvals.push(refused);
+            self.approvals.refused.push(refused);
         }
     }
 
     /// The rules that are in force for the revision: what it asks for more, at once; what it asks for less, when it is approved.
     pub(in crate::controller) fn take_rules(&mut self, snapshot: &Snapshot) {
         let asked = self.options.approval_floor.and(&ApprovalRules::from(&self.settings().approval));
-        let before = self.rules.take().or_else(|| approvals::rules_before(snapshot));
+        let before = self.approvals.rules.take().or_else(|| approvals::rules_before(snapshot));
         let rules = before.map_or_else(|| asked.clone(), |before| before.and(&asked));
-        self.looser_rules = (!asked.cover(&rules)).then_some(asked);
-        self.rules = Some(rules);
+        self.approvals.looser_rules = (!asked.cover(&rules)).then_some(asked);
+        self.approvals.rules = Some(rules);
     }
 
     /// What the revision asks about less than the rules in force, in words.
     pub(in crate::controller) fn loosened(&self) -> Vec<String> {
-        let rules = self.rules.as_ref().zip(self.looser_rules.as_ref());
+        let rules = self.approvals.rules.as_ref().zip(self.approvals.looser_rules.as_ref());
         rules.map(|(rules, looser)| looser.loosened_from(rules)).unwrap_or_default()
     }
 
@@ -88,7 +88,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let mut not_approved_by = Vec::new();
         let mut has_unknown_authors = false;
         if let Some(in_force) = &self.revisions.in_force
-            && self.rules.as_ref().is_some_and(|rules| rules.two_people)
+            && self.approvals.rules.as_ref().is_some_and(|rules| rules.two_people)
         {
             // Another process may have seen more commits of it come.
             let alike = snapshot.node_plans.iter().filter(|plan| plan.spec.revision.id == in_force.revision.id);
@@ -97,7 +97,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             not_approved_by.extend(all.into_iter().cloned());
             has_unknown_authors = not_approved_by.is_empty();
         }
-        let (approval, approval_becomes) = (self.rules.clone(), self.looser_rules.clone());
+        let (approval, approval_becomes) = (self.approvals.rules.clone(), self.approvals.looser_rules.clone());
         Gate { approval, approval_becomes, not_approved_by, has_unknown_authors }
     }
 
@@ -108,7 +108,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         waiting: &Waiting,
         now: Timestamp,
     ) -> Option<String> {
-        if std::mem::replace(&mut self.heard_earlier_leader, true) {
+        if std::mem::replace(&mut self.approvals.heard_earlier_leader, true) {
             return None;
         }
         let object = approvals::of_earlier_leader(snapshot, waiting)?;
@@ -141,10 +141,10 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         is_news: bool,
         now: Timestamp,
     ) -> Result<(), PortError> {
-        let is_same = self
-            .waiting
-            .as_ref()
-            .is_some_and(|before| signature(&before.plan) == signature(&waiting.plan) && before.rules == waiting.rules);
+        let is_same =
+            self.approvals.waiting.as_ref().is_some_and(|before| {
+                signature(&before.plan) == signature(&waiting.plan) && before.rules == waiting.rules
+            });
         if is_same && !is_news {
             return Ok(());
         }
@@ -166,9 +166,9 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         self.enter(&plan.id, NodePlanPhase::WaitsForApproval, &message, now).await?;
         let event = Event::WaitsForApproval { plan_id: plan.id.clone(), moves: moves.clone(), rules };
         self.journal.say(now, &event);
-        self.waiting = Some(waiting);
-        self.approved = inherited.map(|by| Approved { by: Some(by), failed: false });
-        if let Some(approved) = self.approved.take() {
+        self.approvals.waiting = Some(waiting);
+        self.approvals.approved = inherited.map(|by| Approved { by: Some(by), failed: false });
+        if let Some(approved) = self.approvals.approved.take() {
             self.carry_out_waiting(approved, now).await?;
         }
         Ok(())
@@ -179,8 +179,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         refusal: MoveRefusal,
         now: Timestamp,
     ) -> Result<(), PortError> {
-        self.approved = None;
-        let Some(waiting) = self.waiting.take() else { return Ok(()) };
+        self.approvals.approved = None;
+        let Some(waiting) = self.approvals.waiting.take() else { return Ok(()) };
         let (plan_id, message) = (waiting.plan.id.clone(), refusal.to_string());
         self.journal.say(now, &Event::PlanSuperseded { plan_id, move_number: None, refusal });
         self.enter(&waiting.plan.id, NodePlanPhase::Superseded, &message, now).await
@@ -199,12 +199,14 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         snapshot: &Snapshot,
         now: Timestamp,
     ) -> Result<(), PortError> {
-        let (Some(waiting), Some(approved)) = (&self.waiting, self.approved.take()) else { return Ok(()) };
+        let (Some(waiting), Some(approved)) = (&self.approvals.waiting, self.approvals.approved.take()) else {
+            return Ok(());
+        };
         let in_force = self.revisions.in_force.as_ref().map(|in_force| &in_force.revision);
         if in_force != Some(&waiting.plan.revision) {
             return self.supersede_waiting(MoveRefusal::OtherRevision, now).await;
         }
-        let written = self.records.written(&waiting.plan.id);
+        let written = self.plans.records.written(&waiting.plan.id);
         let found = approvals::object_of(snapshot, &waiting.plan.id);
         let changed = match (&approved.by, written, found) {
             (None, ..) => None,
@@ -219,28 +221,28 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         if let Some(in_force) = &mut self.revisions.in_force {
             in_force.shown = false;
         }
-        self.plan_due_at = now.saturating_add(RETRY).ok();
-        self.wake(self.plan_due_at);
+        self.plans.due_at = now.saturating_add(RETRY).ok();
+        self.wake(self.plans.due_at);
         self.supersede_waiting(MoveRefusal::ObjectChanged { field }, now).await
     }
 
     /// An approval outlives a call that fails: what is begun is not begun twice, the rest is tried again.
     async fn carry_out_waiting(&mut self, approved: Approved, now: Timestamp) -> Result<(), PortError> {
-        let Some(waiting) = self.waiting.take() else { return Ok(()) };
+        let Some(waiting) = self.approvals.waiting.take() else { return Ok(()) };
         if !approved.failed {
             self.journal.say(now, &Event::Approved { plan_id: waiting.plan.id.clone(), by: approved.by.clone() });
         }
         let done = self.begin_approved(&waiting, now).await;
         if done.is_err() {
-            self.waiting = Some(waiting);
-            self.approved = Some(Approved { failed: true, ..approved });
+            self.approvals.waiting = Some(waiting);
+            self.approvals.approved = Some(Approved { failed: true, ..approved });
         }
         done
     }
 
     async fn begin_approved(&mut self, waiting: &Waiting, now: Timestamp) -> Result<(), PortError> {
         let plan = &waiting.plan;
-        let begun = self.records.written(&plan.id).and_then(|object: &NodePlan| object.status.as_ref());
+        let begun = self.plans.records.written(&plan.id).and_then(|object: &NodePlan| object.status.as_ref());
         let begun = begun.map(|status| status.moves_begun.clone()).unwrap_or_default();
         let moves: Vec<u32> = waiting.moves.iter().copied().filter(|number| !begun.contains(number)).collect();
         self.say_computed(plan, &moves, now);
@@ -248,14 +250,14 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             self.say_trouble(chain(&error), now);
         }
         if let Some(rules) = &waiting.rules {
-            self.rules = Some(rules.clone());
-            self.looser_rules = None;
+            self.approvals.rules = Some(rules.clone());
+            self.approvals.looser_rules = None;
             // Who comes after reads the rules from the plan that was posted last.
             if let Some(in_force) = &mut self.revisions.in_force {
                 in_force.shown = false;
             }
-            self.plan_due_at = Some(now);
-            self.wake(self.plan_due_at);
+            self.plans.due_at = Some(now);
+            self.wake(self.plans.due_at);
         }
         if self.carry_out(plan, &moves, &waiting.seen, now).await? {
             self.enter(&plan.id, NodePlanPhase::Applied, "", now).await?;

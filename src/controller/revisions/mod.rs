@@ -44,6 +44,8 @@ pub struct Revisions {
     unread: Option<RevisionContent>,
     /// One that came last and that somebody else should have signed: the operator may allow more people meanwhile.
     unsigned: Option<RevisionContent>,
+    /// Objects that are to be pruned, by kind and name, each of which was said.
+    pub prunes_said: Vec<(&'static str, String)>,
 }
 
 #[derive(Debug)]
@@ -266,9 +268,9 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         self.supersede_for_revision(now).await;
         // Another region or class may need another catalog.
         self.catalog = None;
-        self.plan_due_at = Some(now);
+        self.plans.due_at = Some(now);
         // What failed with the revision before says nothing of this one.
-        self.plan_again_in = RETRY;
+        self.plans.again_in = RETRY;
         self.set_aside = SetAside::default();
         Ok(())
     }
