@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::inputs::Inputs;
 use crate::model::IndexVec;
 use crate::plan::{DefinitionPlace, HeldBack, Reason, ReasonCode, RemovalMode, field_of};
-use crate::scheduler::quota::Scope;
+use crate::scheduler::quota::LimitScope;
 use crate::scheduler::{Engine, HostIndex};
 use cutlist_api::node_pool::DisruptionReason;
 
@@ -74,12 +74,12 @@ impl Pass<'_, '_> {
         let pointer = match obstacle {
             NodeObstacle::NoPlace { nearest, .. } => return nearest.as_ref()?.definition.clone(),
             NodeObstacle::Budget(spent) => return spent.definition.clone(),
-            NodeObstacle::Static(StaticObstacle::Limit { scope: Scope::NodePool, resource }) => {
+            NodeObstacle::Static(StaticObstacle::Limit { scope: LimitScope::NodePool, resource }) => {
                 limit = field_of("/spec/limits", resource);
                 limit.as_str()
             }
             NodeObstacle::NotSaved(NotSaved::Limit(limit)) => {
-                let of_pool = limit.scope == Scope::NodePool;
+                let of_pool = limit.scope == LimitScope::NodePool;
                 let pointer = field_of("/spec/limits", &limit.resource);
                 return self.inputs.places.of_pool(&limit.node_pool, &pointer).filter(|_| of_pool);
             }

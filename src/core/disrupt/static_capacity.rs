@@ -5,7 +5,7 @@ use crate::model::time::seconds_between;
 use crate::plan::{Reason, ReasonCode};
 use crate::provision::static_capacity::{open_one, use_room};
 use crate::scheduler::Demand;
-use crate::scheduler::quota::Scope;
+use crate::scheduler::quota::LimitScope;
 use crate::scheduler::template::{Replicas, TemplateIndex};
 use crate::scheduler::{Engine, Refusal};
 use cutlist_api::duration::NillableDuration;
@@ -111,7 +111,7 @@ impl Pass<'_, '_> {
         }
         let problem = engine.problem;
         let replacement = open_one(engine, template).map_err(|refusal| match refusal {
-            Refusal::Limit { scope: Scope::EarlyEnds(why), .. } => StaticObstacle::InstancesEndEarly { why },
+            Refusal::Limit { scope: LimitScope::EarlyEnds(why), .. } => StaticObstacle::InstancesEndEarly { why },
             Refusal::Limit { scope, resource, .. } => StaticObstacle::Limit { scope, resource },
             _ => StaticObstacle::NothingOffered { why: problem.templates[template].nothing_offered_text() },
         })?;

@@ -27,7 +27,7 @@ use crate::provision::purchase::Lowered;
 use crate::provision::static_capacity::Shortfall;
 use crate::provision::{Provisioning, Purchase};
 use crate::scheduler::daemons::without_known_overhead;
-use crate::scheduler::quota::Scope;
+use crate::scheduler::quota::LimitScope;
 use crate::scheduler::{ClassIndex, Demand, Engine, HostIndex, Problem, Refusal};
 use crate::snapshot::nodes::Machine;
 use crate::snapshot::pod::is_of_buffer;
@@ -257,13 +257,13 @@ pub fn notes_of_shortfalls(engine: &Engine<'_, '_>, provisioning: &Provisioning)
     let note = |shortfall: &Shortfall| {
         let template = &engine.problem.templates[shortfall.template];
         let because = match &shortfall.because {
-            Refusal::Limit { scope: Scope::NodePool, resource, limit, .. } => {
+            Refusal::Limit { scope: LimitScope::NodePool, resource, limit, .. } => {
                 format!("limits.{resource} is {}", amount(resource, *limit))
             }
-            Refusal::Limit { scope: Scope::Cluster, resource, limit, .. } => {
+            Refusal::Limit { scope: LimitScope::Cluster, resource, limit, .. } => {
                 format!("spec.limits.{resource} of cutlist.yaml is {}", amount(resource, *limit))
             }
-            Refusal::Limit { scope: Scope::EarlyEnds(why), .. } => why.clone(),
+            Refusal::Limit { scope: LimitScope::EarlyEnds(why), .. } => why.clone(),
             _ => template.nothing_offered_text(),
         };
         Note::new(

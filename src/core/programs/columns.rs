@@ -11,7 +11,7 @@ pub use super::generation::Node;
 use super::generation::{Generation, Pods, ROWS_MAX, worth};
 use super::grouping::{Grouping, Size};
 use super::number;
-use super::parts::{Part, parts};
+use super::parts::{ProgramPart, parts};
 
 /// The part of what is left that is bought before the program is made again: by attempt, of which the cheapest counts, since what
 /// rounding loses is a matter of luck. All begin with the same program of all pods. A new one is made as long as those before took
@@ -60,7 +60,7 @@ struct Search<'a> {
 pub fn nodes(items: &[Item], bins: &[Bin], start: &[f64], work: &mut u64) -> Option<Vec<Node>> {
     let parts = parts(items, bins);
     let most = *work;
-    let of_part = |part: &Part| {
+    let of_part = |part: &ProgramPart| {
         let share = part.share(most, items.len());
         let (nodes, left) = nodes_of(&part.own_items, &part.own_bins, &part.own(start), share)?;
         *work -= share - left;

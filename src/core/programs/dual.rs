@@ -17,7 +17,7 @@ use super::ascent::climb;
 use super::filling::{Bin, Item};
 use super::generation::{Generation, Node, Pods, ROWS_MAX};
 use super::grouping::{Grouping, Size};
-use super::parts::{Part, parts};
+use super::parts::{ProgramPart, parts};
 use super::prices::{Prices, Share, shares};
 
 /// The part of the bound that nodes must stand for which few pods fill, for whole pods to be worth looking at.
@@ -67,7 +67,7 @@ pub fn dual_prices(items: &[Item], bins: &[Bin], start: &[f64], effort: Effort) 
     all
 }
 
-fn prices_of(part: &Part, start: &[f64], effort: Effort) -> Prices {
+fn prices_of(part: &ProgramPart, start: &[f64], effort: Effort) -> Prices {
     let (items, bins) = (&part.own_items, &part.own_bins);
     if let [item] = items.as_slice() {
         return prices_of_one(item, bins);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::filling::{Bin, Item};
 
 /// Items that have bins in common, over any number of steps.
-pub struct Part {
+pub struct ProgramPart {
     /// Positions among all, ascending.
     pub items: Vec<usize>,
     pub bins: Vec<usize>,
@@ -14,7 +14,7 @@ pub struct Part {
     pub own_bins: Vec<Bin>,
 }
 
-impl Part {
+impl ProgramPart {
     /// Of work for so many items.
     pub fn share(&self, work: u64, items: usize) -> u64 {
         work / (items as u64).max(1) * self.items.len() as u64
@@ -37,7 +37,7 @@ impl Part {
     }
 }
 
-pub fn parts(items: &[Item], bins: &[Bin]) -> Vec<Part> {
+pub fn parts(items: &[Item], bins: &[Bin]) -> Vec<ProgramPart> {
     let mut nearer: Vec<usize> = (0..items.len()).collect();
     for bin in bins {
         let Some((first, _)) = bin.items.first() else { continue };
@@ -58,14 +58,14 @@ pub fn parts(items: &[Item], bins: &[Bin]) -> Vec<Part> {
     by_first.into_values().map(|(own_items, own_bins)| part(items, bins, own_items, own_bins)).collect()
 }
 
-fn part(items: &[Item], bins: &[Bin], own_items: Vec<usize>, own_bins: Vec<usize>) -> Part {
+fn part(items: &[Item], bins: &[Bin], own_items: Vec<usize>, own_bins: Vec<usize>) -> ProgramPart {
     let position: BTreeMap<usize, usize> = own_items.iter().enumerate().map(|(new, old)| (*old, new)).collect();
     let bin = |old: &usize| Bin {
         price: bins[*old].price,
         room: bins[*old].room.clone(),
         items: bins[*old].items.iter().map(|(item, most)| (position[item], *most)).collect(),
     };
-    Part {
+    ProgramPart {
         own_items: own_items.iter().map(|item| items[*item].clone()).collect(),
         own_bins: own_bins.iter().map(bin).collect(),
         items: own_items,

@@ -1,6 +1,6 @@
 //! How far pods are from each pool: what keeps them from its nodes, nearest first.
 
-use crate::scheduler::quota::Scope;
+use crate::scheduler::quota::LimitScope;
 use crate::scheduler::template::{Template, TemplateIndex};
 use crate::scheduler::{ClassIndex, Engine, Refusal};
 use cutlist_api::keys;
@@ -56,5 +56,5 @@ fn instead_of_spread(engine: &Engine<'_, '_>, template: TemplateIndex, refusal: 
 }
 
 fn is_used_up(refusal: &Refusal) -> bool {
-    matches!(refusal, Refusal::Limit { scope: Scope::Reservation(_), .. })
+    matches!(refusal, Refusal::Limit { scope: LimitScope::Reservation(_), .. })
 }

@@ -12,7 +12,7 @@ use crate::model::{Requirement, Requirements};
 use crate::offer::named_types;
 use crate::plan::{DefinitionPlace, DefinitionPlaces, PendingReason, ReasonCode, field_of};
 use crate::scheduler::class::VariantIndex;
-use crate::scheduler::quota::Scope;
+use crate::scheduler::quota::LimitScope;
 use crate::scheduler::template::Template;
 use crate::scheduler::volumes::NODE_NAME;
 use crate::scheduler::{ClassIndex, Engine, HostIndex, Refusal};
@@ -90,7 +90,7 @@ fn definition(
     places: &DefinitionPlaces,
 ) -> Option<DefinitionPlace> {
     let pointer = match refusal {
-        Refusal::Limit { scope: Scope::NodePool, resource, .. } => field_of("/spec/limits", resource),
+        Refusal::Limit { scope: LimitScope::NodePool, resource, .. } => field_of("/spec/limits", resource),
         Refusal::EmptyPool if template_of(engine, pool)?.nothing_offered.as_ref()?.unmatched.is_some() => {
             "/spec/template/spec/requirements".to_owned()
         }
@@ -246,18 +246,18 @@ fn describe(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, refusal: &Re
         }
         Refusal::Offering => "no allowed instance type is offered in an allowed zone and capacity type".to_owned(),
         Refusal::EmptyPool => template_of(engine, pool).map(Template::nothing_offered_text).unwrap_or_default(),
-        Refusal::Limit { scope: Scope::Reservation(id), limit, .. } => {
+        Refusal::Limit { scope: LimitScope::Reservation(id), limit, .. } => {
             let instances =
                 if *limit == 1 { "the last instance".to_owned() } else { format!("all {limit} instances left") };
             let waits = if engine.waits_for_reservations() { "; the pod waits until they are launched" } else { "" };
             format!("capacity reservation {id} is used up: this plan takes {instances}{waits}")
         }
-        Refusal::Limit { scope: Scope::EarlyEnds(why), .. } => why.clone(),
+        Refusal::Limit { scope: LimitScope::EarlyEnds(why), .. } => why.clone(),
         Refusal::Limit { scope, resource, limit, used, needed } => format!(
             "{}limits.{resource} {} {}reached: {} used or planned, the smallest node that fits needs {}",
-            if *scope == Scope::Cluster { "spec." } else { "" },
+            if *scope == LimitScope::Cluster { "spec." } else { "" },
             amount(resource, *limit),
-            if *scope == Scope::Cluster { "of cutlist.yaml " } else { "" },
+            if *scope == LimitScope::Cluster { "of cutlist.yaml " } else { "" },
             amount(resource, *used),
             amount(resource, *needed)
         ),

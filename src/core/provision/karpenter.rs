@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use crate::scheduler::class::VariantIndex;
 use crate::scheduler::engine::Refused;
 use crate::scheduler::offerings::OfferingSet;
-use crate::scheduler::quota::{LimitedCapacity, Scope};
+use crate::scheduler::quota::{LimitScope, LimitedCapacity};
 use crate::scheduler::template::TemplateIndex;
 use crate::scheduler::{ClassIndex, Demand, Engine, HostIndex};
 
@@ -235,7 +235,7 @@ fn place_on_new(
                 return NewNode::Opened(engine.open(class, open, capacity));
             }
             Err(Refused::Limit { quota, .. }) => {
-                let is_reservation = matches!(problem.quotas[quota].scope, Scope::Reservation(_));
+                let is_reservation = matches!(problem.quotas[quota].scope, LimitScope::Reservation(_));
                 used_up |= is_reservation && engine.waits_for_reservations();
             }
             Err(_) => {}

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::model::Resources;
 use crate::model::resources::NODES;
-use crate::scheduler::quota::Scope;
+use crate::scheduler::quota::LimitScope;
 use crate::scheduler::topology::{GroupIndex, GroupKind};
 use crate::scheduler::{ClassIndex, Engine, Refusal};
 
@@ -34,12 +34,18 @@ pub fn passes(engine: &Engine<'_, '_>, class: ClassIndex) -> bool {
 /// O(machines) for a limit, O(new nodes x their classes) for an affinity.
 pub fn passing(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, obstacle: &Refusal) -> Option<Passing> {
     match obstacle {
-        Refusal::Limit { scope: scope @ (Scope::NodePool | Scope::Cluster), resource, limit, used, needed } => {
+        Refusal::Limit {
+            scope: scope @ (LimitScope::NodePool | LimitScope::Cluster),
+            resource,
+            limit,
+            used,
+            needed,
+        } => {
             let machines = engine.problem.machines.iter();
             let leaving = machines.filter(|machine| {
                 machine.is_managed()
                     && machine.is_being_removed()
-                    && (*scope == Scope::Cluster || machine.node_pool() == Some(pool))
+                    && (*scope == LimitScope::Cluster || machine.node_pool() == Some(pool))
             });
             let of_machine = |capacity: &Resources| if resource == NODES { 1 } else { capacity.get(resource) };
             let leaving: Vec<(String, i64)> =

@@ -9,7 +9,7 @@ pub use super::indices::QuotaIndex;
 
 /// Whose limits they are.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Scope {
+pub enum LimitScope {
     /// `spec.limits` of a NodePool.
     NodePool,
     /// `spec.limits` of `cutlist.yaml`.
@@ -57,7 +57,7 @@ impl Limited {
 /// Limits, and what the nodes that are there take of them.
 #[derive(Clone, Debug)]
 pub struct Quota {
-    pub scope: Scope,
+    pub scope: LimitScope,
     /// By position in [`Limited`]; `None` where there is no limit.
     pub limits: Vec<Option<i64>>,
     pub used: LimitedCapacity,

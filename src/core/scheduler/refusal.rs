@@ -2,7 +2,7 @@
 
 use crate::plan::ReasonCode;
 
-use super::quota::Scope;
+use super::quota::LimitScope;
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Refusal {
@@ -37,7 +37,7 @@ pub enum Refusal {
     EmptyPool,
     /// The smallest node that would do exceeds the limit of this resource, of the pool or of the cluster.
     Limit {
-        scope: Scope,
+        scope: LimitScope,
         resource: String,
         limit: i64,
         used: i64,
@@ -62,7 +62,7 @@ impl Refusal {
             Self::AntiAffinity { .. } => ReasonCode::AntiAffinityUnsatisfied,
             Self::Offering | Self::MinValues { .. } => ReasonCode::NoOffering,
             Self::EmptyPool => ReasonCode::NodePoolHasNoInstanceType,
-            Self::Limit { scope: Scope::EarlyEnds(_), .. } => ReasonCode::InstancesEndEarly,
+            Self::Limit { scope: LimitScope::EarlyEnds(_), .. } => ReasonCode::InstancesEndEarly,
             Self::Limit { .. } => ReasonCode::LimitReached,
         }
     }

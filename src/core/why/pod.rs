@@ -32,12 +32,12 @@ pub struct WhyPod {
     /// What scheduling counts: containers, init containers, overhead.
     pub requests: Resources,
     #[serde(flatten)]
-    pub answer: Answer,
+    pub answer: PodAnswer,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "state")]
-pub enum Answer {
+pub enum PodAnswer {
     /// No place was found.
     Pending {
         /// Pods that wait and can not be told apart from it, with itself.
@@ -103,7 +103,7 @@ fn answer(
     provisioning: &Provisioning,
     position: PodIndex,
     requests: &Resources,
-) -> Answer {
+) -> PodAnswer {
     let (problem, pod) = (engine.problem, &inputs.snapshot.pods[position]);
     let unplaced = provisioning.unplaced.iter().find(|(_, pods)| pods.contains(&position));
     if let Some((class, pods)) = unplaced {
@@ -111,7 +111,7 @@ fn answer(
     }
     if let Some((_, obstacle)) = provisioning.backlog.not_schedulable.iter().find(|(pod, ..)| *pod == position) {
         let reasons = vec![PendingReason::new("", obstacle.code(), obstacle.to_string())];
-        return Answer::Pending {
+        return PodAnswer::Pending {
             alike: 1,
             reasons,
             existing_nodes: Vec::new(),
@@ -125,17 +125,17 @@ fn answer(
             Some(machine) if !machine.is_initialized() => "which has not initialized yet",
             _ => "where nothing keeps it from starting: kube-scheduler puts it there",
         };
-        return Answer::NotPlanned { because: format!("its DaemonSet means it for node {node} alone, {so}") };
+        return PodAnswer::NotPlanned { because: format!("its DaemonSet means it for node {node} alone, {so}") };
     }
     if let Some(because) = takes_no_part(pod) {
-        return Answer::NotPlanned { because: because.to_owned() };
+        return PodAnswer::NotPlanned { because: because.to_owned() };
     }
     let plan = planned(engine, inputs, provisioning);
     let node = pod.spec.node_name.as_deref().filter(|name| !name.is_empty());
     match node.and_then(|name| problem.machines.position(|machine| machine.name == name)) {
         Some(host) => running(inputs, problem, &plan, host, &pod.key()),
         None if node.is_some() => {
-            Answer::NotPlanned { because: "it runs on a node that the snapshot does not have".to_owned() }
+            PodAnswer::NotPlanned { because: "it runs on a node that the snapshot does not have".to_owned() }
         }
         None => placed(inputs, problem, &plan, &pod.key(), requests),
     }
@@ -147,13 +147,13 @@ fn pending(
     provisioning: &Provisioning,
     class: ClassIndex,
     alike: &[PodIndex],
-) -> Answer {
+) -> PodAnswer {
     let waiting = provisioning.backlog.waiting.values().map(Vec::len).sum();
     // What passes by itself needs no change.
     let mut adviser = (!passes(engine, class)).then(|| Adviser::for_one_pod(engine, inputs, waiting));
     let advised = adviser.as_mut().and_then(|adviser| adviser.advise(engine, class, alike));
     let changes = advised.unwrap_or_default();
-    Answer::Pending {
+    PodAnswer::Pending {
         alike: alike.len(),
         reasons: explain(engine, class, inputs.places),
         existing_nodes: existing_nodes(engine, class),
@@ -172,10 +172,10 @@ fn takes_no_part(pod: &Pod) -> Option<&'static str> {
     }
 }
 
-fn placed(inputs: &Inputs<'_>, problem: &Problem<'_>, plan: &Plan, pod: &str, requests: &Resources) -> Answer {
+fn placed(inputs: &Inputs<'_>, problem: &Problem<'_>, plan: &Plan, pod: &str, requests: &Resources) -> PodAnswer {
     let creates = |step: &&Step| step.kind == StepKind::Create && step.pods.iter().any(|other| other == pod);
     if let Some(step) = plan.steps.iter().find(creates) {
-        return Answer::PlacedOnNewNode {
+        return PodAnswer::PlacedOnNewNode {
             node: node_of_step(step),
             because: step.reason.text.clone(),
             pods: step.pods.clone(),
@@ -185,11 +185,11 @@ fn placed(inputs: &Inputs<'_>, problem: &Problem<'_>, plan: &Plan, pod: &str, re
     }
     let node = plan.placements.iter().find(|placement| placement.pod == pod).map(|placement| &placement.node);
     match node.and_then(|node| problem.machines.position(|machine| machine.name == node)) {
-        Some(host) => Answer::PlacedOnExistingNode {
+        Some(host) => PodAnswer::PlacedOnExistingNode {
             node: node_of_machine(inputs, problem, host),
             waits_for: waited_for(&problem.machines[host]),
         },
-        None => Answer::NotPlanned { because: "nothing is planned for it".to_owned() },
+        None => PodAnswer::NotPlanned { because: "nothing is planned for it".to_owned() },
     }
 }
 
@@ -199,12 +199,12 @@ fn waited_for(machine: &Machine<'_>) -> Option<String> {
     waits_for(claim, machine.node)
 }
 
-fn running(inputs: &Inputs<'_>, problem: &Problem<'_>, plan: &Plan, host: HostIndex, pod: &str) -> Answer {
+fn running(inputs: &Inputs<'_>, problem: &Problem<'_>, plan: &Plan, host: HostIndex, pod: &str) -> PodAnswer {
     let machine = &problem.machines[host];
     let creation = plan.steps.iter().filter(|step| step.kind == StepKind::Create);
     let on_new = creation.filter(|step| step.pods.iter().any(|other| other == pod)).map(|step| &step.node_claim).next();
     let existing = plan.placements.iter().find(|placement| placement.pod == pod).map(|placement| &placement.node);
-    Answer::Running {
+    PodAnswer::Running {
         node: node_of_machine(inputs, problem, host),
         fate: fate(plan, machine),
         moves_to: on_new.or(existing).cloned(),

@@ -1,7 +1,7 @@
 //! Why one pod is where the plan puts it, or why it gets no place: for a terminal, and for machines.
 
 use crate::core::plan::{PendingReason, with_place};
-use crate::core::why::pod::{Answer, ExistingNodes, WhyPod};
+use crate::core::why::pod::{ExistingNodes, PodAnswer, WhyPod};
 use crate::render::plan::units::{amounts_of, count};
 use crate::render::terminal::{Style, Tone, clean};
 
@@ -18,10 +18,10 @@ pub fn text(why: &WhyPod, style: Style) -> String {
     let requests = if amounts.is_empty() { String::new() } else { format!(" (requests {})", amounts.join(", ")) };
     page.title(&format!("{} {}{requests}", clean(&why.pod), verdict(&why.answer)));
     match &why.answer {
-        Answer::Pending { alike, reasons, existing_nodes, smallest_change, .. } => {
+        PodAnswer::Pending { alike, reasons, existing_nodes, smallest_change, .. } => {
             page.pending(*alike, reasons, existing_nodes, smallest_change.as_deref());
         }
-        Answer::PlacedOnNewNode { node, because, pods, share_per_hour, considered } => {
+        PodAnswer::PlacedOnNewNode { node, because, pods, share_per_hour, considered } => {
             page.node(node);
             page.row("for", &format!("{}: {}", count(pods.len(), "pod"), workloads(pods)));
             page.row("because", because);
@@ -31,32 +31,32 @@ pub fn text(why: &WhyPod, style: Style) -> String {
             );
             page.considered(node, considered);
         }
-        Answer::PlacedOnExistingNode { node, waits_for } => {
+        PodAnswer::PlacedOnExistingNode { node, waits_for } => {
             page.node(node);
             if let Some(text) = waits_for {
                 page.row("waits", &format!("the node has not initialized yet: {text}"));
             }
             page.row("costs", "nothing more: the node is there, and has room");
         }
-        Answer::Running { node, fate, moves_to } => {
+        PodAnswer::Running { node, fate, moves_to } => {
             page.node(node);
             page.row("plan", &fate_text(fate));
             if let Some(target) = moves_to {
                 page.row("moves to", target);
             }
         }
-        Answer::NotPlanned { because } => page.row("because", because),
+        PodAnswer::NotPlanned { because } => page.row("because", because),
     }
     page.text
 }
 
-fn verdict(answer: &Answer) -> String {
+fn verdict(answer: &PodAnswer) -> String {
     match answer {
-        Answer::Pending { .. } => "stays pending".to_owned(),
-        Answer::PlacedOnNewNode { .. } => "gets a place on a new node".to_owned(),
-        Answer::PlacedOnExistingNode { .. } => "gets a place on a node that exists".to_owned(),
-        Answer::Running { .. } => "runs".to_owned(),
-        Answer::NotPlanned { .. } => "is not planned for".to_owned(),
+        PodAnswer::Pending { .. } => "stays pending".to_owned(),
+        PodAnswer::PlacedOnNewNode { .. } => "gets a place on a new node".to_owned(),
+        PodAnswer::PlacedOnExistingNode { .. } => "gets a place on a node that exists".to_owned(),
+        PodAnswer::Running { .. } => "runs".to_owned(),
+        PodAnswer::NotPlanned { .. } => "is not planned for".to_owned(),
     }
 }
 

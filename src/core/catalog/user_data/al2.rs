@@ -3,7 +3,7 @@
 use cutlist_api::ec2_node_class::{AmiFamily, InstanceStorePolicy};
 
 use super::kubelet::{Arguments, plain};
-use super::mime_parts::{self, Part, SHELL_SCRIPT};
+use super::mime_parts::{self, MimePart, SHELL_SCRIPT};
 use super::{Bootstrap, Finding, UserDataError, parts};
 
 /// What the script says also goes to the log of the instance, where people look for it.
@@ -11,7 +11,7 @@ const LOGGED: &str = "exec > >(tee /var/log/user-data.log|logger -t user-data -s
 
 pub(super) fn render(bootstrap: &Bootstrap, findings: &mut Vec<Finding>) -> Result<String, UserDataError> {
     let mut parts = parts::of_class(bootstrap, false, findings)?;
-    parts.push(Part::new(SHELL_SCRIPT, &script(bootstrap)?));
+    parts.push(MimePart::new(SHELL_SCRIPT, &script(bootstrap)?));
     Ok(mime_parts::write(&parts))
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use cutlist_api::ec2_node_class::{AmiFamily, InstanceStorePolicy};
 
 use super::kubelet::{self, Arguments};
-use super::mime_parts::{self, NODE_CONFIG, Part};
+use super::mime_parts::{self, MimePart, NODE_CONFIG};
 use super::{Bootstrap, Cluster, Finding, FindingCode, UserDataError, parts, taints};
 
 /// nodeadm adds these lists up.
@@ -29,7 +29,7 @@ pub(super) fn render(bootstrap: &Bootstrap, findings: &mut Vec<Finding>) -> Resu
     }
     let text = serde_yaml::to_string(&ours)
         .map_err(|error| UserDataError::field("spec.kubelet", format!("can not be written as YAML: {error}")))?;
-    parts.push(Part::new(NODE_CONFIG, &format!("# Of Cutlist. It comes last, so what it says counts.\n{text}")));
+    parts.push(MimePart::new(NODE_CONFIG, &format!("# Of Cutlist. It comes last, so what it says counts.\n{text}")));
     Ok(mime_parts::write(&parts))
 }
 

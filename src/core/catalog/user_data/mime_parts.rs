@@ -20,7 +20,7 @@ const BOUNDARY: &str = "//";
 
 /// One part of an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct MimePart {
     /// As they were written, a folded one on several lines.
     pub headers: Vec<String>,
     pub body: String,
@@ -28,7 +28,7 @@ pub(super) struct Part {
     pub line: usize,
 }
 
-impl Part {
+impl MimePart {
     pub fn new(content_type: &str, body: &str) -> Self {
         Self { headers: vec![format!("Content-Type: {content_type}")], body: body.to_owned(), line: 1 }
     }
@@ -67,7 +67,7 @@ pub(super) fn is_archive(text: &str) -> bool {
 }
 
 /// The parts of an archive, in their order. Lines end with LF.
-pub(super) fn read(text: &str, findings: &mut Vec<Finding>) -> Result<Vec<Part>, UserDataError> {
+pub(super) fn read(text: &str, findings: &mut Vec<Finding>) -> Result<Vec<MimePart>, UserDataError> {
     let mut lines = Lines::new(text);
     while lines.peek().is_some_and(|line| line.trim().is_empty()) {
         lines.next();
@@ -108,12 +108,12 @@ pub(super) fn read(text: &str, findings: &mut Vec<Finding>) -> Result<Vec<Part>,
             let message = format!("the part has no end: write `{delimiter}--` behind it");
             return Err(UserDataError::malformed(opened_at, message));
         }
-        parts.push(Part { headers, body: body.join("\n"), line });
+        parts.push(MimePart { headers, body: body.join("\n"), line });
     }
 }
 
 /// One archive of all parts, in their order.
-pub(super) fn write(parts: &[Part]) -> String {
+pub(super) fn write(parts: &[MimePart]) -> String {
     let is_taken = |boundary: &str| {
         let delimiter = format!("--{boundary}");
         parts.iter().flat_map(|part| part.body.split('\n')).any(|line| line.starts_with(&delimiter))
@@ -264,14 +264,15 @@ mod tests {
         assert_eq!((findings.len(), findings[0].line), (1, Some(5)));
         let written = write(&parts);
         let again = read(&written, &mut Vec::new()).unwrap();
-        let plain = |parts: &[Part]| parts.iter().map(|it| (it.headers.clone(), it.body.clone())).collect::<Vec<_>>();
+        let plain =
+            |parts: &[MimePart]| parts.iter().map(|it| (it.headers.clone(), it.body.clone())).collect::<Vec<_>>();
         assert_eq!(plain(&again), plain(&parts));
     }
 
     #[test]
     fn a_body_that_stands_for_its_text_is_read() {
         let of = |encoding: &str, body: &str| {
-            let mut part = Part::new(SHELL_SCRIPT, body);
+            let mut part = MimePart::new(SHELL_SCRIPT, body);
             part.headers.push(format!("Content-Transfer-Encoding: {encoding}"));
             part.text().map(|text| text.map(Cow::into_owned))
         };
@@ -287,7 +288,7 @@ mod tests {
 
     #[test]
     fn a_boundary_is_in_no_part() {
-        let parts = [Part::new(SHELL_SCRIPT, "#!/bin/sh\n--//\n"), Part::new(SHELL_SCRIPT, "--//1//x")];
+        let parts = [MimePart::new(SHELL_SCRIPT, "#!/bin/sh\n--//\n"), MimePart::new(SHELL_SCRIPT, "--//1//x")];
         let written = write(&parts);
         assert!(written.contains("boundary=\"//2//\""), "{written}");
         let bodies: Vec<String> = read(&written, &mut Vec::new()).unwrap().into_iter().map(|it| it.body).collect();

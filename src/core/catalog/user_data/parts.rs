@@ -8,7 +8,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde::Deserialize;
 use serde_yaml::Value;
 
-use super::mime_parts::{self, NODE_CONFIG, Part, SHELL_SCRIPT};
+use super::mime_parts::{self, MimePart, NODE_CONFIG, SHELL_SCRIPT};
 use super::{Bootstrap, Finding, FindingCode, UserDataError, custom};
 
 /// What a text is by how it begins, the longer before the shorter. Source: cloud-init, user data formats.
@@ -30,7 +30,7 @@ pub(super) fn of_class(
     bootstrap: &Bootstrap,
     reads_node_configs: bool,
     findings: &mut Vec<Finding>,
-) -> Result<Vec<Part>, UserDataError> {
+) -> Result<Vec<MimePart>, UserDataError> {
     // Archives and scripts that were written on Windows; neither cloud-init nor a shell takes their line ends.
     let Some(text) = custom(bootstrap).map(|text| text.replace("\r\n", "\n")) else { return Ok(Vec::new()) };
     let parts = if mime_parts::is_archive(&text) {
@@ -65,9 +65,13 @@ fn stands_for_another(text: &str) -> bool {
     STARTS.iter().any(|start| bytes.starts_with(start))
 }
 
-fn one_part(text: &str, reads_node_configs: bool, findings: &mut Vec<Finding>) -> Result<Option<Part>, UserDataError> {
+fn one_part(
+    text: &str,
+    reads_node_configs: bool,
+    findings: &mut Vec<Finding>,
+) -> Result<Option<MimePart>, UserDataError> {
     if let Some((_, content_type)) = KINDS.iter().find(|(start, _)| text.starts_with(start)) {
-        return Ok(Some(Part::new(content_type, text)));
+        return Ok(Some(MimePart::new(content_type, text)));
     }
     if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
         let text = "there are comments alone, so it is left out".to_owned();
@@ -75,7 +79,7 @@ fn one_part(text: &str, reads_node_configs: bool, findings: &mut Vec<Finding>) -
         return Ok(None);
     }
     if !reads_node_configs {
-        return Ok(Some(Part::new(SHELL_SCRIPT, text)));
+        return Ok(Some(MimePart::new(SHELL_SCRIPT, text)));
     }
     let is_mapping = match document(text, 1) {
         Ok(value) => value.is_mapping(),
@@ -83,7 +87,7 @@ fn one_part(text: &str, reads_node_configs: bool, findings: &mut Vec<Finding>) -
         Err(_) => false,
     };
     // Of what is a mapping, and no NodeConfig, the reader says so.
-    Ok(Some(Part::new(if is_mapping { NODE_CONFIG } else { SHELL_SCRIPT }, text)))
+    Ok(Some(MimePart::new(if is_mapping { NODE_CONFIG } else { SHELL_SCRIPT }, text)))
 }
 
 fn looks_like_a_node_config(text: &str) -> bool {
@@ -91,7 +95,7 @@ fn looks_like_a_node_config(text: &str) -> bool {
 }
 
 /// The NodeConfig of a part; `None` where it can not be read here. In base64 it has one place, that of the part.
-pub(super) fn node_config_of(part: &Part) -> Result<Option<Value>, UserDataError> {
+pub(super) fn node_config_of(part: &MimePart) -> Result<Option<Value>, UserDataError> {
     let Some(text) = part.text()? else { return Ok(None) };
     let found = node_config(&text, part.line).map_err(|error| match (error, &text) {
         (UserDataError::Malformed { message, .. }, Cow::Owned(_)) => UserDataError::malformed(part.line, message),
@@ -145,7 +149,7 @@ fn start_of_second(text: &str) -> usize {
 mod tests {
     use super::*;
 
-    fn of(text: &str, reads_node_configs: bool) -> Result<(Vec<Part>, Vec<Finding>), UserDataError> {
+    fn of(text: &str, reads_node_configs: bool) -> Result<(Vec<MimePart>, Vec<Finding>), UserDataError> {
         let bootstrap = Bootstrap { user_data: Some(text.to_owned()), ..Bootstrap::default() };
         let mut findings = Vec::new();
         of_class(&bootstrap, reads_node_configs, &mut findings).map(|parts| (parts, findings))

@@ -8,7 +8,7 @@ use crate::model::words::{part_of, pods_text};
 use crate::plan::{Balance, ReasonCode};
 use crate::provision::amounts::amount;
 use crate::provision::purchase::Lowered;
-use crate::scheduler::quota::Scope;
+use crate::scheduler::quota::LimitScope;
 
 /// Source: the reference's `MinInstanceTypesForSpotToSpotConsolidation`.
 pub(super) const SPOT_TO_SPOT_TYPES: usize = 15;
@@ -56,7 +56,7 @@ pub enum NotSaved {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct LimitInTheWay {
-    pub scope: Scope,
+    pub scope: LimitScope,
     pub node_pool: String,
     pub resource: String,
     /// Amounts as of [`Resources`](crate::model::Resources): `cpu` in thousandths of a core.
@@ -153,7 +153,7 @@ impl fmt::Display for LimitInTheWay {
         let Self { scope, node_pool, resource, limit, used, needed, instance_type, saving } = self;
         let amount = |value: i64| amount(resource, value);
         let (field, of) = match scope {
-            Scope::Cluster => ("spec.limits", "cutlist.yaml".to_owned()),
+            LimitScope::Cluster => ("spec.limits", "cutlist.yaml".to_owned()),
             _ => ("limits", format!("NodePool {node_pool}")),
         };
         write!(

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::model::words::part_of;
 use crate::plan::ReasonCode;
-use crate::scheduler::quota::Scope;
+use crate::scheduler::quota::LimitScope;
 
 /// Why a node of a static pool is not replaced by another one of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub enum StaticObstacle {
     SurplusGoesFirst,
     /// A limit has no room for both at a time.
     Limit {
-        scope: Scope,
+        scope: LimitScope,
         resource: String,
     },
     InstancesEndEarly {

@@ -14,7 +14,7 @@ use crate::scheduler::{ClassIndex, Engine};
 use crate::snapshot::PodIndex;
 
 use propose::{Side, at_least};
-use trial::{Outcome, Refused, Scope, Trials, used, used_of};
+use trial::{Outcome, Refused, TrialScope, Trials, used, used_of};
 
 /// More changes than this together are no advice.
 const CHANGES_MAX: usize = 4;
@@ -74,7 +74,7 @@ impl<'e, 'a> Adviser<'e, 'a> {
     /// The fewest changes that let in one of these pods of a class; of as few, those of the nearest pool. Changes of pods
     /// are made to all of them. `None` when none was found, or the work is used up.
     pub fn advise(&mut self, engine: &Engine<'_, '_>, class: ClassIndex, pods: &[PodIndex]) -> Option<Vec<Change>> {
-        let scope = if is_alone(engine, class) { Scope::OnePod } else { Scope::Cluster };
+        let scope = if is_alone(engine, class) { TrialScope::OnePod } else { TrialScope::Cluster };
         let Outcome::Refused(nearest) = self.trials.run(&[], pods, scope)? else { return None };
         let mut best: Option<Vec<Change>> = None;
         for refused in nearest.iter().take(POOLS_MAX) {
@@ -97,7 +97,7 @@ impl<'e, 'a> Adviser<'e, 'a> {
         pods: &[PodIndex],
         refused: &Refused,
         side: Side,
-        scope: Scope,
+        scope: TrialScope,
         most: usize,
     ) -> Option<Vec<Change>> {
         let mut changes: Vec<Change> = Vec::new();
@@ -121,7 +121,7 @@ impl<'e, 'a> Adviser<'e, 'a> {
                 }
             }
         }
-        if scope == Scope::OnePod && self.limited_pools.contains(&refused.pool) {
+        if scope == TrialScope::OnePod && self.limited_pools.contains(&refused.pool) {
             return self.confirmed(changes, pods);
         }
         Some(changes)
@@ -130,7 +130,7 @@ impl<'e, 'a> Adviser<'e, 'a> {
     /// Pods share limits: when there is more of them, the search may use it otherwise. So all are planned for anew, as
     /// far as the work allows; beyond, what was tried on top of this plan stands.
     fn confirmed(&mut self, changes: Vec<Change>, pods: &[PodIndex]) -> Option<Vec<Change>> {
-        match self.trials.run(&changes, pods, Scope::Cluster) {
+        match self.trials.run(&changes, pods, TrialScope::Cluster) {
             None | Some(Outcome::Placed(_)) => Some(changes),
             Some(Outcome::Refused(_)) => self.raised_to_what_is_used(changes, pods),
         }
@@ -144,7 +144,7 @@ impl<'e, 'a> Adviser<'e, 'a> {
                 *to = i64::MAX.to_string();
             }
         }
-        let Outcome::Placed(used) = self.trials.run(&without, pods, Scope::Cluster)? else { return None };
+        let Outcome::Placed(used) = self.trials.run(&without, pods, TrialScope::Cluster)? else { return None };
         for change in &mut changes {
             let (pool, resource, to) = match change {
                 Change::RaiseLimit { node_pool, resource, to, .. } => (Some(node_pool.as_str()), resource, to),
@@ -153,7 +153,7 @@ impl<'e, 'a> Adviser<'e, 'a> {
             };
             *to = at_least(resource, used_of(&used, pool)?.get(resource));
         }
-        match self.trials.run(&changes, pods, Scope::Cluster)? {
+        match self.trials.run(&changes, pods, TrialScope::Cluster)? {
             Outcome::Placed(_) => Some(changes),
             Outcome::Refused(_) => None,
         }

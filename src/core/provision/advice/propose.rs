@@ -10,7 +10,7 @@ use crate::plan::change::Change;
 use crate::provision::amounts::amount;
 use crate::provision::explain::{Sides, opts_out, restricting, sides, values, zones_of_volumes};
 use crate::scheduler::offerings::TypeEntry;
-use crate::scheduler::quota::Scope;
+use crate::scheduler::quota::LimitScope;
 use crate::scheduler::topology::GroupKind;
 use crate::scheduler::vectors;
 use crate::scheduler::volumes::NODE_NAME;
@@ -45,7 +45,7 @@ pub fn propose(
     pool: &str,
     refusal: &Refusal,
     side: Side,
-    limit_and_use: &dyn Fn(&Scope, &str) -> (i64, i64),
+    limit_and_use: &dyn Fn(&LimitScope, &str) -> (i64, i64),
     inputs: Changed<'_, '_>,
 ) -> Option<Change> {
     let node_pool = || pool.to_owned();
@@ -55,10 +55,10 @@ pub fn propose(
             let (resource, from) = (resource.clone(), amount(resource, limit));
             let to = at_least(&resource, used.saturating_add(*needed));
             match scope {
-                Scope::NodePool => Some(Change::RaiseLimit { node_pool: node_pool(), resource, from, to }),
-                Scope::Cluster => Some(Change::RaiseClusterLimit { resource, from, to }),
+                LimitScope::NodePool => Some(Change::RaiseLimit { node_pool: node_pool(), resource, from, to }),
+                LimitScope::Cluster => Some(Change::RaiseClusterLimit { resource, from, to }),
                 // What is reserved is agreed with EC2, not with the definitions.
-                Scope::Reservation(_) | Scope::EarlyEnds(_) => None,
+                LimitScope::Reservation(_) | LimitScope::EarlyEnds(_) => None,
             }
         }
         Refusal::Taint(taint) => Some(Change::Tolerate { taint: taint.clone() }),

@@ -19,7 +19,7 @@ use super::propose::{Changed, Side, propose};
 
 /// What is planned for in a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
+pub enum TrialScope {
     /// One pod alone, on top of what the plan takes of the pools' limits.
     OnePod,
     /// Everything.
@@ -51,10 +51,10 @@ pub fn used(engine: &Engine<'_, '_>) -> Used {
     let problem = engine.problem;
     let used = problem.templates.iter().flat_map(|template| {
         let is_limit = |quota: &&quota::QuotaIndex| {
-            matches!(problem.quotas[**quota].scope, quota::Scope::NodePool | quota::Scope::Cluster)
+            matches!(problem.quotas[**quota].scope, quota::LimitScope::NodePool | quota::LimitScope::Cluster)
         };
         template.quotas.iter().filter(is_limit).map(|quota| {
-            let pool = (problem.quotas[*quota].scope == quota::Scope::NodePool).then(|| template.name.clone());
+            let pool = (problem.quotas[*quota].scope == quota::LimitScope::NodePool).then(|| template.name.clone());
             let mut used = problem.limited.resources(&problem.quotas[*quota].used);
             used.add(&problem.limited.resources(engine.planned(*quota)));
             (pool, used)
@@ -93,13 +93,13 @@ impl<'e, 'a> Trials<'e, 'a> {
     }
 
     /// Whether one of the pods gets a place when these changes are made. `None` when there is no work left for it.
-    pub fn run(&mut self, changes: &[Change], pods: &[PodIndex], scope: Scope) -> Option<Outcome> {
+    pub fn run(&mut self, changes: &[Change], pods: &[PodIndex], scope: TrialScope) -> Option<Outcome> {
         match scope {
-            Scope::OnePod => {
+            TrialScope::OnePod => {
                 self.trials_left = self.trials_left.checked_sub(1)?;
                 Some(self.one_pod(changes, *pods.first()?))
             }
-            Scope::Cluster => {
+            TrialScope::Cluster => {
                 self.pods_left = self.pods_left.checked_sub(self.cost_in_pods)?;
                 Some(self.cluster(changes, pods))
             }
@@ -216,13 +216,13 @@ impl<'e, 'a> Trials<'e, 'a> {
         (distance, side): (&Distance<'_>, Side),
     ) -> Option<Vec<Change>> {
         let changed = Changed { before: self.inputs, now: inputs };
-        let limit_and_use = |scope: &quota::Scope, resource: &str| {
-            let name = Some(distance.pool).filter(|_| *scope == quota::Scope::NodePool);
+        let limit_and_use = |scope: &quota::LimitScope, resource: &str| {
+            let name = Some(distance.pool).filter(|_| *scope == quota::LimitScope::NodePool);
             let pool = || self.inputs.node_pools.iter().find(|pool| pool.metadata.name.as_deref() == name);
             let limits = match scope {
-                quota::Scope::NodePool => pool().map(|pool| &pool.spec.limits),
-                quota::Scope::Cluster => Some(&self.inputs.policy.limits),
-                quota::Scope::Reservation(_) | quota::Scope::EarlyEnds(_) => None,
+                quota::LimitScope::NodePool => pool().map(|pool| &pool.spec.limits),
+                quota::LimitScope::Cluster => Some(&self.inputs.policy.limits),
+                quota::LimitScope::Reservation(_) | quota::LimitScope::EarlyEnds(_) => None,
             };
             let limit = limits.and_then(|limits| limits.get(resource)?.to_string().parse().ok());
             let limit = limit.map_or(0, |limit| Resources::amount(resource, limit));

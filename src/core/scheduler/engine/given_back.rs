@@ -3,7 +3,7 @@
 
 use crate::model::resources::NODES;
 use crate::scheduler::HostIndex;
-use crate::scheduler::quota::Scope;
+use crate::scheduler::quota::LimitScope;
 use crate::scheduler::vectors;
 
 use super::Engine;
@@ -21,7 +21,7 @@ impl Engine<'_, '_> {
         let mut capacity = machine.capacity();
         capacity.set(NODES, 1);
         let capacity = problem.limited.capacity(&capacity);
-        for quota in template.quotas.iter().filter(|it| problem.quotas[**it].scope == Scope::NodePool) {
+        for quota in template.quotas.iter().filter(|it| problem.quotas[**it].scope == LimitScope::NodePool) {
             vectors::add(&mut self.planned[*quota], &capacity, -i64::from(sign));
         }
     }

@@ -31,7 +31,7 @@ use super::concentration::SpotPool;
 use super::host::{Host, HostIndex, OpenNode};
 use super::offerings::{OfferingSet, TypeIndex};
 use super::problem::Problem;
-use super::quota::{LimitedCapacity, QuotaIndex, Scope};
+use super::quota::{LimitScope, LimitedCapacity, QuotaIndex};
 use super::template::TemplateIndex;
 use super::topology::{Counters, Domain, GroupIndex, GroupKind, NO_DOMAIN, OPEN_DOMAIN};
 use super::vectors;
@@ -222,7 +222,7 @@ impl<'p, 'a> Engine<'p, 'a> {
         let quotas = self.problem.templates[template].quotas.iter().copied();
         let exceeded = |quota: QuotaIndex| {
             let limits = &self.problem.quotas[quota];
-            if self.ignores_limits && matches!(limits.scope, Scope::NodePool | Scope::Cluster) {
+            if self.ignores_limits && matches!(limits.scope, LimitScope::NodePool | LimitScope::Cluster) {
                 return None;
             }
             let resource = limits.exceeded(&self.planned[quota], given_back, capacity)?;
@@ -523,7 +523,7 @@ impl<'p, 'a> Engine<'p, 'a> {
         let problem = self.problem;
         let (capacity, nothing) = (problem.limited.capacity(&capacity), problem.limited.nothing());
         let quotas = problem.templates[template].quotas.iter().copied();
-        let of_pool: Vec<QuotaIndex> = quotas.filter(|it| problem.quotas[*it].scope == Scope::NodePool).collect();
+        let of_pool: Vec<QuotaIndex> = quotas.filter(|it| problem.quotas[*it].scope == LimitScope::NodePool).collect();
         let exceeds = |it: &QuotaIndex| problem.quotas[*it].exceeded(&self.planned[*it], &nothing, &capacity).is_some();
         if of_pool.iter().any(exceeds) {
             return false;

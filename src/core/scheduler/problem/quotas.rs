@@ -7,7 +7,7 @@ use crate::lifecycle::conditions::{LAUNCHED, REGISTERED};
 use crate::model::resources::NODES;
 use crate::model::{IndexVec, Resources};
 use crate::offer::Offer;
-use crate::scheduler::quota::{Limited, Quota, QuotaIndex, Scope};
+use crate::scheduler::quota::{LimitScope, Limited, Quota, QuotaIndex};
 use crate::scheduler::template::Template;
 use crate::snapshot::nodes::Machine;
 use cutlist_api::keys;
@@ -30,28 +30,28 @@ pub fn quotas(
     offer: &Offer,
     machines: &[Machine<'_>],
 ) -> (Limited, IndexVec<QuotaIndex, Quota>) {
-    let mut limits: IndexVec<QuotaIndex, (Scope, Resources)> = IndexVec::new();
+    let mut limits: IndexVec<QuotaIndex, (LimitScope, Resources)> = IndexVec::new();
     let mut of_pool: BTreeMap<String, QuotaIndex> = BTreeMap::new();
     let mut of_reservation: BTreeMap<String, QuotaIndex> = BTreeMap::new();
     let mut of_paused: BTreeMap<String, QuotaIndex> = BTreeMap::new();
     for template in templates.iter() {
         let of_template = parsed(&inputs.node_pools[template.pool].spec.limits);
         if !of_template.is_empty() && !of_pool.contains_key(&template.name) {
-            of_pool.insert(template.name.clone(), limits.push((Scope::NodePool, of_template)));
+            of_pool.insert(template.name.clone(), limits.push((LimitScope::NodePool, of_template)));
         }
         if let Some(paused) = offer.paused(&template.name).filter(|_| !of_paused.contains_key(&template.name)) {
             let nodes = [(NODES.to_owned(), paused.nodes)].into_iter().collect();
-            of_paused.insert(template.name.clone(), limits.push((Scope::EarlyEnds(paused.why.clone()), nodes)));
+            of_paused.insert(template.name.clone(), limits.push((LimitScope::EarlyEnds(paused.why.clone()), nodes)));
         }
         if let Some(reservation) = template.reservation.as_ref().filter(|it| !of_reservation.contains_key(&it.id)) {
             let left = i64::try_from(reservation.available).unwrap_or(i64::MAX);
             let nodes = [(NODES.to_owned(), left)].into_iter().collect();
-            let quota = limits.push((Scope::Reservation(reservation.id.clone()), nodes));
+            let quota = limits.push((LimitScope::Reservation(reservation.id.clone()), nodes));
             of_reservation.insert(reservation.id.clone(), quota);
         }
     }
     let cluster = parsed(&inputs.policy.limits);
-    let of_cluster = (!cluster.is_empty()).then(|| limits.push((Scope::Cluster, cluster)));
+    let of_cluster = (!cluster.is_empty()).then(|| limits.push((LimitScope::Cluster, cluster)));
     let limited = Limited::new(limits.iter().map(|(_, limits)| limits));
     if limits.is_empty() {
         return (limited, IndexVec::new());
@@ -77,7 +77,7 @@ pub fn quotas(
         template.quotas = of_pool.into_iter().chain(of_cluster).chain(reservation).chain(of_paused).collect();
         set_limited_capacity(template, &limited);
     }
-    let quota = |((scope, limits), used): ((Scope, Resources), Resources)| Quota {
+    let quota = |((scope, limits), used): ((LimitScope, Resources), Resources)| Quota {
         scope,
         limits: limited.names.iter().map(|name| limits.contains(name).then(|| limits.get(name))).collect(),
         used: limited.capacity(&used),

@@ -97,7 +97,7 @@ pub fn least_cost(
 
 /// What shares no node with the rest.
 struct OwnProgram {
-    part: parts::Part,
+    part: parts::ProgramPart,
     /// Of its existing bins.
     positions: Vec<usize>,
     existing_bins: Vec<ExistingBin>,
@@ -106,7 +106,7 @@ struct OwnProgram {
 
 fn parts_of(items: &[Item], existing_bins: &[ExistingBin], offers: &[Bin]) -> Vec<OwnProgram> {
     let bins: Vec<Bin> = existing_bins.iter().map(ExistingBin::of_all_pods).chain(offers.iter().cloned()).collect();
-    let of_part = |part: parts::Part| {
+    let of_part = |part: parts::ProgramPart| {
         let (mut positions, mut own_existing_bins, mut own_offers) = (Vec::new(), Vec::new(), Vec::new());
         for (position, bin) in part.bins.iter().zip(&part.own_bins) {
             match existing_bins.get(*position) {
