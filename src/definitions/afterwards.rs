@@ -50,7 +50,7 @@ pub struct Afterwards {
 
 /// What one object tells of a folder.
 #[derive(Debug)]
-struct Part {
+struct FolderPart {
     /// The file that it stands in.
     file: String,
     by: By,
@@ -67,7 +67,7 @@ enum By {
 /// All that is told of a folder.
 #[derive(Debug)]
 struct Told {
-    parts: Vec<Part>,
+    parts: Vec<FolderPart>,
     what: What,
 }
 
@@ -99,9 +99,9 @@ pub struct Done {
 impl Afterwards {
     /// `cluster` is the one whose objects these are, where that is known.
     pub fn of(flux: &FluxKustomizations, sources: &[&SourceFile], parsed: &[Parsed], cluster: Option<&str>) -> Self {
-        let mut told: BTreeMap<String, Vec<Part>> = BTreeMap::new();
+        let mut told: BTreeMap<String, Vec<FolderPart>> = BTreeMap::new();
         for (folder, kustomizations) in flux.folders() {
-            let part = |it: &FluxKustomization| Part {
+            let part = |it: &FluxKustomization| FolderPart {
                 file: it.file.clone(),
                 by: By::Flux,
                 fields: within(&it.document, "/spec"),
@@ -115,7 +115,7 @@ impl Afterwards {
             });
             for document in of_argo {
                 for (folder, fields) in told_by_argo(document) {
-                    let part = Part { file: source.path.clone(), by: By::ArgoCd, fields };
+                    let part = FolderPart { file: source.path.clone(), by: By::ArgoCd, fields };
                     told.entry(folder).or_default().push(part);
                 }
             }
@@ -128,7 +128,7 @@ impl Afterwards {
             known.extend(document.lines_of_members("/spec").map(|(_, line)| (file.clone(), line)));
         }
         for all in told.values_mut() {
-            for Part { file, fields, .. } in flux::taken_of_others(all, cluster, |part| &part.file) {
+            for FolderPart { file, fields, .. } in flux::taken_of_others(all, cluster, |part| &part.file) {
                 known.insert((file, fields.place("", FindingPlace::Key).line));
             }
         }
@@ -217,11 +217,11 @@ impl Meant<'_> {
 }
 
 impl Told {
-    fn of(parts: Vec<Part>) -> Self {
-        let names_file = |part: &Part| {
+    fn of(parts: Vec<FolderPart>) -> Self {
+        let names_file = |part: &FolderPart| {
             part.by == By::Flux && part.fields.items("/patches").any(|(_, patch)| patch.get("path").is_some())
         };
-        let said: Vec<BTreeMap<&str, &Value>> = parts.iter().map(Part::said).collect();
+        let said: Vec<BTreeMap<&str, &Value>> = parts.iter().map(FolderPart::said).collect();
         let what = match said.first() {
             _ if said.iter().all(BTreeMap::is_empty) => What::Nothing,
             Some(first) if said.iter().any(|other| other != first) => What::Different,
@@ -234,7 +234,7 @@ impl Told {
     /// The lines of what is carried out.
     fn lines(&self) -> BTreeSet<Line> {
         let mut lines = BTreeSet::new();
-        for Part { file, fields, .. } in &self.parts {
+        for FolderPart { file, fields, .. } in &self.parts {
             let mut add = |pointer: &str| lines.insert((file.clone(), fields.place(pointer, FindingPlace::Key).line));
             for (pointer, name, value) in fields.members("") {
                 if FIELDS.contains(&name) && !is_empty(value) {
@@ -292,7 +292,7 @@ impl Told {
     }
 }
 
-impl Part {
+impl FolderPart {
     /// Fields that are carried out.
     fn said(&self) -> BTreeMap<&str, &Value> {
         let said = FIELDS.into_iter().filter_map(|name| Some((name, self.fields.value.get(name)?)));

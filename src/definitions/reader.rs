@@ -28,7 +28,7 @@ use super::own_baseline::OwnBaseline;
 use super::parsing::known_or_parsed;
 use super::revision::{Object, Revision};
 use super::rules::{self, Check, kinds as kind_rules, kustomize as kustomize_rules, reading};
-use super::scopes::{self, Scope};
+use super::scopes::{self, LintScope};
 use super::suppression::{Chosen, Ignores, SortedOut};
 use super::versions::{self, Installed, SaidBy};
 use super::workloads::Workloads;
@@ -184,7 +184,7 @@ fn context_of(
 }
 
 /// Holds the objects of a scope against each other. Gives the values of those in which no error was found.
-fn judged(scope: Scope, sources: &[&SourceFile], findings: &mut Vec<Finding>, keeps_places: bool) -> Definitions {
+fn judged(scope: LintScope, sources: &[&SourceFile], findings: &mut Vec<Finding>, keeps_places: bool) -> Definitions {
     let paths = sources.iter().map(|source| source.path.as_str()).collect();
     let (objects, judge) = scope.into_parts();
     let revision = Revision { paths, objects };

@@ -15,7 +15,7 @@ use crate::api::kustomization::folder;
 
 /// Objects that are judged together.
 #[derive(Debug, Default)]
-pub struct Scope {
+pub struct LintScope {
     pub objects: Vec<Object>,
     visitors: Visitors,
 }
@@ -31,7 +31,7 @@ impl Visitors {
     }
 }
 
-impl Scope {
+impl LintScope {
     pub fn into_parts(self) -> (Vec<Object>, Visitors) {
         (self.objects, self.visitors)
     }
@@ -54,22 +54,22 @@ fn key(object: &Object) -> Option<Key> {
 
 /// What is judged alone: the rest, what a kustomization builds, or what lies in a folder.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Part {
+enum ScopeKey {
     Rest,
     Build(usize),
     Folder(String),
 }
 
 /// The scopes to judge every file in, the rest first. `path` gives that of a file.
-pub fn apart<'p>(objects: Vec<Object>, path: impl Fn(usize) -> &'p str) -> (Vec<Scope>, Vec<Finding>) {
+pub fn apart<'p>(objects: Vec<Object>, path: impl Fn(usize) -> &'p str) -> (Vec<LintScope>, Vec<Finding>) {
     let (folders, findings) = folders(&objects, &path);
-    let mut scopes = BTreeMap::from([(Part::Rest, Scope::default())]);
+    let mut scopes = BTreeMap::from([(ScopeKey::Rest, LintScope::default())]);
     for object in objects {
         let path = path(object.document.file);
         let part = match object.build {
-            Some(build) => Part::Build(build),
-            None if !object.kind.is_object() || object.staged => Part::Rest,
-            None => nearest(&folders, path).map_or(Part::Rest, |(it, ())| Part::Folder(it.to_owned())),
+            Some(build) => ScopeKey::Build(build),
+            None if !object.kind.is_object() || object.staged => ScopeKey::Rest,
+            None => nearest(&folders, path).map_or(ScopeKey::Rest, |(it, ())| ScopeKey::Folder(it.to_owned())),
         };
         scopes.entry(part).or_default().objects.push(object);
     }
@@ -78,21 +78,21 @@ pub fn apart<'p>(objects: Vec<Object>, path: impl Fn(usize) -> &'p str) -> (Vec<
         return (scopes.into_values().collect(), findings);
     }
     let with_key = |object: &Object| (key(object), object.clone());
-    let own: BTreeMap<Part, Vec<(Option<Key>, Object)>> =
+    let own: BTreeMap<ScopeKey, Vec<(Option<Key>, Object)>> =
         scopes.iter().map(|(part, scope)| (part.clone(), scope.objects.iter().map(with_key).collect())).collect();
     for (part, scope) in &mut scopes {
         let has = |kind: Kind| scope.objects.iter().any(|object| object.kind == kind);
-        let is_complete = *part != Part::Rest && has(Kind::NodePool) && has(Kind::EC2NodeClass);
+        let is_complete = *part != ScopeKey::Rest && has(Kind::NodePool) && has(Kind::EC2NodeClass);
         let keys: BTreeSet<Key> = scope.objects.iter().filter_map(key).collect();
         let mut seen: BTreeMap<&Key, Vec<&Object>> = BTreeMap::new();
         // A complete scope sees the rest at most.
-        let others = own.iter().filter(|(other, _)| *other != part && (!is_complete || **other == Part::Rest));
+        let others = own.iter().filter(|(other, _)| *other != part && (!is_complete || **other == ScopeKey::Rest));
         for (other, (key, object)) in others.flat_map(|(other, objects)| objects.iter().map(move |it| (other, it))) {
             let is_in_sight = match (other, key) {
-                (Part::Rest, None) => !object.kind.is_object(),
+                (ScopeKey::Rest, None) => !object.kind.is_object(),
                 (_, None) => false,
                 // Objects outside of the folders are for all of them.
-                (Part::Rest, Some(_)) if matches!(part, Part::Folder(_)) => true,
+                (ScopeKey::Rest, Some(_)) if matches!(part, ScopeKey::Folder(_)) => true,
                 _ => !is_complete,
             };
             let Some(key) = key.as_ref().filter(|key| is_in_sight && !keys.contains(*key)) else {
@@ -151,10 +151,10 @@ fn where_they_part<'f>(one: &'f str, other: &'f str) -> (&'f str, &'f str) {
 
 /// The one scope for objects that are used together, and findings about what can not stand in one scope. `name` gives
 /// the folder of a kustomization.
-pub fn together<'n>(objects: Vec<Object>, name: impl Fn(usize) -> &'n str) -> (Scope, Vec<Finding>) {
+pub fn together<'n>(objects: Vec<Object>, name: impl Fn(usize) -> &'n str) -> (LintScope, Vec<Finding>) {
     let mut known: BTreeMap<Key, Option<usize>> = BTreeMap::new();
     let mut findings = Vec::new();
-    let mut scope = Scope::default();
+    let mut scope = LintScope::default();
     for object in objects {
         let first = key(&object).map(|key| *known.entry(key).or_insert(object.build));
         let Some(first) = first.filter(|first| *first != object.build) else {

@@ -13,7 +13,7 @@ use tokio::sync::OnceCell;
 use super::dialect::{
     Access, Check, Comment, Dialect, PullRequest, Right, Status, Table, Team, TeamStep, Token, TokenStep,
 };
-use super::http::{Answer, Client, Credential, HttpError, OnErrand, Request, tag};
+use super::http::{Client, Credential, ForgeAnswer, HttpError, OnErrand, Request, tag};
 
 /// Pages of a list; behind them nothing is looked for. A pull request with 5,000 comments is no longer read by anybody.
 pub(super) const PAGES_MAX: u32 = 50;
@@ -443,8 +443,8 @@ impl HostedRepository {
     }
 
     /// Asks for what a push may have made a moment ago.
-    async fn ask_for_what_is_new(&self, request: &Request) -> Result<Answer, ForgeError> {
-        let is_unknown_yet = |outcome: &Result<Answer, ForgeError>| {
+    async fn ask_for_what_is_new(&self, request: &Request) -> Result<ForgeAnswer, ForgeError> {
+        let is_unknown_yet = |outcome: &Result<ForgeAnswer, ForgeError>| {
             let Err(ForgeError::Http(error)) = outcome else { return false };
             error.status().is_some_and(|it| self.dialect.is_unknown_yet(it, error.message()))
         };
@@ -462,7 +462,7 @@ impl HostedRepository {
         outcome
     }
 
-    pub(super) async fn ask(&self, request: &Request) -> Result<Answer, ForgeError> {
+    pub(super) async fn ask(&self, request: &Request) -> Result<ForgeAnswer, ForgeError> {
         let credential = self.credential().await?;
         match self.client.ask(request, Some(&credential)).await {
             // Taken back before its time, or the clocks differ.
@@ -506,7 +506,7 @@ impl HostedRepository {
 }
 
 /// What GraphQL refused, which REST says by its status.
-fn refused_in(answer: &Answer, what: &'static str) -> Result<(), ForgeError> {
+fn refused_in(answer: &ForgeAnswer, what: &'static str) -> Result<(), ForgeError> {
     let Some(first) = answer.body["errors"].as_array().and_then(|errors| errors.first()) else { return Ok(()) };
     let message = first["message"].as_str().unwrap_or("it does not say why").to_owned();
     Err(ForgeError::Refused { what, message, may_pass: first["type"] == "RATE_LIMITED" })
@@ -521,7 +521,7 @@ fn list(body: Value) -> Result<Vec<Value>, ForgeError> {
 }
 
 /// `Link: <…>; rel="next"`, which all forges send.
-pub(super) fn has_next(answer: &Answer) -> bool {
+pub(super) fn has_next(answer: &ForgeAnswer) -> bool {
     let links = answer.headers.get_all(LINK).iter().filter_map(|it| it.to_str().ok());
     links.flat_map(|line| line.split(',')).any(|link| link.contains("rel=\"next\""))
 }

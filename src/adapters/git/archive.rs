@@ -9,7 +9,7 @@ use flate2::read::MultiGzDecoder;
 use tar::EntryType;
 
 use super::collect::{Collector, Content, DEPTH_MAX, LimitError};
-use super::walk::{self, Entry, Files, Kind, Scope, Step};
+use super::walk::{self, Entry, Files, Kind, Step, WalkScope};
 use crate::api::kustomization::{folder as folder_of, join};
 use crate::api::source::SourceFile;
 use crate::core::plan::Note;
@@ -69,7 +69,7 @@ fn read_archive_within(
     let Some((root, Kind::Folder)) = archive.resolve(folder)? else {
         return Err(ArchiveError::NotThere(folder.to_owned()));
     };
-    let scope = Scope { root, links: String::new() };
+    let scope = WalkScope { root, links: String::new() };
     let mut collector = Collector::default();
     let finds = walk::find(&archive, &scope, &mut collector)?;
     walk::collect(&archive, &scope, finds, &mut collector)?;

@@ -60,12 +60,12 @@ fn path_of(url: &str) -> &str {
     rest.find('/').and_then(|start| rest.get(start..)).unwrap_or("/")
 }
 
-struct Answer {
+struct HttpAnswer {
     status: u16,
     location: Option<String>,
 }
 
-fn ask(origin: &Origin, target: &str) -> std::io::Result<Answer> {
+fn ask(origin: &Origin, target: &str) -> std::io::Result<HttpAnswer> {
     let invalid = |what: &str| std::io::Error::new(std::io::ErrorKind::InvalidData, what.to_owned());
     if target.bytes().any(|byte| byte.is_ascii_control() || byte == b' ') {
         return Err(invalid("the address holds characters that no request may"));
@@ -93,7 +93,7 @@ fn ask(origin: &Origin, target: &str) -> std::io::Result<Answer> {
     Err(failed)
 }
 
-fn read(mut reader: impl BufRead) -> std::io::Result<Answer> {
+fn read(mut reader: impl BufRead) -> std::io::Result<HttpAnswer> {
     let mut line = String::new();
     reader.read_line(&mut line)?;
     let status = line.strip_prefix("HTTP/").and_then(|line| line.split_whitespace().nth(1)?.parse().ok());
@@ -104,7 +104,7 @@ fn read(mut reader: impl BufRead) -> std::io::Result<Answer> {
     loop {
         line.clear();
         if reader.read_line(&mut line)? == 0 || line.trim_end().is_empty() {
-            return Ok(Answer { status, location });
+            return Ok(HttpAnswer { status, location });
         }
         if let Some((name, value)) = line.split_once(':')
             && name.trim().eq_ignore_ascii_case("location")

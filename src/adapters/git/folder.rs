@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use super::collect::{Collector, Content, FILE_BYTES_MAX, LimitError};
-use super::walk::{self, Entry, Files, Kind, Scope};
+use super::walk::{self, Entry, Files, Kind, WalkScope};
 use crate::api::kustomization::join;
 use crate::api::source::may_hold_definitions;
 
@@ -48,7 +48,7 @@ impl Rules for Plain {
 pub(super) struct Bounds {
     /// Everything that may be reached lies below it.
     top: PathBuf,
-    scope: Scope,
+    scope: WalkScope,
     /// What looks like a definition anywhere below `top` counts as of the repository: somebody works there, in no clone.
     is_workplace: bool,
 }
@@ -56,7 +56,7 @@ pub(super) struct Bounds {
 impl Bounds {
     /// From `folder`, in a clone: as far as the clone goes.
     pub fn of_work_tree(work_tree: &Path, sub_path: &str) -> Self {
-        let scope = Scope { root: sub_path.to_owned(), links: String::new() };
+        let scope = WalkScope { root: sub_path.to_owned(), links: String::new() };
         Self { top: work_tree.to_owned(), scope, is_workplace: false }
     }
 
@@ -72,7 +72,7 @@ impl Bounds {
         };
         let root = folder.strip_prefix(&top).map(text_of).unwrap_or_default();
         let links = if is_workplace { String::new() } else { root.clone() };
-        Ok(Self { top, scope: Scope { root, links }, is_workplace })
+        Ok(Self { top, scope: WalkScope { root, links }, is_workplace })
     }
 }
 

@@ -57,7 +57,7 @@ struct Request {
 }
 
 #[derive(Serialize, Deserialize)]
-enum Answer {
+enum ProcessAnswer {
     Found(Looked),
     Failed {
         kind: Kind,
@@ -128,8 +128,8 @@ pub(super) async fn fetch_beside(
     let answered = timeout(limits.whole + GRACE, run(program, request)).await;
     let answer = answered.map_err(|_| FetchFailed::unanswered(limits.whole))?;
     match answer.map_err(|error| FetchFailed::temporary(format!("the process that fetches fails: {error}")))? {
-        Answer::Found(looked) => Ok(looked),
-        Answer::Failed { kind, message, is_empty } => Err(FetchFailed {
+        ProcessAnswer::Found(looked) => Ok(looked),
+        ProcessAnswer::Failed { kind, message, is_empty } => Err(FetchFailed {
             is_empty,
             kind: match kind {
                 Kind::Temporary => PortErrorKind::Temporary,
@@ -157,7 +157,7 @@ impl Drop for Running {
     }
 }
 
-async fn run(program: &Path, request: Vec<u8>) -> std::io::Result<Answer> {
+async fn run(program: &Path, request: Vec<u8>) -> std::io::Result<ProcessAnswer> {
     let mut child = Command::new(program)
         .arg(COMMAND)
         .stdin(Stdio::piped())
@@ -194,23 +194,23 @@ pub fn serve() -> std::io::Result<()> {
     answer(&fetch_requested(request, &life))
 }
 
-fn answer(answer: &Answer) -> std::io::Result<()> {
+fn answer(answer: &ProcessAnswer) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     serde_json::to_writer(&mut out, answer).map_err(std::io::Error::other)?;
     out.flush()
 }
 
-fn fetch_requested(request: Request, life: &Life) -> Answer {
+fn fetch_requested(request: Request, life: &Life) -> ProcessAnswer {
     let address = match Address::parse(&request.url) {
         Ok(address) => address,
-        Err(error) => return Answer::Failed { kind: Kind::Permanent, message: chain(&error), is_empty: false },
+        Err(error) => return ProcessAnswer::Failed { kind: Kind::Permanent, message: chain(&error), is_empty: false },
     };
     let Request { reference, credentials_file, earlier, with_history, listed, .. } = request;
     let target = Target { address, reference, credentials_file, earlier, with_history, listed };
     let known = request.known.and_then(|known| Oid::from_str(&known).ok());
     match fetch(&target, &request.clone, known, &|| life.moves()) {
-        Ok(looked) => Answer::Found(looked),
-        Err(error) => Answer::Failed {
+        Ok(looked) => ProcessAnswer::Found(looked),
+        Err(error) => ProcessAnswer::Failed {
             kind: match error.kind() {
                 PortErrorKind::NotFound => Kind::NotFound,
                 PortErrorKind::Denied | PortErrorKind::Refused => Kind::Denied,
@@ -250,7 +250,7 @@ impl Life {
                 } else {
                     continue;
                 };
-                end(&Answer::Failed { kind: Kind::Temporary, message, is_empty: false });
+                end(&ProcessAnswer::Failed { kind: Kind::Temporary, message, is_empty: false });
             }
         });
         life
@@ -262,7 +262,7 @@ impl Life {
 }
 
 #[expect(clippy::exit, reason = "the thread that waits for the server can not be ended otherwise")]
-fn end(answer: &Answer) -> ! {
+fn end(answer: &ProcessAnswer) -> ! {
     let _nobody_reads = self::answer(answer);
     std::process::exit(0)
 }

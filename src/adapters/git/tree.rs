@@ -7,7 +7,7 @@ use git2::{Commit, ErrorCode, FileMode, ObjectType, Oid, Repository, Tree, TreeE
 
 use super::cause::GitCause;
 use super::collect::{Collector, Content, LimitError};
-use super::walk::{self, Entry, Files, Finds, Kind, Scope, Step};
+use super::walk::{self, Entry, Files, Finds, Kind, Step, WalkScope};
 use crate::api::kustomization;
 use crate::api::source::Standing;
 
@@ -68,8 +68,8 @@ pub(super) fn identities(
 }
 
 /// Of a commit everything may be reached.
-fn everywhere() -> Scope {
-    Scope { root: String::new(), links: String::new() }
+fn everywhere() -> WalkScope {
+    WalkScope { root: String::new(), links: String::new() }
 }
 
 struct Objects<'r> {
@@ -85,7 +85,7 @@ impl Objects<'_> {
     fn find(&self, sub_path: &str, collector: &mut Collector) -> Result<Finds, TreeError> {
         let not_there = || TreeError::PathNotThere(sub_path.to_owned());
         let (place, kind) = self.resolve(sub_path)?.ok_or_else(not_there)?;
-        let scope = |root: String| Scope { root, links: String::new() };
+        let scope = |root: String| WalkScope { root, links: String::new() };
         match kind {
             Kind::Folder => walk::find(self, &scope(place), collector),
             Kind::File => {

@@ -50,7 +50,7 @@ pub(super) trait Files {
 }
 
 /// Where a walk begins, and how far it may go.
-pub(super) struct Scope {
+pub(super) struct WalkScope {
     /// The folder that was asked for, itself no link.
     pub root: String,
     /// Links are followed within this folder.
@@ -58,13 +58,13 @@ pub(super) struct Scope {
 }
 
 /// Whether the file may be read because a link leads to it: the repository's own, and what the walk comes by anyway.
-fn may_be_linked<F: Files>(files: &F, scope: &Scope, place: &str) -> bool {
+fn may_be_linked<F: Files>(files: &F, scope: &WalkScope, place: &str) -> bool {
     is_within(&scope.links, place) && (holds_definitions(&scope.root, place) || files.is_of_repository(place))
 }
 
 /// Whether the file may be read because the kustomization at `by` names it: also what lies in its own folder, which is as far as `kustomize
 /// build` goes.
-fn may_be_named<F: Files>(files: &F, scope: &Scope, by: &str, place: &str) -> bool {
+fn may_be_named<F: Files>(files: &F, scope: &WalkScope, by: &str, place: &str) -> bool {
     let is_beside = holds_definitions(&scope.root, place) || holds_definitions(kustomization::folder(by), place);
     is_beside || files.is_of_repository(place)
 }
@@ -95,7 +95,7 @@ pub(super) type Finds = BTreeMap<String, Found>;
 
 struct Walk<'f, F: Files> {
     files: &'f F,
-    scope: &'f Scope,
+    scope: &'f WalkScope,
     collector: &'f mut Collector,
     finds: Finds,
     /// Path of the find that lies there.
@@ -108,7 +108,7 @@ struct Walk<'f, F: Files> {
 }
 
 /// Finds everything that belongs to the folder.
-pub(super) fn find<F: Files>(files: &F, scope: &Scope, collector: &mut Collector) -> Result<Finds, F::Error> {
+pub(super) fn find<F: Files>(files: &F, scope: &WalkScope, collector: &mut Collector) -> Result<Finds, F::Error> {
     let mut walk = Walk::new(files, scope, collector);
     walk.folder(scope.root.clone(), String::new(), 0)?;
     walk.follow()?;
@@ -120,7 +120,7 @@ pub(super) fn find<F: Files>(files: &F, scope: &Scope, collector: &mut Collector
 /// Finds one file of the folder, and what says how it is used: the kustomization beside it.
 pub(super) fn find_one<F: Files>(
     files: &F,
-    scope: &Scope,
+    scope: &WalkScope,
     (name, place): (String, String),
     collector: &mut Collector,
 ) -> Result<Finds, F::Error> {
@@ -135,7 +135,7 @@ pub(super) fn find_one<F: Files>(
 /// Hands the content of the files to the collector.
 pub(super) fn collect<F: Files>(
     files: &F,
-    scope: &Scope,
+    scope: &WalkScope,
     finds: Finds,
     collector: &mut Collector,
 ) -> Result<(), F::Error> {
@@ -170,7 +170,7 @@ pub(super) const LINK_BYTES_MAX: usize = 1024;
 /// system has none, and what is left of one that was copied by such a program.
 pub(super) fn link_as_text<F: Files>(
     files: &F,
-    scope: &Scope,
+    scope: &WalkScope,
     place: &str,
     content: &[u8],
 ) -> Result<Option<String>, F::Error> {
@@ -237,7 +237,7 @@ fn below(folder: &str, name: &str) -> String {
 }
 
 impl<'f, F: Files> Walk<'f, F> {
-    fn new(files: &'f F, scope: &'f Scope, collector: &'f mut Collector) -> Self {
+    fn new(files: &'f F, scope: &'f WalkScope, collector: &'f mut Collector) -> Self {
         let (finds, by_place, entered, links, again) = Default::default();
         Self { files, scope, collector, finds, by_place, entered, links, again }
     }

@@ -115,7 +115,7 @@ impl Ask {
     }
 }
 
-pub(super) struct Answer {
+pub(super) struct RegistryAnswer {
     pub status: StatusCode,
     /// Whole, also where the registry gave a path alone.
     pub location: Option<String>,
@@ -144,7 +144,7 @@ impl Client {
     }
 
     /// Asks; proves who asks where the registry wants that.
-    pub async fn ask(&mut self, ask: Ask) -> Result<Answer, RegistryError> {
+    pub async fn ask(&mut self, ask: Ask) -> Result<RegistryAnswer, RegistryError> {
         let address = self.address(&ask.path);
         let own = is_at(&address, &self.origin);
         let mut answer = self.send(&ask, &address, self.authorization.clone().filter(|_| own)).await?;
@@ -223,7 +223,12 @@ impl Client {
     }
 
     /// Sends it again where that may help: a registry that is busy or away for a moment is no reason to be without a snapshot.
-    async fn send(&self, ask: &Ask, address: &str, authorization: Option<String>) -> Result<Answer, RegistryError> {
+    async fn send(
+        &self,
+        ask: &Ask,
+        address: &str,
+        authorization: Option<String>,
+    ) -> Result<RegistryAnswer, RegistryError> {
         for pause in PAUSES {
             let outcome = self.send_once(ask, address, authorization.clone()).await;
             let asked_for = match &outcome {
@@ -244,7 +249,7 @@ impl Client {
         ask: &Ask,
         address: &str,
         authorization: Option<String>,
-    ) -> Result<Answer, RegistryError> {
+    ) -> Result<RegistryAnswer, RegistryError> {
         let at = host(address);
         let malformed = |source: http::Error| RegistryError::Malformed { host: at.clone(), source };
         let mut request = Request::builder().method(ask.method.clone()).uri(address);
@@ -270,7 +275,7 @@ impl Client {
                 })?;
             let header =
                 |name| head.headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok()).map(str::to_owned);
-            Ok(Answer {
+            Ok(RegistryAnswer {
                 status: head.status,
                 location: header(LOCATION).map(|location| from(address, &location)),
                 retry_after: header(RETRY_AFTER).and_then(|it| it.trim().parse().ok()).map(Duration::from_secs),
@@ -299,7 +304,7 @@ fn from(address: &str, location: &str) -> String {
 }
 
 /// What the registry said of it.
-fn refused(address: &str, answer: &Answer) -> RegistryError {
+fn refused(address: &str, answer: &RegistryAnswer) -> RegistryError {
     let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     let said = ["message", "code"].iter().find_map(|field| body["errors"][0][field].as_str());
     let message = without_secrets(said.unwrap_or_default()).chars().take(200).collect();

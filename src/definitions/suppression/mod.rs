@@ -26,14 +26,14 @@ struct Ignore {
     by: SuppressedBy,
     file: usize,
     span: Span,
-    scope: Scope,
+    scope: IgnoreScope,
     rules: Vec<&'static Rule>,
     reason: String,
 }
 
 /// Whose findings it means.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Scope {
+enum IgnoreScope {
     File,
     Line(usize),
     /// An object by its name, in the files that it is made of.
@@ -43,9 +43,9 @@ enum Scope {
 impl Ignore {
     fn means(&self, finding: &Finding) -> bool {
         let is_there = match &self.scope {
-            Scope::File => finding.file == self.file,
-            Scope::Line(line) => finding.file == self.file && finding.span.line == *line,
-            Scope::Object(name, files) => finding.object == *name && files.contains(&finding.file),
+            IgnoreScope::File => finding.file == self.file,
+            IgnoreScope::Line(line) => finding.file == self.file && finding.span.line == *line,
+            IgnoreScope::Object(name, files) => finding.object == *name && files.contains(&finding.file),
         };
         is_there && self.rules.iter().any(|rule| rule.code == finding.rule.code)
     }
@@ -74,7 +74,7 @@ impl Ignores {
                 by: SuppressedBy::Comment,
                 file,
                 span: comment.span,
-                scope: comment.line.map_or(Scope::File, Scope::Line),
+                scope: comment.line.map_or(IgnoreScope::File, IgnoreScope::Line),
                 rules,
                 reason,
             };
@@ -103,7 +103,7 @@ impl Ignores {
         let Some(text) = document.str(&pointer) else { return };
         let (file, span) = (document.file_of(&pointer), document.place(&pointer, FindingPlace::Key));
         let files = document.parts.iter().map(|(_, origin)| origin.file).chain([document.file]).collect();
-        let scope = Scope::Object(document.name(), files);
+        let scope = IgnoreScope::Object(document.name(), files);
         for part in text.split(['\n', ';']).map(str::trim).filter(|part| !part.is_empty()) {
             match read(part) {
                 Ok((rules, reason)) => {

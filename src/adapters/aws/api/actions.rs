@@ -5,7 +5,7 @@ use std::fmt;
 
 /// What an action is allowed on, and under which condition: one statement of the policy each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Scope {
+pub enum ActionScope {
     /// Reading, in the region. EC2 has no narrower resources for most of it.
     SeeWhatEc2Sells,
     SeePrices,
@@ -51,7 +51,7 @@ macro_rules! actions {
             }
 
             /// Where the policy allows it.
-            pub const fn scopes(self) -> &'static [Scope] {
+            pub const fn scopes(self) -> &'static [ActionScope] {
                 match self { $(Self::$action => $scopes,)* }
             }
         }
@@ -59,46 +59,46 @@ macro_rules! actions {
 }
 
 actions! {
-    "ec2" DescribeAvailabilityZones &[Scope::SeeWhatEc2Sells], "ids of zones, which differ from account to account";
-    "ec2" DescribeCapacityReservations &[Scope::SeeWhatEc2Sells], "reservations that classes select, and how much of each is left";
-    "ec2" DescribeImages &[Scope::SeeWhatEc2Sells], "images that classes select: architecture, age, deprecation";
-    "ec2" DescribeInstances &[Scope::SeeWhatEc2Sells], "instances that run: adoption, orphans, drift, quotas used";
-    "ec2" DescribeInstanceStatus &[Scope::SeeWhatEc2Sells], "instances with failed checks or with a scheduled end";
-    "ec2" DescribeInstanceTypeOfferings &[Scope::SeeWhatEc2Sells], "in which zones a type is sold";
-    "ec2" DescribeInstanceTypes &[Scope::SeeWhatEc2Sells], "what an instance type has";
-    "ec2" DescribeLaunchTemplates &[Scope::SeeWhatEc2Sells], "templates of before, which are used again or swept";
-    "ec2" DescribePlacementGroups &[Scope::SeeWhatEc2Sells], "placement groups that classes select";
-    "ec2" DescribeSecurityGroups &[Scope::SeeWhatEc2Sells], "security groups that classes select";
-    "ec2" DescribeSpotPriceHistory &[Scope::SeeWhatEc2Sells], "prices of spot instances";
-    "ec2" DescribeSubnets &[Scope::SeeWhatEc2Sells], "subnets that classes select, and their free addresses";
-    "pricing" GetProducts &[Scope::SeePrices], "prices on demand; without it those in the program are used";
-    "servicequotas" GetServiceQuota &[Scope::SeeQuotas], "quotas, so that a plan says what would not fit";
-    "ssm" GetParameters &[Scope::ReadImageAliases], "images that an alias means";
-    "eks" DescribeCluster &[Scope::FindTheCluster], "endpoint, certificates, version and service addresses for nodes";
+    "ec2" DescribeAvailabilityZones &[ActionScope::SeeWhatEc2Sells], "ids of zones, which differ from account to account";
+    "ec2" DescribeCapacityReservations &[ActionScope::SeeWhatEc2Sells], "reservations that classes select, and how much of each is left";
+    "ec2" DescribeImages &[ActionScope::SeeWhatEc2Sells], "images that classes select: architecture, age, deprecation";
+    "ec2" DescribeInstances &[ActionScope::SeeWhatEc2Sells], "instances that run: adoption, orphans, drift, quotas used";
+    "ec2" DescribeInstanceStatus &[ActionScope::SeeWhatEc2Sells], "instances with failed checks or with a scheduled end";
+    "ec2" DescribeInstanceTypeOfferings &[ActionScope::SeeWhatEc2Sells], "in which zones a type is sold";
+    "ec2" DescribeInstanceTypes &[ActionScope::SeeWhatEc2Sells], "what an instance type has";
+    "ec2" DescribeLaunchTemplates &[ActionScope::SeeWhatEc2Sells], "templates of before, which are used again or swept";
+    "ec2" DescribePlacementGroups &[ActionScope::SeeWhatEc2Sells], "placement groups that classes select";
+    "ec2" DescribeSecurityGroups &[ActionScope::SeeWhatEc2Sells], "security groups that classes select";
+    "ec2" DescribeSpotPriceHistory &[ActionScope::SeeWhatEc2Sells], "prices of spot instances";
+    "ec2" DescribeSubnets &[ActionScope::SeeWhatEc2Sells], "subnets that classes select, and their free addresses";
+    "pricing" GetProducts &[ActionScope::SeePrices], "prices on demand; without it those in the program are used";
+    "servicequotas" GetServiceQuota &[ActionScope::SeeQuotas], "quotas, so that a plan says what would not fit";
+    "ssm" GetParameters &[ActionScope::ReadImageAliases], "images that an alias means";
+    "eks" DescribeCluster &[ActionScope::FindTheCluster], "endpoint, certificates, version and service addresses for nodes";
     "ec2" DescribeRegions &[], "the built-in catalog is made of all regions; the controller does not ask";
     "sts" GetCallerIdentity &[], "the account; needs no permission";
-    "sts" DecodeAuthorizationMessage &[Scope::ExplainRefusals], "says which permission EC2 missed";
+    "sts" DecodeAuthorizationMessage &[ActionScope::ExplainRefusals], "says which permission EC2 missed";
     "ec2" CreateFleet
-        &[Scope::LaunchFromWhatIsThere, Scope::LaunchFromOwnTemplates, Scope::CreateOnlyWithTheClustersTags],
+        &[ActionScope::LaunchFromWhatIsThere, ActionScope::LaunchFromOwnTemplates, ActionScope::CreateOnlyWithTheClustersTags],
         "launches instances";
     "ec2" RunInstances
-        &[Scope::LaunchFromWhatIsThere, Scope::LaunchFromOwnTemplates, Scope::CreateOnlyWithTheClustersTags],
+        &[ActionScope::LaunchFromWhatIsThere, ActionScope::LaunchFromOwnTemplates, ActionScope::CreateOnlyWithTheClustersTags],
         "part of a fleet; called as a dry run only, which says beforehand what would be denied";
-    "ec2" CreateLaunchTemplate &[Scope::CreateOnlyWithTheClustersTags], "what instances are launched from";
-    "ec2" CreateTags &[Scope::TagWhileCreating, Scope::NameInstancesLater], "tags of what is created; later the names of node and claim";
-    "ec2" DeleteLaunchTemplate &[Scope::RemoveOnlyItsOwn], "sweeps templates that nothing uses";
-    "ec2" TerminateInstances &[Scope::RemoveOnlyItsOwn], "ends instances";
-    "sqs" GetQueueUrl &[Scope::HearOfInterruptions], "finds the queue";
-    "sqs" ReceiveMessage &[Scope::HearOfInterruptions], "hears of interruptions";
-    "sqs" DeleteMessage &[Scope::HearOfInterruptions], "takes a message off the queue once it was acted on";
-    "iam" PassRole &[Scope::GiveNodesTheirRole], "never called: an instance with a profile needs it";
-    "iam" GetInstanceProfile &[Scope::FindInstanceProfiles], "a profile is looked for before one is made";
-    "iam" ListInstanceProfiles &[Scope::FindInstanceProfiles], "profiles of classes that are gone";
-    "iam" CreateInstanceProfile &[Scope::CreateInstanceProfiles], "gives a class with a role its profile";
-    "iam" TagInstanceProfile &[Scope::CreateInstanceProfiles], "never called: a profile is made with its tags";
-    "iam" AddRoleToInstanceProfile &[Scope::ChangeOnlyItsOwnInstanceProfiles], "puts the role into the profile";
-    "iam" RemoveRoleFromInstanceProfile &[Scope::ChangeOnlyItsOwnInstanceProfiles], "empties a profile before it goes";
-    "iam" DeleteInstanceProfile &[Scope::ChangeOnlyItsOwnInstanceProfiles], "removes a profile that nothing uses";
+    "ec2" CreateLaunchTemplate &[ActionScope::CreateOnlyWithTheClustersTags], "what instances are launched from";
+    "ec2" CreateTags &[ActionScope::TagWhileCreating, ActionScope::NameInstancesLater], "tags of what is created; later the names of node and claim";
+    "ec2" DeleteLaunchTemplate &[ActionScope::RemoveOnlyItsOwn], "sweeps templates that nothing uses";
+    "ec2" TerminateInstances &[ActionScope::RemoveOnlyItsOwn], "ends instances";
+    "sqs" GetQueueUrl &[ActionScope::HearOfInterruptions], "finds the queue";
+    "sqs" ReceiveMessage &[ActionScope::HearOfInterruptions], "hears of interruptions";
+    "sqs" DeleteMessage &[ActionScope::HearOfInterruptions], "takes a message off the queue once it was acted on";
+    "iam" PassRole &[ActionScope::GiveNodesTheirRole], "never called: an instance with a profile needs it";
+    "iam" GetInstanceProfile &[ActionScope::FindInstanceProfiles], "a profile is looked for before one is made";
+    "iam" ListInstanceProfiles &[ActionScope::FindInstanceProfiles], "profiles of classes that are gone";
+    "iam" CreateInstanceProfile &[ActionScope::CreateInstanceProfiles], "gives a class with a role its profile";
+    "iam" TagInstanceProfile &[ActionScope::CreateInstanceProfiles], "never called: a profile is made with its tags";
+    "iam" AddRoleToInstanceProfile &[ActionScope::ChangeOnlyItsOwnInstanceProfiles], "puts the role into the profile";
+    "iam" RemoveRoleFromInstanceProfile &[ActionScope::ChangeOnlyItsOwnInstanceProfiles], "empties a profile before it goes";
+    "iam" DeleteInstanceProfile &[ActionScope::ChangeOnlyItsOwnInstanceProfiles], "removes a profile that nothing uses";
 }
 
 impl Action {

@@ -5,27 +5,27 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::actions::{ACTIONS, Scope};
+use super::actions::{ACTIONS, ActionScope};
 
 /// Statements in the order of the file.
-const STATEMENTS: &[Scope] = &[
-    Scope::SeeWhatEc2Sells,
-    Scope::SeePrices,
-    Scope::SeeQuotas,
-    Scope::ReadImageAliases,
-    Scope::FindTheCluster,
-    Scope::ExplainRefusals,
-    Scope::LaunchFromWhatIsThere,
-    Scope::LaunchFromOwnTemplates,
-    Scope::CreateOnlyWithTheClustersTags,
-    Scope::TagWhileCreating,
-    Scope::NameInstancesLater,
-    Scope::RemoveOnlyItsOwn,
-    Scope::HearOfInterruptions,
-    Scope::GiveNodesTheirRole,
-    Scope::FindInstanceProfiles,
-    Scope::CreateInstanceProfiles,
-    Scope::ChangeOnlyItsOwnInstanceProfiles,
+const STATEMENTS: &[ActionScope] = &[
+    ActionScope::SeeWhatEc2Sells,
+    ActionScope::SeePrices,
+    ActionScope::SeeQuotas,
+    ActionScope::ReadImageAliases,
+    ActionScope::FindTheCluster,
+    ActionScope::ExplainRefusals,
+    ActionScope::LaunchFromWhatIsThere,
+    ActionScope::LaunchFromOwnTemplates,
+    ActionScope::CreateOnlyWithTheClustersTags,
+    ActionScope::TagWhileCreating,
+    ActionScope::NameInstancesLater,
+    ActionScope::RemoveOnlyItsOwn,
+    ActionScope::HearOfInterruptions,
+    ActionScope::GiveNodesTheirRole,
+    ActionScope::FindInstanceProfiles,
+    ActionScope::CreateInstanceProfiles,
+    ActionScope::ChangeOnlyItsOwnInstanceProfiles,
 ];
 
 const REQUESTED: &str = "aws:RequestTag/kubernetes.io/cluster/${CLUSTER}";
@@ -38,7 +38,7 @@ pub fn policy() -> Value {
     json!({ "Version": "2012-10-17", "Statement": statements })
 }
 
-fn statement(scope: Scope) -> Value {
+fn statement(scope: ActionScope) -> Value {
     let mut actions: Vec<&str> =
         ACTIONS.iter().filter(|action| action.scopes().contains(&scope)).map(|action| action.name()).collect();
     actions.sort_unstable();
@@ -53,36 +53,39 @@ fn statement(scope: Scope) -> Value {
     statement.into()
 }
 
-fn name(scope: Scope) -> String {
+fn name(scope: ActionScope) -> String {
     // IAM's own spelling of the service stands in the name that the file has always had.
     format!("{scope:?}").replace("Ec2", "EC2")
 }
 
-fn resources(scope: Scope) -> Vec<String> {
+fn resources(scope: ActionScope) -> Vec<String> {
     let ec2 = |kinds: &[&str]| kinds.iter().map(|kind| format!("arn:aws:ec2:${{REGION}}:*:{kind}/*")).collect();
     let one = |arn: &str| vec![arn.to_owned()];
     match scope {
-        Scope::SeeWhatEc2Sells | Scope::SeePrices | Scope::SeeQuotas | Scope::ExplainRefusals => one("*"),
-        Scope::ReadImageAliases => one("arn:aws:ssm:${REGION}::parameter/aws/service/*"),
-        Scope::FindTheCluster => one("arn:aws:eks:${REGION}:${ACCOUNT}:cluster/${CLUSTER}"),
-        Scope::LaunchFromWhatIsThere => {
+        ActionScope::SeeWhatEc2Sells
+        | ActionScope::SeePrices
+        | ActionScope::SeeQuotas
+        | ActionScope::ExplainRefusals => one("*"),
+        ActionScope::ReadImageAliases => one("arn:aws:ssm:${REGION}::parameter/aws/service/*"),
+        ActionScope::FindTheCluster => one("arn:aws:eks:${REGION}:${ACCOUNT}:cluster/${CLUSTER}"),
+        ActionScope::LaunchFromWhatIsThere => {
             let mut resources =
                 vec!["arn:aws:ec2:${REGION}::image/*".to_owned(), "arn:aws:ec2:${REGION}::snapshot/*".to_owned()];
             let others: Vec<String> = ec2(&["capacity-reservation", "placement-group", "security-group", "subnet"]);
             resources.extend(others);
             resources
         }
-        Scope::LaunchFromOwnTemplates => ec2(&["launch-template"]),
-        Scope::CreateOnlyWithTheClustersTags | Scope::TagWhileCreating => {
+        ActionScope::LaunchFromOwnTemplates => ec2(&["launch-template"]),
+        ActionScope::CreateOnlyWithTheClustersTags | ActionScope::TagWhileCreating => {
             ec2(&["fleet", "instance", "launch-template", "network-interface", "spot-instances-request", "volume"])
         }
-        Scope::NameInstancesLater => ec2(&["instance"]),
-        Scope::RemoveOnlyItsOwn => ec2(&["instance", "launch-template"]),
-        Scope::HearOfInterruptions => one("arn:aws:sqs:${REGION}:${ACCOUNT}:${CLUSTER}"),
-        Scope::GiveNodesTheirRole => one("arn:aws:iam::${ACCOUNT}:role/*-${CLUSTER}"),
-        Scope::FindInstanceProfiles | Scope::CreateInstanceProfiles | Scope::ChangeOnlyItsOwnInstanceProfiles => {
-            one(PROFILES)
-        }
+        ActionScope::NameInstancesLater => ec2(&["instance"]),
+        ActionScope::RemoveOnlyItsOwn => ec2(&["instance", "launch-template"]),
+        ActionScope::HearOfInterruptions => one("arn:aws:sqs:${REGION}:${ACCOUNT}:${CLUSTER}"),
+        ActionScope::GiveNodesTheirRole => one("arn:aws:iam::${ACCOUNT}:role/*-${CLUSTER}"),
+        ActionScope::FindInstanceProfiles
+        | ActionScope::CreateInstanceProfiles
+        | ActionScope::ChangeOnlyItsOwnInstanceProfiles => one(PROFILES),
     }
 }
 
@@ -90,47 +93,47 @@ fn equal(keys: &[(&'static str, &'static str)]) -> BTreeMap<&'static str, &'stat
     keys.iter().copied().collect()
 }
 
-fn condition(scope: Scope) -> Option<Value> {
+fn condition(scope: ActionScope) -> Option<Value> {
     let pool = |of: &str| json!({ format!("aws:{of}Tag/karpenter.sh/nodepool"): "*" });
     Some(match scope {
-        Scope::SeeWhatEc2Sells => json!({ "StringEquals": equal(&[("aws:RequestedRegion", "${REGION}")]) }),
-        Scope::LaunchFromOwnTemplates | Scope::RemoveOnlyItsOwn => {
+        ActionScope::SeeWhatEc2Sells => json!({ "StringEquals": equal(&[("aws:RequestedRegion", "${REGION}")]) }),
+        ActionScope::LaunchFromOwnTemplates | ActionScope::RemoveOnlyItsOwn => {
             json!({ "StringEquals": equal(&[(OWNED, "owned")]), "StringLike": pool("Resource") })
         }
-        Scope::CreateOnlyWithTheClustersTags => json!({
+        ActionScope::CreateOnlyWithTheClustersTags => json!({
             "StringEquals": equal(&[(REQUESTED, "owned"), ("aws:RequestTag/eks:eks-cluster-name", "${CLUSTER}")]),
             "StringLike": pool("Request"),
         }),
-        Scope::TagWhileCreating => json!({ "StringEquals": {
+        ActionScope::TagWhileCreating => json!({ "StringEquals": {
             REQUESTED: "owned",
             "aws:RequestTag/eks:eks-cluster-name": "${CLUSTER}",
             "ec2:CreateAction": ["CreateFleet", "CreateLaunchTemplate", "RunInstances"],
         }, "StringLike": pool("Request") }),
-        Scope::NameInstancesLater => json!({
+        ActionScope::NameInstancesLater => json!({
             "StringEquals": equal(&[(OWNED, "owned")]),
             "StringLike": pool("Resource"),
             "ForAllValues:StringEquals": { "aws:TagKeys": ["Name", "eks:eks-cluster-name", "karpenter.sh/nodeclaim"] },
         }),
-        Scope::GiveNodesTheirRole => {
+        ActionScope::GiveNodesTheirRole => {
             json!({ "StringEquals": { "iam:PassedToService": ["ec2.amazonaws.com", "ec2.amazonaws.com.cn"] } })
         }
-        Scope::CreateInstanceProfiles => json!({ "StringEquals": equal(&[
+        ActionScope::CreateInstanceProfiles => json!({ "StringEquals": equal(&[
             (REQUESTED, "owned"),
             ("aws:RequestTag/eks:eks-cluster-name", "${CLUSTER}"),
             ("aws:RequestTag/topology.kubernetes.io/region", "${REGION}"),
         ]), "StringLike": { "aws:RequestTag/karpenter.k8s.aws/ec2nodeclass": "*" } }),
-        Scope::ChangeOnlyItsOwnInstanceProfiles => json!({ "StringEquals": equal(&[
+        ActionScope::ChangeOnlyItsOwnInstanceProfiles => json!({ "StringEquals": equal(&[
             (OWNED, "owned"),
             ("aws:ResourceTag/topology.kubernetes.io/region", "${REGION}"),
         ]), "StringLike": { "aws:ResourceTag/karpenter.k8s.aws/ec2nodeclass": "*" } }),
-        Scope::SeePrices
-        | Scope::SeeQuotas
-        | Scope::ReadImageAliases
-        | Scope::FindTheCluster
-        | Scope::ExplainRefusals
-        | Scope::LaunchFromWhatIsThere
-        | Scope::HearOfInterruptions
-        | Scope::FindInstanceProfiles => return None,
+        ActionScope::SeePrices
+        | ActionScope::SeeQuotas
+        | ActionScope::ReadImageAliases
+        | ActionScope::FindTheCluster
+        | ActionScope::ExplainRefusals
+        | ActionScope::LaunchFromWhatIsThere
+        | ActionScope::HearOfInterruptions
+        | ActionScope::FindInstanceProfiles => return None,
     })
 }
 
@@ -155,7 +158,7 @@ mod tests {
             .collect();
         assert_eq!(found, needed);
         assert!(statements.iter().all(|statement| !allowed(statement).is_empty()), "a statement allows nothing");
-        let scopes: BTreeSet<Scope> = ACTIONS.iter().flat_map(|action| action.scopes()).copied().collect();
+        let scopes: BTreeSet<ActionScope> = ACTIONS.iter().flat_map(|action| action.scopes()).copied().collect();
         assert_eq!(scopes, STATEMENTS.iter().copied().collect());
     }
 }

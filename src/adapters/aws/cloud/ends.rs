@@ -24,12 +24,12 @@ const TOGETHER_MAX: usize = 1_000;
 /// EC2 may not show an instance so long after its launch.
 const SHOWN_WITHIN: SignedDuration = SignedDuration::from_mins(2);
 
-type Answer = Result<(), ApiError>;
+type EndAnswer = Result<(), ApiError>;
 
 /// Instances that wait to be ended.
 #[derive(Debug, Default)]
 pub struct Ends {
-    waiting: Mutex<Vec<(String, mpsc::Sender<Answer>)>>,
+    waiting: Mutex<Vec<(String, mpsc::Sender<EndAnswer>)>>,
     /// Those that were launched here lately.
     young: Mutex<BTreeMap<String, Timestamp>>,
 }
@@ -44,7 +44,7 @@ impl Ends {
     }
 
     /// Ends an instance of ours. `NotFound`: it has ended.
-    pub async fn end<C: Clock>(&self, api: &impl Ec2Api, pace: &Pace<C>, identity: &Identity, id: &str) -> Answer {
+    pub async fn end<C: Clock>(&self, api: &impl Ec2Api, pace: &Pace<C>, identity: &Identity, id: &str) -> EndAnswer {
         let (answer, mut answered) = mpsc::channel(1);
         let is_first = {
             let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
@@ -71,7 +71,7 @@ impl Ends {
         pace: &Pace<C>,
         identity: &Identity,
         ids: &BTreeSet<String>,
-    ) -> BTreeMap<String, Answer> {
+    ) -> BTreeMap<String, EndAnswer> {
         let found = match instances::by_ids(api, ids).await {
             Ok(found) => found,
             Err(error) => return ids.iter().map(|id| (id.clone(), Err(error.clone()))).collect(),
@@ -116,7 +116,7 @@ impl Ends {
     }
 }
 
-async fn terminate<C: Clock>(api: &impl Ec2Api, pace: &Pace<C>, ids: &[String]) -> Answer {
+async fn terminate<C: Clock>(api: &impl Ec2Api, pace: &Pace<C>, ids: &[String]) -> EndAnswer {
     let count = u32::try_from(ids.len()).unwrap_or(u32::MAX);
     let call = async || api.terminate_instances(ids).await;
     pace.call(Action::TerminateInstances, count, call).await.map(|_| ())

@@ -14,13 +14,13 @@ const RETRY_LAST: SignedDuration = SignedDuration::from_mins(5);
 /// The last answer to a question, and the trouble since.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastAnswer<T> {
-    pub answer: Option<Answer<T>>,
+    pub answer: Option<DatedAnswer<T>>,
     pub trouble: Option<Trouble>,
 }
 
 /// An answer, and when it came.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer<T> {
+pub struct DatedAnswer<T> {
     pub value: T,
     pub at: Timestamp,
 }
@@ -65,7 +65,7 @@ impl Trouble {
 impl<T> LastAnswer<T> {
     /// An answer of that moment.
     pub fn answered(value: T, at: Timestamp) -> Self {
-        Self { answer: Some(Answer { value, at }), trouble: None }
+        Self { answer: Some(DatedAnswer { value, at }), trouble: None }
     }
 
     /// A failure, and nothing known.
@@ -98,7 +98,7 @@ impl<T> LastAnswer<T> {
 
     /// The same of a part of the value.
     pub fn map<U>(&self, part: impl FnOnce(&T) -> U) -> LastAnswer<U> {
-        let answer = self.answer.as_ref().map(|answer| Answer { value: part(&answer.value), at: answer.at });
+        let answer = self.answer.as_ref().map(|answer| DatedAnswer { value: part(&answer.value), at: answer.at });
         LastAnswer { answer, trouble: self.trouble.clone() }
     }
 

@@ -71,7 +71,7 @@ pub fn segment(text: &str) -> String {
 
 /// An answer that is no error.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct ForgeAnswer {
     pub headers: HeaderMap,
     /// `null` where there is none.
     pub body: Value,
@@ -187,7 +187,7 @@ impl Credential {
 }
 
 enum Attempt {
-    Answered(Answer),
+    Answered(ForgeAnswer),
     NotModified,
     Failed { error: HttpError, wait: Option<Duration>, arrived: bool },
 }
@@ -223,12 +223,12 @@ impl Client {
     }
 
     /// Asks until there is an answer, a refusal that stays, or no time left.
-    pub async fn ask(&self, request: &Request, credential: Option<&Credential>) -> Result<Answer, HttpError> {
+    pub async fn ask(&self, request: &Request, credential: Option<&Credential>) -> Result<ForgeAnswer, HttpError> {
         self.ask_if_changed(request, credential, None).await.map(|answer| answer.unwrap_or_else(Self::empty))
     }
 
-    fn empty() -> Answer {
-        Answer { headers: HeaderMap::new(), body: Value::Null }
+    fn empty() -> ForgeAnswer {
+        ForgeAnswer { headers: HeaderMap::new(), body: Value::Null }
     }
 
     /// The same; `None` when what the tag names has not changed.
@@ -238,7 +238,7 @@ impl Client {
         request: &Request,
         credential: Option<&Credential>,
         tag: Option<&str>,
-    ) -> Result<Option<Answer>, HttpError> {
+    ) -> Result<Option<ForgeAnswer>, HttpError> {
         if request.method != Method::GET {
             self.pace().await;
         }
@@ -302,7 +302,7 @@ impl Client {
         let json: Result<Value, _> = if body.is_empty() { Ok(Value::Null) } else { serde_json::from_slice(&body) };
         if head.status.is_success() {
             return match json {
-                Ok(body) => Attempt::Answered(Answer { headers: head.headers, body }),
+                Ok(body) => Attempt::Answered(ForgeAnswer { headers: head.headers, body }),
                 Err(_) => self.unreadable(shown),
             };
         }
@@ -384,6 +384,6 @@ fn named(headers: &HeaderMap) -> String {
 }
 
 /// The tag by which an answer can be asked for again.
-pub fn tag(answer: &Answer) -> Option<String> {
+pub fn tag(answer: &ForgeAnswer) -> Option<String> {
     Some(answer.headers.get(ETAG)?.to_str().ok()?.to_owned())
 }
