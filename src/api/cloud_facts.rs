@@ -15,29 +15,29 @@ pub const KIND: &str = "CloudFacts";
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CloudFacts {
-    /// `CloudFacts`
+    /// Always `CloudFacts`.
     pub kind: String,
     pub version: u32,
-    /// RFC 3339: when EC2 was asked.
+    /// When EC2 was asked, in RFC 3339.
     pub taken_at: String,
     pub region: String,
     /// The classes as they are defined, each with the status that EC2's answers give it: images, subnets, security groups, capacity
     /// reservations, instance profile, and conditions that say what was not found and what could not be asked.
     #[schemars(with = "Vec<serde_json::Value>")]
     pub node_classes: Vec<EC2NodeClass>,
-    /// By subnet ID; nothing for one of which that is not known.
+    /// How many IP addresses each subnet has free, by subnet ID. A subnet of which this is not known is left out.
     #[serde(default)]
     pub free_addresses: BTreeMap<String, u64>,
-    /// By id of an image, when it was made, in RFC 3339; nothing for one of which that is not known.
+    /// When each image was made, in RFC 3339, by image ID. An image of which this is not known is left out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub images_created: BTreeMap<String, String>,
-    /// The account's quotas for instances; one that could not be asked is not among them.
+    /// The account's quotas for running instances. A quota that could not be read is left out.
     #[serde(default)]
     pub vcpu_quotas: Vec<VcpuQuotaUse>,
-    /// What could not be asked, and why.
+    /// What EC2 could not be asked, and why: a sentence each.
     #[serde(default)]
     pub not_known: Vec<String>,
-    /// Actions that the account did not allow.
+    /// Actions that AWS denied while the facts were read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<DeniedPermission>,
 }
@@ -46,23 +46,23 @@ pub struct CloudFacts {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct VcpuQuotaUse {
-    /// As Service Quotas has it: `L-1216C47A`.
+    /// The code of Service Quotas, such as `L-1216C47A`.
     pub code: String,
-    /// Virtual processors that may run.
+    /// How many vCPUs may run at once.
     pub vcpus: u64,
-    /// Those that run, by anybody in the account; nothing where that is not known.
+    /// How many vCPUs run now, whoever in the account started them. Absent where this is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used: Option<u64>,
 }
 
-/// An action that was not allowed when it was tried last.
+/// An action that AWS denied when it was tried last.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DeniedPermission {
-    /// As IAM writes it: `ec2:CreateFleet`.
+    /// The action as IAM spells it, such as `ec2:CreateFleet`.
     pub action: String,
-    /// What AWS said, decoded where that was allowed.
+    /// The message of AWS, decoded where that was allowed.
     pub text: String,
-    /// What the action is for.
+    /// What Cutlist needs the action for.
     pub needed_for: String,
 }

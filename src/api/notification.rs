@@ -9,33 +9,34 @@ pub const VERSION: u32 = 1;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Notification {
-    /// Version of this form: 1.
+    /// The version of this form: 1.
     pub version: u32,
     pub kind: NotificationKind,
-    /// The same for the same thing: a receiver may see one twice where a process ended between sending it and noting that.
+    /// Notifications of the same thing have the same key. A receiver may get one twice, where the process ended before it noted the
+    /// first.
     pub key: String,
-    /// Which installation of Cutlist says it.
+    /// The name of the installation of Cutlist that sends it.
     pub installation: String,
-    /// The cluster, as `cutlist.yaml` calls it.
+    /// The name of the cluster in `cutlist.yaml`.
     pub cluster: String,
-    /// RFC 3339: when it came to be so, as far as this process knows.
+    /// When it happened, as far as this process knows, in RFC 3339.
     pub at: String,
-    /// One line.
+    /// The notification in one line.
     pub title: String,
-    /// What there is to know about it, in sentences.
+    /// The notification in full sentences.
     pub text: String,
-    /// The NodePlan object it is about.
+    /// The name of the NodePlan that it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_pool: Option<String>,
-    /// The disruption budget it is about.
+    /// The name of the disruption budget that it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<String>,
     /// The revision of the definitions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<String>,
-    /// Figures, in their order.
+    /// Names and figures to show below the text, in this order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub details: Vec<NotificationDetail>,
 }

@@ -17,29 +17,30 @@ pub struct Preview {
     /// Always `Preview`.
     pub kind: String,
     pub version: u32,
-    /// What the change goes into.
+    /// The revision that the change is to be merged into.
     pub base: PreviewRevision,
-    /// What was proposed.
+    /// The revision that is proposed.
     pub head: PreviewRevision,
-    /// What was planned: the head merged into the base. Absent where the head itself was planned.
+    /// The head merged into the base, which was planned. Absent where the head itself was planned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub merge: Option<PreviewRevision>,
-    /// RFC 3339; the moment that was planned for.
+    /// The moment that the plans are for, in RFC 3339.
     pub generated_for: String,
-    /// Absent where nobody asked who signed what is proposed.
+    /// Whether the proposed commits are signed. Absent where signatures were not checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signatures: Option<PreviewSignatures>,
-    /// One for each cluster and environment, sorted by both.
+    /// A target for each cluster and environment, sorted by both.
     pub targets: Vec<PreviewTarget>,
 }
 
-/// Who signed the commits that are proposed, by the operator's rules for them.
+/// Whether the proposed commits are signed as the operator's signing policy asks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PreviewSignatures {
-    /// Commits that somebody else should have signed, and why, in sentences of plain text. Empty: all are signed by who must have.
+    /// A sentence of plain text for each commit that lacks a signature: which commit, and whose signature. Empty where no signature is
+    /// missing.
     pub unsigned: Vec<String>,
-    /// So many more are not named.
+    /// How many commits without a signature are not listed.
     #[serde(default)]
     pub further: u64,
 }
@@ -47,9 +48,10 @@ pub struct PreviewSignatures {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PreviewRevision {
-    /// Commit hash. Of a merge that exists nowhere else: the hash it would have, or that of its tree.
+    /// The hash of the commit. A merge that was made for the preview alone has the hash that it would have as a commit, or that of its
+    /// tree.
     pub id: String,
-    /// Branch, tag or whatever was asked for; empty where nothing was.
+    /// The branch, tag or other reference that was asked for. Empty where none was.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reference: String,
 }
@@ -59,39 +61,39 @@ pub struct PreviewRevision {
 #[serde(rename_all = "camelCase")]
 pub struct PreviewTarget {
     pub cluster: String,
-    /// Which values its definitions are read with; empty where there is only one set.
+    /// The environment whose values the definitions are read with. Empty where there is only one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub environment: String,
     pub verdict: PreviewVerdict,
-    /// One sentence of plain text, such as `2 created, 1 removed, -$0.0846/h`, or why there is no plan. For statuses, which are short:
-    /// what matters stands first, and there is no Markdown in it.
+    /// One sentence of plain text, such as `2 created, 1 removed, -$0.0846/h`, or why there is no plan. Commit statuses show it and cut
+    /// it off, so what matters stands first.
     pub headline: String,
-    /// Why nothing is known of what the change does, in plain text: the snapshot is empty, or of another cluster. Nobody passes a status by
-    /// it. `None`: something is known.
+    /// Why it is not known what the change does, in plain text: the snapshot is empty, or of another cluster. Such a target passes no
+    /// status. Absent where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_known: Option<String>,
-    /// `None`: planned from the living cluster, or not planned at all.
+    /// The snapshot that was planned from. Absent where the live cluster was, and where no plan was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<PreviewSnapshot>,
-    /// `None` where no plan was made.
+    /// Which plan was made. Absent where none was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<PreviewPlan>,
-    /// `None` where no plan was made.
+    /// What the plan does, in figures. Absent where none was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub figures: Option<PreviewFigures>,
-    /// What may go wrong for whom; those of one code together.
+    /// What may go wrong, and for whom, counted by code.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub risks: Vec<PreviewCount>,
-    /// Nodes that would go and do not; those of one reason together.
+    /// Nodes that would go and stay, counted by reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held_back: Vec<PreviewCount>,
-    /// Pods that stay pending; those of one reason together.
+    /// Pods that stay pending, counted by reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pending: Vec<PreviewCount>,
-    /// What the next 24 hours bring, in a few sentences of plain text, in their order.
+    /// What happens in the next 24 hours, in a few sentences of plain text, in the order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub next_24_hours: Vec<String>,
-    /// Where in the files of the head what happens comes from, and what is wrong with them.
+    /// The lines of the head that cause what happens, and what is wrong in its files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<PreviewCause>,
     pub markdown: PreviewMarkdown,
@@ -122,10 +124,10 @@ pub enum PreviewVerdict {
 pub struct PreviewSnapshot {
     /// `sha256:` and 64 hexadecimal digits, over the bytes of the file.
     pub digest: String,
-    /// RFC 3339; absent where its objects do not tell.
+    /// When it was taken, in RFC 3339. Absent where its objects do not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_at: Option<String>,
-    /// From then until the moment that was planned for.
+    /// How old it is at the moment that the plans are for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub age_seconds: Option<u64>,
 }
@@ -133,17 +135,17 @@ pub struct PreviewSnapshot {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PreviewPlan {
-    /// Identity of the plan of the head: another one for each moment.
+    /// The ID of the head's plan. It differs from moment to moment.
     pub id: String,
-    /// Hash over what is decided: steps, moves, pods and risks, without the moment, revisions and the day of prices. Who approves one
-    /// approves every plan with the same digest.
+    /// A hash over what is decided: steps, moves, pods and risks, but neither the moment nor revisions nor the day of prices. An
+    /// approval is of every plan with the same digest.
     pub digest: String,
-    /// Identity of the plan of the base.
+    /// The ID of the base's plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_id: Option<String>,
 }
 
-/// The head's plan as figures. What the base plans as well is in them; the last fields are of the change alone.
+/// The figures of the head's plan, with what the base would do as well. Fields that end in `OfTheChange` leave that out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PreviewFigures {
@@ -157,15 +159,15 @@ pub struct PreviewFigures {
     /// Pods that wait and get a place.
     pub pods_placed: u64,
     pub pods_pending: u64,
-    /// US dollars.
+    /// What all nodes cost before the plan, in US dollars per hour.
     pub price_per_hour_before: f64,
-    /// US dollars.
+    /// What all nodes cost after it, in US dollars per hour.
     pub price_per_hour_after: f64,
-    /// US dollars per hour that the head costs more than the base would; the base alone may change the price, too.
+    /// By how much the head makes all nodes dearer than the base would, in US dollars per hour.
     pub price_per_hour_of_the_change: f64,
-    /// Steps that the base does not plan, and those of the base that the head takes away.
+    /// How many steps only one of the two plans has.
     pub steps_of_the_change: u64,
-    /// What the prices are worth: their day, whether spot prices are in them, discounts that are not.
+    /// What is to be known of the prices: their day, whether they have spot prices, and which discounts they leave out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub assumptions: Vec<String>,
 }
@@ -177,12 +179,12 @@ pub struct PreviewCount {
     /// A code of `schemas/codes.md`.
     pub code: String,
     pub count: u64,
-    /// How many of them are so with the base as well: they are not the change's.
+    /// How many of them the base has as well, so that the change is not their cause.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub anyway: u64,
-    /// A sentence about one of them, in plain text.
+    /// A sentence of plain text about one of them.
     pub text: String,
-    /// RFC 3339: since when it has been so, where that is known.
+    /// Since when it has been so, in RFC 3339. Absent where this is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
 }
@@ -191,9 +193,9 @@ pub struct PreviewCount {
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PreviewCause {
-    /// From the root of the repository, with `/`. Empty for what comes of several of the other causes, or of none of them alone.
+    /// The file, from the root of the repository, with `/`. Empty for what no single line causes.
     pub path: String,
-    /// From 1; 0 where there is no path.
+    /// The number of the line, from 1. 0 where there is no path.
     pub line: u32,
     pub severity: PreviewSeverity,
     /// One sentence of plain text.
@@ -219,7 +221,7 @@ pub struct PreviewMarkdown {
     /// What must be read even when nothing else is: verdict, figures, warnings about the snapshot's age. At most 4,000 characters;
     /// never left out.
     pub summary: String,
-    /// Best first. Where they do not fit, the last is shortened first, then left out, then the one before it.
+    /// The most important first. Where they do not fit, the last one is shortened, then left out, then the one before it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sections: Vec<PreviewSection>,
 }
@@ -227,10 +229,10 @@ pub struct PreviewMarkdown {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PreviewSection {
-    /// What it is about, in plain text, for the sentence that says what was left out: `pool default`, `risks`.
+    /// What it is about, in plain text, such as `pool default` or `risks`. A section that is left out is named by it.
     pub title: String,
     pub markdown: String,
-    /// The same in fewer words, each shorter than the one before; may be empty.
+    /// The same in fewer words, each text shorter than the one before. May be empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shorter: Vec<String>,
 }

@@ -27,24 +27,24 @@ pub struct SettingsDocument {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Settings {
-    /// What plans, and the JSON form of them, call the cluster. The controller does not use a revision that names another cluster than it
-    /// was told with `--cluster-name`.
+    /// The name of the cluster in plans and in their JSON. The controller does not use a revision that names another cluster than
+    /// `--cluster-name` does.
     pub cluster_name: String,
-    /// EC2 region of the built-in catalog. Where it is not given: the one that nodes are in, else the one of the zones that NodePools
-    /// name, else us-east-1.
+    /// The EC2 region of the built-in catalog. Unset: the region of the nodes, else that of the zones that NodePools name, else
+    /// us-east-1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
     /// Values for `${NAME}` in definitions.
     pub variables: BTreeMap<String, String>,
-    /// Folders and files of the repository that hold definitions; empty: all of it.
+    /// Folders and files of the repository that hold definitions. Empty: the whole repository.
     pub paths: Vec<String>,
     /// How nodes are chosen for pods: the cheapest fleet that is found, or as Karpenter would. What Karpenter would do is not judged
     /// against the rules of kube-scheduler, some of which it does not know.
     pub packing: Packing,
     /// What `packing: cheapest` counts beside the price of nodes.
     pub penalties: Penalties,
-    /// How much `packing: cheapest` searches, in looks at what a node could hold; more of it costs time and may save money.
-    /// The default takes about a second.
+    /// How long `packing: cheapest` searches, in looks at what a node could hold. More looks take more time and may save money. The
+    /// default takes about a second.
     #[schemars(range(min = 0, max = 1_000_000_000_000_u64))]
     pub search_work: u64,
     pub scheduling: Scheduling,
@@ -55,7 +55,7 @@ pub struct Settings {
     pub images: ImageSettings,
     pub disruption: DisruptionSettings,
     pub batch: Batch,
-    /// Which findings count in the report of `cutlist lint`. Plans and the controller do not go by it.
+    /// Which findings of `cutlist lint` count. Plans and the controller ignore it.
     #[serde(skip_serializing_if = "LintSettings::is_default")]
     pub lint: LintSettings,
 }
@@ -115,7 +115,7 @@ impl Default for Penalties {
     }
 }
 
-/// What it counts as when too many pods of a workload share one fate. A workload is what made the pods (a ReplicaSet, a
+/// What plans count where too many pods of a workload would be gone together. A workload is what made the pods (a ReplicaSet, a
 /// StatefulSet, a Job ...), but no DaemonSet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -123,7 +123,7 @@ pub struct ConcentrationPenalty {
     /// US dollars for every hour of every pod beyond the share; 0 counts nothing.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub per_pod_per_hour: f64,
-    /// This part of a workload's replicas, rounded down, and always one pod, may be together for nothing.
+    /// The part of a workload's replicas that may be together for nothing, rounded down. One pod always may.
     #[schemars(range(min = 1, max = 100))]
     pub max_share_percent: u32,
 }
@@ -152,7 +152,7 @@ pub enum Packing {
     Karpenter,
 }
 
-/// Which wishes of pods count; what Karpenter takes as flags of its controller.
+/// How constraints and preferences of pods count. Karpenter has flags of its controller for this.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Scheduling {
@@ -161,8 +161,8 @@ pub struct Scheduling {
     /// Whether pods that ask for devices by ResourceClaims stay pending, which is what Karpenter's `--ignore-dra-requests`
     /// does by default. `false` plans their devices on the nodes that exist.
     pub ignore_dynamic_resource_allocation: bool,
-    /// For pods that declare none: those of kube-scheduler's configuration (`defaultConstraints` with `defaultingType: List`).
-    /// What a pod is spread among follows from the Services that select it and from its owner.
+    /// Constraints for pods that declare none, as in kube-scheduler's configuration (`defaultConstraints` with `defaultingType: List`).
+    /// The Services that select a pod and its owner say which pods it is spread among.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub default_topology_spread_constraints: Vec<DefaultTopologySpreadConstraint>,
 }
@@ -188,8 +188,8 @@ pub enum MinValuesPolicy {
     BestEffort,
 }
 
-/// What may be turned off, with Karpenter's names. A gate that is off leaves its kind or capacity type aside, as the
-/// Karpenter that is previewed would.
+/// Features that may be turned off, by Karpenter's names. A gate that is off ignores its kind or capacity type, as the Karpenter that
+/// is previewed does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", deny_unknown_fields, default)]
 pub struct FeatureGates {
@@ -201,10 +201,11 @@ pub struct FeatureGates {
     pub capacity_buffer: bool,
     /// Whether capacity reservations that classes select are used.
     pub reserved_capacity: bool,
-    /// Unset: on with `packing: cheapest`, whose payback rule guards it, and off with `packing: karpenter`, as there.
+    /// Whether spot nodes are replaced by cheaper spot nodes. Unset: with `packing: cheapest`, where the move must repay itself, but
+    /// not with `packing: karpenter`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spot_to_spot_consolidation: Option<bool>,
-    /// Off unless turned on: nodes that stay broken are removed by force, whatever budgets and pods say.
+    /// Whether nodes that stay broken are removed by force, whatever budgets and pods say.
     pub node_repair: bool,
 }
 
@@ -307,10 +308,10 @@ pub struct ImageSettings {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct DisruptionSettings {
-    /// A consolidation must repay its disruption within this time; `Never`: any saving will do. Annotation `cutlist.dev/payback`
-    /// of a NodePool says it for its nodes. Counts with `packing: cheapest`.
+    /// The time within which a consolidation must repay its disruption. `Never`: any saving will do. Annotation `cutlist.dev/payback`
+    /// of a NodePool overrides it for the nodes of the pool. Only `packing: cheapest` looks at it.
     pub payback: NillableDuration,
-    /// What a consolidation has to repay.
+    /// What a disruption costs, which a consolidation must repay.
     pub costs: ConsolidationCosts,
     pub rollout: Rollout,
     /// Whether a node has drifted that has security groups beside those of its EC2NodeClass, as somebody attached them to its
@@ -368,7 +369,7 @@ pub struct ConsolidationCosts {
     /// US dollars for the images that a pod pulls on another node.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub image_pull_per_pod: f64,
-    /// US dollars for a pod until it is as useful as the one before.
+    /// US dollars for the time until a pod is as useful as it was before it moved.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub warm_up_per_pod: f64,
     /// How long a pod takes to be as useful as before it moved. For that time its part of its node's price is lost.
@@ -399,9 +400,9 @@ impl Default for ConsolidationCosts {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Batch {
-    /// No further pod has come for so long.
+    /// Pods are planned for when no further one came for so long.
     pub idle: NillableDuration,
-    /// The longest that the first pod waits.
+    /// How long the first pod waits at most.
     pub max: NillableDuration,
 }
 

@@ -22,31 +22,32 @@ pub struct SigningPolicyDocument {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SigningPolicy {
-    /// Signers by the name of their group: principals as the file of allowed signers has them; of OpenPGP e-mail addresses or fingerprints.
+    /// The members of each group: principals of the file of allowed signers, or e-mail addresses and fingerprints of OpenPGP keys.
     pub groups: BTreeMap<String, Vec<String>>,
-    /// Each one holds that a change comes under, in whichever order.
+    /// Every rule that a change comes under must be kept. Their order does not matter.
     pub rules: Vec<SigningRule>,
 }
 
-/// What a commit changes, and who must have signed it for that. A change comes under the rule if one of `paths`, `kinds` and `raises` is about it.
+/// Who must have signed a commit that changes something. A change comes under the rule where one of `paths`, `kinds` and `raises` names
+/// it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SigningRule {
-    /// By which refusals call it.
+    /// What refusals call the rule.
     pub name: String,
-    /// Files and folders of the repository, from its root, as in `.gitignore`.
+    /// Changes of these files and folders: patterns from the root of the repository, as in `.gitignore`.
     #[serde(default)]
     pub paths: Vec<String>,
-    /// Definitions of these kinds, in whichever files, and whatever kustomizations and variables make of them.
+    /// Changes of definitions of these kinds, in any file, after kustomizations and variables are applied.
     #[serde(default)]
     pub kinds: Vec<SigningKind>,
-    /// Amounts that become larger.
+    /// Changes that make these amounts larger.
     #[serde(default)]
     pub raises: Vec<SigningAmount>,
-    /// The branches that it is about, as patterns; empty: all.
+    /// The branches that the rule holds for, as patterns. Empty: all branches.
     #[serde(default)]
     pub branches: Vec<String>,
-    /// The groups of which one member must have signed.
+    /// Groups: a member of one of them must have signed.
     pub signers: Vec<String>,
 }
 

@@ -33,21 +33,21 @@ pub use sarif::sarif;
 pub use tap::tap;
 pub use text::{summary, text};
 
-/// The form in which findings are exchanged; its schema is `schemas/lint.json`.
+/// What `cutlist lint` found in the files that it looked at.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LintReport {
-    /// Of this form: 1.
+    /// The version of this form: 1.
     pub version: u32,
-    /// Files that were looked at.
+    /// How many files were looked at.
     pub files: usize,
-    /// Documents in them, empty ones not counted.
+    /// How many documents are in them. Empty ones do not count.
     pub documents: usize,
-    /// Documents of the kinds that are read.
+    /// How many of the documents are of kinds that Cutlist reads.
     pub definitions: usize,
-    /// In the order file, line, column, code.
+    /// The findings, in the order file, line, column, code.
     pub diagnostics: Vec<Diagnostic>,
-    /// What does not count, and why; in the same order.
+    /// Findings that do not count, and why, in the same order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suppressed: Vec<Suppressed>,
     pub summary: Summary,
@@ -67,9 +67,9 @@ pub struct LintReport {
 pub struct Summary {
     pub errors: usize,
     pub warnings: usize,
-    /// Do not change the exit code unless that is asked for.
+    /// Notes do not change the exit code unless that is asked for.
     pub notes: usize,
-    /// What does not count, of any severity.
+    /// Findings of any severity that do not count.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub suppressed: usize,
 }
