@@ -14,8 +14,7 @@ use crate::lifecycle::pod_disruption_budgets::PodDisruptionBudgets;
 use crate::lifecycle::staying::stays_for_long;
 use crate::lifecycle::waits_for;
 use crate::model::HourlyPrice;
-use crate::model::time::{duration_text, seconds_between};
-use crate::plan::{Reason, ReasonCode};
+use crate::model::time::seconds_between;
 use crate::provision::Provisioning;
 use crate::provision::backlog::is_reschedulable;
 use crate::scheduler::{ClassIndex, Engine, HostIndex, Problem};
@@ -27,9 +26,9 @@ use cutlist_api::keys;
 use cutlist_api::node_pool::{ConsolidationPolicy, Disruption, NodePool};
 
 use super::cost::{self, MoveCosts};
-use super::drift;
 use super::obstacle::consolidation::NotConsolidatable;
 use super::obstacle::{HoldingPod, NodeObstacle};
+use super::removal_cause::RemovalCause;
 use super::together::Together;
 
 /// A node that could go.
@@ -63,7 +62,7 @@ pub struct Candidate {
     /// In which a move must repay itself; `None`: any saving will do.
     pub payback_seconds: Option<i64>,
     /// Drifted, expired, or its pool was removed: it goes whether or not that saves anything.
-    pub removal_cause: Option<Reason>,
+    pub removal_cause: Option<RemovalCause>,
     pub drifted_since: Option<String>,
     /// Since when no pod came or went.
     pub quiet_since: Option<Timestamp>,
@@ -85,7 +84,7 @@ impl Candidate {
 
     /// Expiry is forceful: the drain waits for what stands in the way, the decision does not.
     pub fn is_expired(&self) -> bool {
-        self.removal_cause.as_ref().is_some_and(|cause| cause.code == ReasonCode::Expired)
+        matches!(self.removal_cause, Some(RemovalCause::Expired(_)))
     }
 
     /// Nothing runs here, and no room is kept here.
@@ -143,13 +142,11 @@ impl Candidate {
         self.disruption.as_ref().is_some_and(|it| it.consolidation_policy == ConsolidationPolicy::Balanced)
     }
 
-    /// `30s (consolidateAfter 30s)`
-    pub fn quiet_text(&self, now: Timestamp) -> String {
-        let quiet =
-            self.quiet_since.map_or_else(|| "some time".to_owned(), |since| duration_text(seconds_between(since, now)));
-        let after =
-            self.disruption.as_ref().map(|disruption| format!(" (consolidateAfter {})", disruption.consolidate_after));
-        format!("{quiet}{}", after.unwrap_or_default())
+    /// Why it goes where nothing runs on it.
+    pub fn emptiness(&self, now: Timestamp) -> RemovalCause {
+        let quiet_seconds = self.quiet_since.map(|since| seconds_between(since, now));
+        let after = self.disruption.as_ref().map(|disruption| disruption.consolidate_after.clone());
+        RemovalCause::Empty { quiet_seconds, after }
     }
 }
 
@@ -223,7 +220,7 @@ fn candidate(
     let created = machine.node.and_then(|node| node.metadata.creation_timestamp.as_ref()).map(|time| time.0);
     // What is to come, by a clock that was set back since, happens now.
     let quiet_since = claim.and_then(quiet_since).or(created).map(|since| since.min(inputs.now));
-    let removal_cause = drift::removal_cause(inputs, machine, pool);
+    let removal_cause = RemovalCause::of(inputs, machine, pool);
     let price = engine.problem.offer.price_of(inputs, machine);
     let unknown_room = pods.iter().find_map(|pod| {
         let key = || snapshot.pods[*pod].key();
@@ -275,7 +272,7 @@ fn candidate(
         let goes_eventually = candidate.removal_cause.is_some()
             && claim.is_some_and(|claim| claim.spec.termination_grace_period.is_some());
         *(if goes_eventually { &mut candidate.waived } else { &mut candidate.obstacle }) = of_pods;
-        let is_removed = candidate.removal_cause.as_ref().is_some_and(|it| it.code == ReasonCode::NodePoolRemoved);
+        let is_removed = matches!(candidate.removal_cause, Some(RemovalCause::PoolRemoved { .. }));
         let goes_with_data = goes_eventually || is_removed;
         let obstacle = if goes_with_data { &mut candidate.waived } else { &mut candidate.obstacle };
         *obstacle =

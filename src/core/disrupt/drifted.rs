@@ -1,24 +1,23 @@
 //! Nodes that are not as the definitions want them, and nodes of pools that left the definitions.
 
 use crate::inputs::Inputs;
-use crate::plan::{Reason, ReasonCode};
 use crate::scheduler::Engine;
 use cutlist_api::node_pool::DisruptionReason;
 
 use super::candidate::Candidate;
 use super::pass::Pass;
+use super::removal_cause::RemovalCause;
 
 /// Empty ones first, then the one that drifted first.
 pub(super) fn look(pass: &mut Pass<'_, '_>, engine: &mut Engine<'_, '_>, candidates: &[Candidate]) {
     let mut drifted: Vec<&Candidate> = pass.open(candidates);
-    drifted.retain(|candidate| candidate.removal_cause.as_ref().is_some_and(|cause| cause.code != ReasonCode::Expired));
+    drifted.retain(|candidate| candidate.removal_cause.is_some() && !candidate.is_expired());
     drifted.sort_by_key(|candidate| (!candidate.is_empty(), candidate.drifted_since.clone(), candidate.name.clone()));
     for candidate in drifted {
         let Some(cause) = candidate.removal_cause.clone() else { continue };
-        if cause.code == ReasonCode::NodePoolRemoved && must_be_confirmed(pass.inputs) {
+        if matches!(cause, RemovalCause::PoolRemoved { .. }) && must_be_confirmed(pass.inputs) {
             pass.done.insert(candidate.host);
-            let text = format!("{}; removing every NodePool needs a confirmation", cause.text);
-            pass.disruption.holds.push((candidate.host, Reason { code: ReasonCode::ConfirmationNeeded, text }));
+            pass.disruption.holds.push((candidate.host, RemovalCause::Unconfirmed(Box::new(cause))));
             continue;
         }
         pass.renew(engine, candidate, &cause, Some(DisruptionReason::Drifted));

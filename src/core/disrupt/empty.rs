@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 
-use crate::plan::{Reason, ReasonCode};
 use crate::scheduler::Engine;
 use cutlist_api::node_pool::DisruptionReason;
 
@@ -20,8 +19,8 @@ pub(super) fn look(pass: &mut Pass<'_, '_>, engine: &mut Engine<'_, '_>, candida
     for candidate in empty {
         match pass.take_empty(candidate) {
             Ok(()) => {
-                let text = format!("Empty for {}", candidate.quiet_text(pass.inputs.now));
-                pass.remove(engine, &[candidate], Reason { code: ReasonCode::Empty, text }, Rehoming::default());
+                let cause = candidate.emptiness(pass.inputs.now);
+                pass.remove(engine, &[candidate], cause, Rehoming::default());
             }
             // What drifted may go for that reason, whatever the policy says of emptiness.
             Err(_) if candidate.removal_cause.is_some() => {}

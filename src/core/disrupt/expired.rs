@@ -3,13 +3,13 @@
 
 use crate::lifecycle::expiry::expired_for_seconds;
 use crate::model::HourlyPrice;
-use crate::plan::{Reason, ReasonCode};
 use crate::provision::cheapest::improve;
 use crate::scheduler::{Engine, HostIndex};
 
 use super::candidate::Candidate;
 use super::obstacle::NodeObstacle;
 use super::refused::Refused;
+use super::removal_cause::RemovalCause;
 use super::{Pass, rehome};
 
 /// A node that expired waits for the room of others for a day at most, however many are on their way by then.
@@ -38,14 +38,12 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Nodes of one pool that expired for the same words, such as those of one scale-up; in the order of the first of them.
-    fn expired_alike<'c>(&self, candidates: &'c [Candidate]) -> Vec<(Reason, Vec<&'c Candidate>)> {
-        let mut groups: Vec<(Reason, Vec<&Candidate>)> = Vec::new();
+    /// Nodes of one pool that expired at the same age, such as those of one scale-up; in the order of the first of them.
+    fn expired_alike<'c>(&self, candidates: &'c [Candidate]) -> Vec<(RemovalCause, Vec<&'c Candidate>)> {
+        let mut groups: Vec<(RemovalCause, Vec<&Candidate>)> = Vec::new();
         for candidate in self.open(candidates) {
-            let Some(cause) = candidate.removal_cause.as_ref().filter(|cause| cause.code == ReasonCode::Expired) else {
-                continue;
-            };
-            let is_alike = |(its, alike): &&mut (Reason, Vec<&Candidate>)| {
+            let Some(cause) = candidate.removal_cause.as_ref().filter(|_| candidate.is_expired()) else { continue };
+            let is_alike = |(its, alike): &&mut (RemovalCause, Vec<&Candidate>)| {
                 its == cause && alike.first().is_some_and(|first| first.pool == candidate.pool)
             };
             match groups.iter_mut().find(is_alike) {
@@ -58,7 +56,7 @@ impl Pass<'_, '_> {
 
     /// Whether the nodes wait for others that are on their way, or bought by this plan, and have room for all of their pods: nothing is to
     /// be bought for these then, and they move once.
-    fn wait_together(&mut self, engine: &mut Engine<'_, '_>, together: &[&Candidate], cause: &Reason) -> bool {
+    fn wait_together(&mut self, engine: &mut Engine<'_, '_>, together: &[&Candidate], cause: &RemovalCause) -> bool {
         let may_wait = |candidate: &&&Candidate| {
             let claim = engine.problem.machines[candidate.host].claim;
             let since = claim.and_then(|claim| expired_for_seconds(claim, self.inputs.now));
@@ -86,7 +84,7 @@ impl Pass<'_, '_> {
     }
 
     /// Replaces the nodes as one move, if the new nodes then cost less than if each had its own; whether it did.
-    fn replace_together(&mut self, engine: &mut Engine<'_, '_>, together: &[&Candidate], cause: &Reason) -> bool {
+    fn replace_together(&mut self, engine: &mut Engine<'_, '_>, together: &[&Candidate], cause: &RemovalCause) -> bool {
         let may_go = |candidate: &&&Candidate| !candidate.is_static && self.may_go_now(candidate, cause, None).is_ok();
         if together.len() < 2 || together.iter().filter(may_go).count() < together.len() {
             return false;

@@ -2,11 +2,12 @@
 //! Behaviour: reference, section 6.9. Pods are evicted and not deleted, and protected ones stay until the instance ends.
 
 use crate::lifecycle::interruption;
-use crate::plan::{Reason, RemovalMode};
+use crate::plan::RemovalMode;
 use crate::scheduler::Engine;
 
 use super::Pass;
 use super::candidate::Candidate;
+use super::removal_cause::RemovalCause;
 
 pub(super) fn look(pass: &mut Pass<'_, '_>, engine: &mut Engine<'_, '_>, candidates: &[Candidate]) {
     pass.replace_interrupted(engine, candidates);
@@ -17,16 +18,17 @@ impl Pass<'_, '_> {
     fn replace_interrupted(&mut self, engine: &mut Engine<'_, '_>, candidates: &[Candidate]) {
         let announced = |candidate: &Candidate| {
             let claim = engine.problem.machines[candidate.host].claim?;
-            let (reason, message) = interruption::announced(claim, self.inputs)?;
-            Some((interruption::cause(&reason, &message), reason))
+            interruption::announced(claim, self.inputs)
         };
-        let interrupted: Vec<(&Candidate, (Reason, String))> =
+        let interrupted: Vec<(&Candidate, (String, String))> =
             candidates.iter().filter_map(|candidate| Some((candidate, announced(candidate)?))).collect();
         for (candidate, _) in &interrupted {
             self.targets[candidate.host].leaving = true;
         }
-        for (candidate, (reason, announced)) in interrupted {
-            self.remove_without_waiting(RemovalMode::AtOnce { announced }, engine, candidate, reason);
+        for (candidate, (reason, message)) in interrupted {
+            let mode = RemovalMode::AtOnce { announced: reason.clone() };
+            let cause = RemovalCause::Interrupted { reason, message };
+            self.remove_without_waiting(mode, engine, candidate, cause);
         }
     }
 }

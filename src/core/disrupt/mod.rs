@@ -16,6 +16,7 @@ pub mod obstacle;
 mod pass;
 mod refused;
 pub mod rehome;
+pub mod removal_cause;
 pub mod removed_pools;
 pub mod repair;
 pub mod rollout;
@@ -31,7 +32,7 @@ use jiff::SignedDuration;
 
 use crate::inputs::Inputs;
 pub use crate::plan::Outlook;
-use crate::plan::{Balance, HeldBack, Reason, RemovalMode};
+use crate::plan::{Balance, HeldBack, RemovalMode};
 use crate::provision::backlog::is_reschedulable;
 use crate::provision::bound::OpenNode;
 use crate::provision::{Provisioning, Purchase};
@@ -45,13 +46,14 @@ use consolidate::totals::PoolTotals;
 use cost::MoveCosts;
 use pass::Pass;
 use refused::{Cause, Refused};
+use removal_cause::RemovalCause;
 use removed_pools::{Adoption, removed_pools};
 use rollout::Rollouts;
 
 /// What a method does: it looks at all candidates, and decides on those that it is about and none before it decided on.
 type Method = fn(&mut Pass<'_, '_>, &mut Engine<'_, '_>, &[Candidate]);
 
-/// All methods, in their order. One more is a file that has such a function, a row here, and a code of
+/// All methods, in their order. One more is a file that has such a function, a row here, a [`RemovalCause`], and a code of
 /// [`ReasonCode`](crate::plan::ReasonCode) with what it says of it. The judge has to be told what it may do: in `core/check/removals.rs`,
 /// and in `placements.rs`, `disks.rs`, `creations.rs` and `rollouts.rs` there, where those name codes.
 const METHODS: [Method; 10] = [
@@ -73,7 +75,7 @@ const METHODS: [Method; 10] = [
 #[derive(Clone, Debug)]
 pub struct Removal {
     pub nodes: Vec<Going>,
-    pub reason: Reason,
+    pub cause: RemovalCause,
     pub mode: RemovalMode,
     pub purchases: Vec<Purchase>,
     /// Pods that move to nodes that exist: position in the snapshot, host.
@@ -95,7 +97,7 @@ pub struct Going {
 pub struct Disruption {
     pub removals: Vec<Removal>,
     /// Nodes that a confirmation is needed for.
-    pub holds: Vec<(HostIndex, Reason)>,
+    pub holds: Vec<(HostIndex, RemovalCause)>,
     pub held_back: Vec<HeldBack>,
     /// Nodes that stay, and belong to another pool from now on.
     pub adoptions: Vec<Adoption>,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::inputs::Inputs;
 use crate::model::IndexVec;
-use crate::plan::{DefinitionPlace, HeldBack, Reason, ReasonCode, RemovalMode, field_of};
+use crate::plan::{DefinitionPlace, HeldBack, RemovalMode, field_of};
 use crate::scheduler::quota::LimitScope;
 use crate::scheduler::{Engine, HostIndex};
 use cutlist_api::node_pool::DisruptionReason;
@@ -19,6 +19,7 @@ use super::obstacle::rollout::RolloutObstacle;
 use super::obstacle::static_capacity::StaticObstacle;
 use super::refused::Refused;
 use super::rehome::{self, Rehoming, Target};
+use super::removal_cause::RemovalCause;
 use super::rollout::Rollouts;
 use super::{Disruption, Going, Removal};
 
@@ -101,7 +102,7 @@ impl Pass<'_, '_> {
         &mut self,
         engine: &mut Engine<'_, '_>,
         candidate: &Candidate,
-        cause: &Reason,
+        cause: &RemovalCause,
         budget: Option<DisruptionReason>,
     ) {
         if candidate.is_static {
@@ -116,7 +117,7 @@ impl Pass<'_, '_> {
         &mut self,
         engine: &mut Engine<'_, '_>,
         candidate: &Candidate,
-        cause: &Reason,
+        cause: &RemovalCause,
         budget: Option<DisruptionReason>,
     ) -> bool {
         if let Err(refused) = self.may_go_now(candidate, cause, budget) {
@@ -142,7 +143,7 @@ impl Pass<'_, '_> {
         &mut self,
         engine: &mut Engine<'_, '_>,
         candidate: &Candidate,
-        cause: &Reason,
+        cause: &RemovalCause,
         budget: Option<DisruptionReason>,
         rehoming: Rehoming,
     ) -> Result<(), NodeObstacle> {
@@ -156,7 +157,7 @@ impl Pass<'_, '_> {
     pub(super) fn may_go_now(
         &self,
         candidate: &Candidate,
-        cause: &Reason,
+        cause: &RemovalCause,
         budget: Option<DisruptionReason>,
     ) -> Result<(), Refused> {
         if let Some(obstacle) = self.rollout_obstacle(candidate, cause) {
@@ -198,8 +199,8 @@ impl Pass<'_, '_> {
     }
 
     /// Why a node is not replaced before it is known by what. One without pods takes nothing with it.
-    fn rollout_obstacle(&self, candidate: &Candidate, cause: &Reason) -> Option<RolloutObstacle> {
-        let waits = is_rollout(cause) && (candidate.is_static || !candidate.is_empty());
+    fn rollout_obstacle(&self, candidate: &Candidate, cause: &RemovalCause) -> Option<RolloutObstacle> {
+        let waits = cause.is_rollout() && (candidate.is_static || !candidate.is_empty());
         if waits { self.rollouts.obstacle(&candidate.pool) } else { None }
     }
 
@@ -208,10 +209,10 @@ impl Pass<'_, '_> {
         &mut self,
         engine: &Engine<'_, '_>,
         candidate: &Candidate,
-        cause: &Reason,
+        cause: &RemovalCause,
         rehoming: &Rehoming,
     ) -> Result<(), NodeObstacle> {
-        if !is_rollout(cause) {
+        if !cause.is_rollout() {
             return Ok(());
         }
         let templates = &engine.problem.templates;
@@ -223,10 +224,10 @@ impl Pass<'_, '_> {
         &mut self,
         engine: &mut Engine<'_, '_>,
         going: &[&Candidate],
-        reason: Reason,
+        cause: RemovalCause,
         rehoming: Rehoming,
     ) {
-        self.remove_as(RemovalMode::Graceful, engine, going, reason, rehoming);
+        self.remove_as(RemovalMode::Graceful, engine, going, cause, rehoming);
     }
 
     /// Whatever budgets allow, with new places for its pods as far as there are any.
@@ -235,16 +236,19 @@ impl Pass<'_, '_> {
         mode: RemovalMode,
         engine: &mut Engine<'_, '_>,
         candidate: &Candidate,
-        mut reason: Reason,
+        cause: RemovalCause,
     ) {
         let mark = engine.mark();
-        let rehoming = rehome::rehome(engine, &[candidate], &self.targets, self.inputs).unwrap_or_else(|obstacle| {
-            engine.revert(mark);
-            reason.text.push_str(&format!("; {obstacle}"));
-            Rehoming::default()
-        });
+        let (cause, rehoming) = match rehome::rehome(engine, &[candidate], &self.targets, self.inputs) {
+            Ok(rehoming) => (cause, rehoming),
+            Err(obstacle) => {
+                engine.revert(mark);
+                let (cause, obstacle) = (Box::new(cause), Box::new(obstacle));
+                (RemovalCause::WithoutPlaces { cause, obstacle }, Rehoming::default())
+            }
+        };
         self.spend(engine, candidate, None);
-        self.remove_as(mode, engine, &[candidate], reason, rehoming);
+        self.remove_as(mode, engine, &[candidate], cause, rehoming);
     }
 
     fn remove_as(
@@ -252,7 +256,7 @@ impl Pass<'_, '_> {
         mode: RemovalMode,
         engine: &mut Engine<'_, '_>,
         going: &[&Candidate],
-        reason: Reason,
+        cause: RemovalCause,
         rehoming: Rehoming,
     ) {
         for candidate in going {
@@ -269,16 +273,11 @@ impl Pass<'_, '_> {
         let going = going.iter().map(|candidate| Going { host: candidate.host, pods: candidate.pods.clone() });
         self.disruption.removals.push(Removal {
             nodes: going.collect(),
-            reason,
+            cause,
             mode,
             purchases: rehoming.purchases,
             placements: rehoming.placements,
             balances: Vec::new(),
         });
     }
-}
-
-/// Whether nodes go for this because the definitions changed.
-fn is_rollout(cause: &Reason) -> bool {
-    matches!(cause.code, ReasonCode::Drifted | ReasonCode::NodePoolRemoved)
 }

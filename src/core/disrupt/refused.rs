@@ -3,9 +3,10 @@
 use std::fmt;
 
 use crate::model::HourlyPrice;
-use crate::plan::{DefinitionPlace, Reason};
+use crate::plan::DefinitionPlace;
 
 use super::obstacle::NodeObstacle;
+use super::removal_cause::RemovalCause;
 
 /// A node that stays. Data until the report is written.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,7 +24,7 @@ pub struct Refused {
 /// What a node would go for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cause {
-    Reason(Reason),
+    Removal(RemovalCause),
     Saving { at_most: HourlyPrice },
 }
 
@@ -54,16 +55,16 @@ impl<O: Into<NodeObstacle>> From<O> for Refused {
     }
 }
 
-impl From<&Reason> for Cause {
-    fn from(reason: &Reason) -> Self {
-        Self::Reason(reason.clone())
+impl From<&RemovalCause> for Cause {
+    fn from(cause: &RemovalCause) -> Self {
+        Self::Removal(cause.clone())
     }
 }
 
 impl fmt::Display for Refused {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.cause {
-            Some(Cause::Reason(reason)) => write!(out, "{}, but ", reason.text)?,
+            Some(Cause::Removal(cause)) => write!(out, "{cause}, but ")?,
             Some(Cause::Saving { at_most }) => write!(out, "Underutilized: up to {at_most} could be saved, but ")?,
             None => {}
         }
@@ -82,19 +83,18 @@ impl fmt::Display for Refused {
 mod tests {
     use super::*;
     use crate::disrupt::obstacle::rollout::RolloutObstacle;
-    use crate::plan::ReasonCode;
 
     #[test]
     fn a_node_is_refused_twice_for_the_same_only_once() {
         let waits = || RolloutObstacle::CanaryReplaces { node: "a".to_owned() };
-        let drifted = Reason { code: ReasonCode::Drifted, text: "Drifted".to_owned() };
+        let drifted = RemovalCause::PoolRemoved { node_pool: "old".to_owned() };
         let first = || Refused::from(waits()).although(&drifted);
         assert_eq!(first().nor_to_save(waits().into()), first());
         let other = RolloutObstacle::CanaryComes { node_claim: "b".to_owned() };
         assert_eq!(
             first().nor_to_save(other.into()).to_string(),
-            "Drifted, but it waits for the canary, which replaces a; nor does it go to save money: it waits for the canary b, \
-             which is not ready yet"
+            "NodePool old was removed from the definitions, but it waits for the canary, which replaces a; nor does it go to save money: \
+             it waits for the canary b, which is not ready yet"
         );
     }
 }

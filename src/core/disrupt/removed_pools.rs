@@ -23,7 +23,18 @@ pub struct Adoption {
     pub host: HostIndex,
     /// Name of the pool.
     pub by: String,
-    pub reason: Reason,
+    /// Name of the pool that left the definitions.
+    pub former: String,
+}
+
+impl Adoption {
+    /// As the plan says it.
+    pub fn reason(&self) -> Reason {
+        let Self { by, former, .. } = self;
+        let text =
+            format!("NodePool {former} was removed from the definitions, and NodePool {by} has the same template");
+        Reason { code: ReasonCode::NodePoolRenamed, text }
+    }
 }
 
 /// Pools that were applied from the definitions, are in the cluster, and are not in the definitions any more.
@@ -114,10 +125,9 @@ pub(super) fn look(pass: &mut Pass<'_, '_>, engine: &mut Engine<'_, '_>, candida
         if !machine.is_initialized() || !engine.take_over(template, &machine.capacity()) {
             continue;
         }
-        let text = format!("NodePool {pool} was removed from the definitions, and NodePool {by} has the same template");
         pass.done.insert(candidate.host);
-        let reason = Reason { code: ReasonCode::NodePoolRenamed, text };
-        pass.disruption.adoptions.push(Adoption { host: candidate.host, by: by.to_owned(), reason });
+        let adoption = Adoption { host: candidate.host, by: by.to_owned(), former: pool.clone() };
+        pass.disruption.adoptions.push(adoption);
     }
 }
 

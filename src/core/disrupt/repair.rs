@@ -2,13 +2,14 @@
 //! Behaviour: reference, sections 4.8 and 5. Unlike there, new places for the pods are part of the plan.
 
 use crate::lifecycle::health::{self, Fault};
-use crate::plan::{Reason, ReasonCode, RemovalMode};
+use crate::plan::RemovalMode;
 use crate::scheduler::Engine;
 
 use super::candidate::Candidate;
 use super::obstacle::NodeObstacle;
 use super::pass::Pass;
 use super::refused::Refused;
+use super::removal_cause::RemovalCause;
 
 /// Removes nodes whose time is over, before anything else is looked at.
 pub(super) fn look(pass: &mut Pass<'_, '_>, engine: &mut Engine<'_, '_>, candidates: &[Candidate]) {
@@ -27,15 +28,16 @@ pub(super) fn look(pass: &mut Pass<'_, '_>, engine: &mut Engine<'_, '_>, candida
         pass.targets[candidate.host].leaving = true;
     }
     for (candidate, fault) in over_time {
-        let reason = Reason { code: ReasonCode::Unhealthy, text: fault.text() };
+        let policy = fault.policy;
+        let cause = RemovalCause::Unhealthy(fault);
         let (broken, all) = counts.get(&candidate.pool).copied().unwrap_or_default();
         if health::are_too_many(broken, all) {
             let obstacle = NodeObstacle::TooManyUnhealthy { broken, nodes: all, node_pool: candidate.pool.clone() };
-            pass.hold_back(candidate.host, Refused::from(obstacle).although(&reason));
+            pass.hold_back(candidate.host, Refused::from(obstacle).although(&cause));
             continue;
         }
-        let health::RepairPolicy { condition, status, .. } = fault.policy;
+        let health::RepairPolicy { condition, status, .. } = policy;
         let mode = RemovalMode::ByForce { condition: (*condition).to_owned(), status: (*status).to_owned() };
-        pass.remove_without_waiting(mode, engine, candidate, reason);
+        pass.remove_without_waiting(mode, engine, candidate, cause);
     }
 }

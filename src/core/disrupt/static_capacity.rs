@@ -2,7 +2,7 @@
 //! Behaviour: reference, section 3.11. Unlike there, a node whose pods would find no other place is held back.
 
 use crate::model::time::seconds_between;
-use crate::plan::{Reason, ReasonCode};
+use crate::plan::ReasonCode;
 use crate::provision::static_capacity::{open_one, use_room};
 use crate::scheduler::Demand;
 use crate::scheduler::quota::LimitScope;
@@ -17,6 +17,7 @@ use super::obstacle::static_capacity::StaticObstacle;
 use super::pass::Pass;
 use super::refused::Refused;
 use super::rehome;
+use super::removal_cause::RemovalCause;
 
 /// A pool keeps to its replicas although nodes are not to be disrupted: the drain waits for their pods.
 fn may_be_surplus(candidate: &Candidate) -> bool {
@@ -48,8 +49,7 @@ pub(super) fn look(pass: &mut Pass<'_, '_>, engine: &mut Engine<'_, '_>, candida
             if pass.targets[candidate.host].receives {
                 continue;
             }
-            let text = format!("NodePool {} has {there} nodes for {wanted} replicas", compiled.name);
-            let cause = Reason { code: ReasonCode::StaticCapacity, text };
+            let cause = RemovalCause::Surplus { node_pool: compiled.name.clone(), there, wanted };
             left -= usize::from(pass.replace(engine, candidate, &cause, None));
         }
     }
@@ -78,7 +78,7 @@ impl Pass<'_, '_> {
         &mut self,
         engine: &mut Engine<'_, '_>,
         candidate: &Candidate,
-        cause: &Reason,
+        cause: &RemovalCause,
         budget: Option<DisruptionReason>,
     ) {
         let templates = &engine.problem.templates;

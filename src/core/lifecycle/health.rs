@@ -2,6 +2,7 @@
 //! Behaviour: reference, sections 4.8 and 5.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use jiff::Timestamp;
 
@@ -10,6 +11,7 @@ use crate::model::time::{duration_text, seconds_between};
 use crate::snapshot::nodes::Machine;
 
 /// A condition of nodes that is not to last.
+#[derive(Debug, PartialEq, Eq)]
 pub struct RepairPolicy {
     pub condition: &'static str,
     pub status: &'static str,
@@ -35,6 +37,7 @@ const POLICIES: [RepairPolicy; 7] = [
 pub const UNHEALTHY_PERCENT_MAX: usize = 20;
 
 /// What is wrong with a machine, for how long, and for how long that is tolerated.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     pub policy: &'static RepairPolicy,
     pub seconds: i64,
@@ -44,11 +47,13 @@ impl Fault {
     pub fn is_over_time(&self) -> bool {
         self.seconds >= self.policy.toleration_seconds
     }
+}
 
-    pub fn text(&self) -> String {
+impl fmt::Display for Fault {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let RepairPolicy { condition, status, toleration_seconds } = self.policy;
         let (seconds, tolerated) = (duration_text(self.seconds), duration_text(*toleration_seconds));
-        format!("Unhealthy: {condition} is {status} for {seconds}, tolerated for {tolerated}")
+        write!(out, "Unhealthy: {condition} is {status} for {seconds}, tolerated for {tolerated}")
     }
 }
 

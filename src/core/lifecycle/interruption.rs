@@ -6,7 +6,6 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde::Deserialize;
 
 use crate::inputs::Inputs;
-use crate::plan::{Reason, ReasonCode};
 use crate::snapshot::Objects;
 use crate::snapshot::nodes::Machine;
 use cutlist_api::ec2_node_class::{CapacityReservation, EC2NodeClass};
@@ -195,11 +194,6 @@ fn is_block(reservation: &CapacityReservation, type_of_node: Option<&str>) -> bo
 
 fn of_claim(claim: &NodeClaim) -> Option<&Condition> {
     claim.condition(INTERRUPTED).filter(|condition| condition.status == "True")
-}
-
-/// Why a node goes whose instance EC2 takes away.
-pub fn cause(reason: &str, message: &str) -> Reason {
-    Reason { code: ReasonCode::Interrupted, text: format!("{reason}: {message}") }
 }
 
 /// Since when it is known that EC2 has too little of what the claim's instance is.

@@ -175,7 +175,7 @@ impl<'b, 'a> Builder<'b, 'a> {
             move_number: self.begin_move(),
             host: adoption.host,
             pods: &[],
-            reason: adoption.reason.clone(),
+            reason: adoption.reason(),
             mode: RemovalMode::Graceful,
             preconditions,
         };

@@ -91,7 +91,7 @@ pub fn assemble(
         }
         placements.extend(removal.placements.iter().copied());
     }
-    disruption.holds.iter().for_each(|(host, reason)| hold(&mut builder, *host, reason));
+    disruption.holds.iter().for_each(|(host, cause)| hold(&mut builder, *host, cause.reason()));
     let placements = published(inputs, problem, &placements);
     let mut summary = report::summary(inputs, problem, provisioning, &disruption, &builder.steps);
     summary.penalties_per_hour = penalties::per_hour(inputs, problem, &builder.steps, &placements);
@@ -179,13 +179,13 @@ fn add_costs(
 }
 
 /// A node that a confirmation is needed for.
-fn hold(builder: &mut Builder<'_, '_>, host: HostIndex, reason: &Reason) {
+fn hold(builder: &mut Builder<'_, '_>, host: HostIndex, reason: Reason) {
     let step = NodeStep {
         kind: StepKind::Hold,
         move_number: builder.begin_move(),
         host,
         pods: &[],
-        reason: reason.clone(),
+        reason,
         mode: RemovalMode::Graceful,
         preconditions: builder.holds_only(host, &[]).into_iter().collect(),
     };
@@ -196,10 +196,11 @@ fn hold(builder: &mut Builder<'_, '_>, host: HostIndex, reason: &Reason) {
 fn steps_of_removal(builder: &mut Builder<'_, '_>, removal: &Removal, unconfirmed: &BTreeMap<String, String>) {
     let number = builder.begin_move();
     builder.balance(&removal.balances);
+    let reason = removal.cause.reason();
     let first = removal.nodes.first().map(|going| &builder.problem.machines[going.host]);
-    let definition = first.and_then(|machine| drift::definition(builder.inputs, machine, removal.reason.code));
+    let definition = first.and_then(|machine| drift::definition(builder.inputs, machine, reason.code));
     for purchase in &removal.purchases {
-        builder.create(number, purchase, removal.reason.clone(), definition.clone());
+        builder.create(number, purchase, reason.clone(), definition.clone());
     }
     for going in &removal.nodes {
         builder.add(NodeStep {
@@ -207,7 +208,7 @@ fn steps_of_removal(builder: &mut Builder<'_, '_>, removal: &Removal, unconfirme
             move_number: number,
             host: going.host,
             pods: &going.pods,
-            reason: removal.reason.clone(),
+            reason: reason.clone(),
             mode: removal.mode.clone(),
             preconditions: preconditions(builder, removal, going, unconfirmed),
         });
@@ -229,7 +230,7 @@ fn preconditions(
         preconditions.push(Precondition::ReplacementsInitialized);
     }
     let pool = builder.problem.machines[going.host].node_pool().unwrap_or_default();
-    if removal.reason.code == ReasonCode::NodePoolRemoved && unconfirmed.contains_key(pool) {
+    if removal.cause.code() == ReasonCode::NodePoolRemoved && unconfirmed.contains_key(pool) {
         preconditions.push(Precondition::RemovalConfirmed { node_pool: pool.to_owned() });
     }
     preconditions

@@ -16,6 +16,7 @@ pub mod obstacle;
 mod partners;
 mod reference;
 pub(super) mod rules;
+pub(super) mod saving;
 mod search;
 pub(super) mod totals;
 mod trial;
@@ -115,9 +116,4 @@ impl Pass<'_, '_> {
         }
         Ok(())
     }
-}
-
-/// `pod fits`, `5 pods fit`
-fn fit_text(pods: usize) -> String {
-    if pods == 1 { "pod fits".to_owned() } else { format!("{pods} pods fit") }
 }

@@ -6,9 +6,9 @@ use crate::disrupt::candidate::Candidate;
 use crate::disrupt::cost;
 use crate::disrupt::pass::Pass;
 use crate::disrupt::rehome::{self, Rehoming};
+use crate::disrupt::removal_cause::RemovalCause;
 use crate::model::HourlyPrice;
-use crate::model::words::pods_text;
-use crate::plan::{Balance, Reason, ReasonCode};
+use crate::plan::Balance;
 use crate::provision::Purchase;
 use crate::provision::purchase::too_few;
 use crate::scheduler::{Engine, HostIndex};
@@ -17,10 +17,11 @@ use cutlist_api::keys;
 use cutlist_api::node_pool::DisruptionReason;
 use cutlist_api::settings::Packing;
 
-use super::obstacle::{NotSaved, SPOT_TO_SPOT_TYPES, part_disrupted, part_saved};
+use super::obstacle::{NotSaved, SPOT_TO_SPOT_TYPES};
+use super::saving::Saving;
 use super::totals::{Likeness, PoolTotals};
 use super::trial::Trial;
-use super::{Refused, Source, fit_text};
+use super::{Refused, Source};
 
 /// How many times the pods of a move count that packs them anew, with those of other nodes: numerator, denominator. One node that is
 /// replaced by a better one for the same pods saves as long as they run, a better packing only until pods come and go. By default a
@@ -67,7 +68,7 @@ impl Pass<'_, '_> {
     ) -> Result<(), NotKept> {
         let going: Vec<&Candidate> = sources.iter().map(|source| source.candidate).collect();
         match self.examined(engine, sources, &going, trial) {
-            Ok((reason, rehoming, balances)) => {
+            Ok((cause, rehoming, balances)) => {
                 for candidate in &going {
                     // Checked for all of them together; nothing was taken since.
                     let _ = self.disruption.budgets.take(
@@ -78,7 +79,7 @@ impl Pass<'_, '_> {
                 }
                 self.created.extend(rehoming.purchases.iter().map(likeness_of_purchase));
                 self.replaced.extend(going.iter().map(|candidate| likeness(engine, candidate.host)));
-                self.remove(engine, &going, reason, rehoming);
+                self.remove(engine, &going, cause, rehoming);
                 if let Some(removal) = self.disruption.removals.last_mut() {
                     removal.balances = balances;
                 }
@@ -97,7 +98,7 @@ impl Pass<'_, '_> {
         sources: &[Source<'_>],
         going: &[&Candidate],
         trial: &Trial,
-    ) -> Result<(Reason, Rehoming, Vec<Balance>), NotKept> {
+    ) -> Result<(RemovalCause, Rehoming, Vec<Balance>), NotKept> {
         self.refuse_spot_to_spot(engine, going, trial)?;
         // Most trials end here, before anything is worked out that only those need which are kept.
         self.check_payback(going, trial, HourlyPrice::ZERO, 0)?;
@@ -127,9 +128,9 @@ impl Pass<'_, '_> {
         if let Some(balance) = balances.iter().find(|balance| !balance.is_enough()) {
             return Err(NotSaved::NotBalanced(balance.clone()).into());
         }
-        let reason = Reason { code: ReasonCode::Underutilized, text: text(going, trial, &balances) };
-        self.check_budgets(going).map_err(|refused| refused.although(&reason))?;
-        Ok((reason, rehoming, balances))
+        let cause = RemovalCause::Underutilized(saving(going, trial, &balances));
+        self.check_budgets(going).map_err(|refused| refused.although(&cause))?;
+        Ok((cause, rehoming, balances))
     }
 
     /// Whether the budgets of all pools allow the nodes together.
@@ -343,42 +344,14 @@ fn zone_crossings(engine: &Engine<'_, '_>, rehoming: &Rehoming, going: &[&Candid
     to_existing.chain(to_new).filter(|(pod, zone)| from.get(pod).is_some_and(|from| from != zone)).count()
 }
 
-/// `1 node`, `5 nodes`
-fn nodes_text(nodes: usize) -> String {
-    if nodes == 1 { "1 node".to_owned() } else { format!("{nodes} nodes") }
-}
-
-/// What is done, and what it saves.
-fn text(going: &[&Candidate], trial: &Trial, balances: &[Balance]) -> String {
-    let of_pool = |balance| format!("; Balanced: {} for {}", part_saved(balance), part_disrupted(balance));
-    text_of_move(going, trial) + &balances.iter().map(of_pool).collect::<String>()
-}
-
-fn text_of_move(going: &[&Candidate], trial: &Trial) -> String {
-    let Trial { before, bought, nodes_bought, .. } = trial;
-    let saving = *before - *bought;
-    let all: usize = going.iter().map(|candidate| candidate.displaced().count()).sum();
-    if saving <= HourlyPrice::ZERO && *nodes_bought > 0 {
-        let beside = trial.saved_beside;
-        let more = if saving < HourlyPrice::ZERO { format!("{} more", -saving) } else { "no more".to_owned() };
-        return format!(
-            "Underutilized: {} for {bought} instead of {} for {before}: {more} for instances, {beside} less beside them",
-            nodes_text(*nodes_bought),
-            nodes_text(going.len())
-        );
-    }
-    match (going.len(), nodes_bought) {
-        (1, 0) => format!("Underutilized: its {} on other nodes, saves {saving}", fit_text(all)),
-        (1, 1) => format!("Underutilized: a node for {bought} is enough, saves {saving}"),
-        (1, nodes) => format!("Underutilized: {nodes} nodes for {bought} are enough, saves {saving}"),
-        (gone, 0) => {
-            format!("Underutilized: the {} of {gone} nodes fit on others, saves {saving}", pods_text(all))
-        }
-        (gone, 1) => {
-            format!("Underutilized: one node for {bought} instead of {gone} for {before}, saves {saving}")
-        }
-        (gone, nodes) => {
-            format!("Underutilized: {nodes} nodes for {bought} instead of {gone} for {before}, saves {saving}")
-        }
+fn saving(going: &[&Candidate], trial: &Trial, balances: &[Balance]) -> Saving {
+    Saving {
+        nodes: going.len(),
+        pods: going.iter().map(|candidate| candidate.displaced().count()).sum(),
+        nodes_bought: trial.nodes_bought,
+        before: trial.before,
+        bought: trial.bought,
+        saved_beside: trial.saved_beside,
+        balances: balances.to_vec(),
     }
 }

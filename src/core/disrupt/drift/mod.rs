@@ -11,11 +11,11 @@ use std::collections::BTreeMap;
 
 use crate::inputs::Inputs;
 use crate::lifecycle::conditions;
-use crate::lifecycle::expiry::{expired, is_of_other_template};
+use crate::lifecycle::expiry::is_of_other_template;
 use crate::model::static_hash::{HASH_VERSION, class_hash, node_pool_hash};
 use crate::model::time::seconds_between;
 use crate::model::{Requirement, Requirements};
-use crate::plan::{DefinitionPlace, IMAGE_LOCK, Reason, ReasonCode};
+use crate::plan::{DefinitionPlace, IMAGE_LOCK, ReasonCode};
 use crate::snapshot::nodes::Machine;
 use cutlist_api::ec2_node_class::EC2NodeClass;
 use cutlist_api::keys;
@@ -31,25 +31,6 @@ use selected::{Selector, Verdict};
 
 /// A type that EC2 stopped listing is believed gone only for claims older than this.
 const INSTANCE_TYPE_GRACE_SECONDS: i64 = 3_600;
-
-/// Why a machine has to go whether or not that saves money; `None` when it is what it should be.
-pub fn removal_cause(inputs: &Inputs<'_>, machine: &Machine<'_>, pool: Option<&NodePool>) -> Option<Reason> {
-    let Some(pool) = pool else { return pool_removed(inputs, machine) };
-    // First: drift waits for a budget, and no budget holds back what has expired.
-    expired(inputs, machine)
-        .or_else(|| Some(Reason { code: ReasonCode::Drifted, text: drift(inputs, machine, pool)?.to_string() }))
-}
-
-/// The pool was applied from the definitions and is not there any more.
-fn pool_removed(inputs: &Inputs<'_>, machine: &Machine<'_>) -> Option<Reason> {
-    let name = machine.node_pool()?;
-    let applied = inputs.snapshot.node_pools.iter().find(|pool| pool.metadata.name.as_deref() == Some(name));
-    let owned = applied.is_some_and(is_from_definitions) || inputs.policy.owned_pools.contains(name);
-    owned.then(|| Reason {
-        code: ReasonCode::NodePoolRemoved,
-        text: format!("NodePool {name} was removed from the definitions"),
-    })
-}
 
 /// How a machine differs from what its pool wants, as far as anybody can see.
 pub fn drift(inputs: &Inputs<'_>, machine: &Machine<'_>, pool: &NodePool) -> Option<Drift> {
