@@ -85,7 +85,8 @@ actions! {
         &[ActionScope::LaunchFromWhatIsThere, ActionScope::LaunchFromOwnTemplates, ActionScope::CreateOnlyWithTheClustersTags],
         "part of a fleet; called as a dry run only, which says beforehand what would be denied";
     "ec2" CreateLaunchTemplate &[ActionScope::CreateOnlyWithTheClustersTags], "what instances are launched from";
-    "ec2" CreateTags &[ActionScope::TagWhileCreating, ActionScope::NameInstancesLater], "tags of what is created; later the names of node and claim";
+    "ec2" CreateTags &[ActionScope::TagWhileCreating, ActionScope::NameInstancesLater],
+        "tags of what is created; later the names of node and claim";
     "ec2" DeleteLaunchTemplate &[ActionScope::RemoveOnlyItsOwn], "sweeps templates that nothing uses";
     "ec2" TerminateInstances &[ActionScope::RemoveOnlyItsOwn], "ends instances";
     "sqs" GetQueueUrl &[ActionScope::HearOfInterruptions], "finds the queue";
