@@ -51,7 +51,7 @@ pub enum NodeObstacle {
         node_pool: String,
     },
     Pod(HoldingPod),
-    Budget(SpentBudget),
+    Budget(Box<SpentBudget>),
     Rollout(RolloutObstacle),
     /// Its pods find no place, and what keeps one of them from the nearest pool.
     NoPlace {
@@ -209,7 +209,7 @@ impl From<HoldingPod> for NodeObstacle {
 
 impl From<SpentBudget> for NodeObstacle {
     fn from(budget: SpentBudget) -> Self {
-        Self::Budget(budget)
+        Self::Budget(Box::new(budget))
     }
 }
 
