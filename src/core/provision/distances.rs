@@ -1,5 +1,8 @@
 //! How far pods are from each pool: what keeps them from its nodes, nearest first.
 
+use std::collections::BTreeMap;
+
+use crate::scheduler::offerings::is_slot_label;
 use crate::scheduler::quota::LimitScope;
 use crate::scheduler::template::{Template, TemplateIndex};
 use crate::scheduler::{ClassIndex, Engine, Refusal};
@@ -21,6 +24,15 @@ impl Distance<'_> {
         let largest = self.obstacles.iter().map(Refusal::distance).max().unwrap_or_default();
         (self.obstacles.iter().any(of_another_pool), self.obstacles.len(), largest, self.pool)
     }
+
+    /// The same for the parts of one pool: one in whose zones the pod can not be is further than any other.
+    fn order_of_part(&self) -> (bool, (bool, usize, u8, &str)) {
+        let is_elsewhere = |refusal: &Refusal| match refusal {
+            Refusal::Requirement { key } => is_slot_label(key),
+            refusal => *refusal == Refusal::Volume,
+        };
+        (self.obstacles.iter().any(is_elsewhere), self.order())
+    }
 }
 
 /// What keeps one more pod of the class from a node of each pool, nearest pool first. O(templates x types).
@@ -28,6 +40,8 @@ pub fn distances<'p>(engine: &Engine<'p, '_>, class: ClassIndex) -> Vec<Distance
     let problem = engine.problem;
     let Some(variant) = problem.classes[class].variants.last().copied() else { return Vec::new() };
     let mut distances: Vec<Distance<'p>> = Vec::new();
+    // Of a pool that is divided the nearest part; none where one of them takes the pod.
+    let mut nearest: BTreeMap<&str, Distance<'p>> = BTreeMap::new();
     let bought_from = |(_, template): &(TemplateIndex, &Template)| !template.is_static();
     for (position, template) in problem.templates.enumerated().filter(bought_from) {
         let mut obstacles = problem.obstacles(variant, position);
@@ -39,10 +53,19 @@ pub fn distances<'p>(engine: &Engine<'p, '_>, class: ClassIndex) -> Vec<Distance
             obstacles.extend(varied.map(|(key, _)| Refusal::MinValues { key: key.clone() }));
         }
         // What keeps a pod from a reservation is no news when it keeps it from the pool too.
-        if !obstacles.is_empty() && (!template.is_reserved() || obstacles.iter().all(is_used_up)) {
-            distances.push(Distance { pool: &template.name, obstacles });
+        let is_news = !template.is_reserved() || obstacles.iter().all(is_used_up);
+        let distance = Distance { pool: &template.name, obstacles };
+        if template.is_part() {
+            let known = nearest.get(distance.pool);
+            if known.is_none_or(|known| distance.order_of_part() < known.order_of_part()) {
+                nearest.insert(distance.pool, distance);
+            }
+        } else if is_news {
+            distances.push(distance);
         }
     }
+    distances.extend(nearest.into_values());
+    distances.retain(|distance| !distance.obstacles.is_empty());
     distances.sort_by(|one, two| one.order().cmp(&two.order()));
     distances
 }

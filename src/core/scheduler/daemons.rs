@@ -138,6 +138,10 @@ impl Daemon {
         !self.counted_in.is_empty() || !self.anti_affinity.is_empty()
     }
 
+    pub fn tolerates(&self, taints: &[EffectiveTaint]) -> bool {
+        repelling(taints, &self.tolerations, false).is_none()
+    }
+
     /// Whether it runs on a node whose labels may still have any of these values.
     pub fn runs_on(
         &self,
@@ -145,14 +149,16 @@ impl Daemon {
         taints: &[EffectiveTaint],
         defines: &dyn Fn(&str, &Requirement) -> bool,
     ) -> bool {
-        repelling(taints, &self.tolerations, false).is_none()
-            && self.requirements.iter().any(|requirements| {
-                requirements.iter().all(|(key, requirement)| match node.get(key) {
-                    Some(mine) => mine.intersects(requirement) && defines(key, requirement),
-                    None => defines(key, requirement),
-                })
-            })
+        self.tolerates(taints) && self.requirements.iter().any(|term| is_met(term, node, defines))
     }
+}
+
+/// Whether a node whose labels may still have any of these values is one of a term.
+pub fn is_met(term: &Requirements, node: &Requirements, defines: &dyn Fn(&str, &Requirement) -> bool) -> bool {
+    term.iter().all(|(key, requirement)| match node.get(key) {
+        Some(mine) => mine.intersects(requirement) && defines(key, requirement),
+        None => defines(key, requirement),
+    })
 }
 
 /// Tolerations that the DaemonSet controller adds to every pod it makes.

@@ -6,7 +6,7 @@ use super::offerings::{OfferingSet, Offerings, Slots, alone, is_slot_label};
 use super::topology::{Domain, Domains, KeyIndex, NO_DOMAIN, OPEN_DOMAIN};
 
 /// The domains of one key that offerings lend, by value; decided by slot, by type, or by the labels of the pool.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Reach {
     Slots(Vec<(Domain, Slots)>),
     Types(Vec<(Domain, FixedBitSet)>),

@@ -12,7 +12,7 @@ use cutlist_api::node_pool::NodePool;
 
 use super::host_ports::HostPort;
 use super::indices::{DaemonIndex, KeyIndex};
-use super::offerings::{OfferingSet, Offerings, TypeIndex};
+use super::offerings::{OfferingSet, Offerings, Slots, TypeIndex};
 use super::quota::{LimitedCapacity, QuotaIndex};
 use super::reach::Reach;
 use super::rooms::Rooms;
@@ -43,7 +43,7 @@ impl Replicas {
 }
 
 /// Ports of the host that a DaemonSet takes.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct DaemonPorts {
     pub ports: Vec<HostPort>,
     /// Its nodes, in any of these sets.
@@ -51,7 +51,7 @@ pub struct DaemonPorts {
 }
 
 /// A DaemonSet on the nodes of a template.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Neighbour {
     pub daemon: DaemonIndex,
     /// For each of its terms the types and slots of nodes that it runs on.
@@ -70,7 +70,7 @@ impl Neighbour {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Template {
     /// Position of the pool in the inputs.
     pub pool: usize,
@@ -82,6 +82,8 @@ pub struct Template {
     pub offerings: Rc<Offerings>,
     /// What the pool may buy.
     pub set: OfferingSet,
+    /// The slots that the template is for, all of which have the same DaemonSets; further ones of its pool have templates of their own.
+    pub part: Slots,
     /// By position of the type: what its DaemonSets will request there.
     pub daemon_overhead: IndexVec<TypeIndex, Vector>,
     /// By position of the type: allocatable less that, which is what pods can have.
@@ -156,6 +158,7 @@ impl Template {
             taints: spec.taints.iter().map(EffectiveTaint::from).collect(),
             offerings,
             set,
+            part: Slots::MAX,
             daemon_overhead: IndexVec::new(),
             room: IndexVec::new(),
             rooms: Rc::new(Rooms::new(&[], 0)),
@@ -192,6 +195,11 @@ impl Template {
     /// Whether its nodes are launched into a capacity reservation.
     pub fn is_reserved(&self) -> bool {
         self.reservation.is_some()
+    }
+
+    /// Whether its pool has further templates, for other slots.
+    pub fn is_part(&self) -> bool {
+        self.part != Slots::MAX
     }
 
     /// Why it may buy nothing.

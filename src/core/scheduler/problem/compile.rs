@@ -38,9 +38,9 @@ impl<'a> Problem<'a> {
             pods.intern_dimensions(&daemon.requests);
         }
         let offer = Offer::new(inputs);
-        let mut templates = templates(inputs, &offer, &machines, &pods.dimensions);
+        let mut templates = templates(inputs, &offer, &machines, &pods.dimensions, &daemons);
         for template in &mut templates {
-            set_daemon_overhead(template, &daemons, &pods.dimensions);
+            set_daemon_overhead(template, &daemons, &pods.dimensions, inputs.policy.packing);
         }
         set_rooms(&mut templates, pods.dimensions.count());
         let (limited, quotas) = quotas(&mut templates, inputs, &offer, &machines);

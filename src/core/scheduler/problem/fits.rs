@@ -46,5 +46,5 @@ pub(super) fn named_slots(requirements: &Requirements, template: &Template) -> S
     for (key, requirement) in requirements.iter().filter(|(key, _)| is_slot_label(normalized(key))) {
         template.offerings.restrict(&mut set, key, requirement);
     }
-    set.slots
+    set.slots & template.part
 }

@@ -2,6 +2,7 @@
 
 mod compile;
 mod devices;
+mod divided;
 mod fits;
 mod groups;
 mod meetings;

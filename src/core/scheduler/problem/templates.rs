@@ -3,27 +3,29 @@
 use std::rc::Rc;
 
 use crate::inputs::Inputs;
-use crate::model::{IndexVec, Requirement, Resources};
+use crate::model::{IndexVec, Requirement, Requirements, Resources};
 use crate::offer::{NothingOffered, Offer, Types};
 use crate::scheduler::beside::cost_beside;
-use crate::scheduler::daemons::{Daemon, DaemonIndex};
+use crate::scheduler::daemons::{Daemon, DaemonIndex, is_met};
 use crate::scheduler::offerings::{OfferingSet, Offerings};
 use crate::scheduler::rooms::Rooms;
-use crate::scheduler::taints::repelling;
 use crate::scheduler::template::{DaemonPorts, Neighbour, Replicas, Template, TemplateIndex};
 use crate::scheduler::vectors::{self, Dimensions};
 use crate::snapshot::nodes::Machine;
 use cutlist_api::keys;
+use cutlist_api::settings::Packing;
 
+use super::divided::{divided, slots_of_term};
 use super::fits::offering_set;
 
 /// Pools that can be planned with, highest weight first, then by name descending as the reference does; static ones last.
-/// Before each its capacity reservations, cheapest type first.
+/// Before each its capacity reservations, cheapest type first. Divided where not all of its slots have the same DaemonSets.
 pub(super) fn templates(
     inputs: &Inputs<'_>,
     offer: &Offer,
     machines: &[Machine<'_>],
     dimensions: &Dimensions,
+    daemons: &[Daemon],
 ) -> IndexVec<TemplateIndex, Template> {
     let mut compiled: Vec<(Types, Rc<Offerings>)> = Vec::new();
     let mut templates: IndexVec<TemplateIndex, Template> = IndexVec::new();
@@ -60,20 +62,35 @@ pub(super) fn templates(
         let reserved_first = || (!one.is_reserved(), within(one)).cmp(&(!two.is_reserved(), within(two)));
         order(one).cmp(&order(two)).then_with(|| two.name.cmp(&one.name)).then_with(reserved_first)
     });
-    templates
+    match inputs.policy.packing {
+        Packing::Cheapest => templates.into_iter().flat_map(|template| divided(template, daemons)).collect(),
+        Packing::Karpenter => templates,
+    }
 }
 
-pub(super) fn set_daemon_overhead(template: &mut Template, daemons: &[Daemon], dimensions: &Dimensions) {
+pub(super) fn set_daemon_overhead(
+    template: &mut Template,
+    daemons: &[Daemon],
+    dimensions: &Dimensions,
+    packing: Packing,
+) {
     let offerings = Rc::clone(&template.offerings);
     template.daemon_overhead = IndexVec::repeat(dimensions.vector(&Resources::new()), offerings.types.len());
+    // The reference counts those of all zones of a type in each of them.
+    let is_near = |term: &&Requirements| {
+        packing == Packing::Karpenter || slots_of_term(term, &offerings) & template.set.slots != 0
+    };
+    let tolerating = daemons.iter().filter(|daemon| daemon.tolerates(&template.taints));
+    let near = tolerating.map(|daemon| (daemon, daemon.requirements.iter().filter(is_near).collect()));
+    let near: Vec<(&Daemon, Vec<&Requirements>)> = near.collect();
     for position in template.set.each_type() {
         let entry = &offerings.types[position];
-        for daemon in daemons {
+        for (daemon, terms) in &near {
             let defined = |key: &str, requirement: &Requirement| match entry.requirements.get(key) {
                 Some(values) => values.iter().any(|value| requirement.allows(value)),
                 None => template.requirements.get(key).is_some() || requirement.allows_absence() || is_of_slot(key),
             };
-            if daemon.runs_on(&template.requirements, &template.taints, &defined) {
+            if terms.iter().any(|term| is_met(term, &template.requirements, &defined)) {
                 vectors::add(&mut template.daemon_overhead[position], &dimensions.vector(&daemon.requests), 1);
             }
         }
@@ -97,7 +114,7 @@ pub(super) fn neighbours(template: &Template, daemons: &IndexVec<DaemonIndex, Da
 
 /// The nodes of a template that a DaemonSet runs on: any of these sets.
 fn nodes_of(daemon: &Daemon, template: &Template) -> Vec<OfferingSet> {
-    if repelling(&template.taints, &daemon.tolerations, false).is_some() {
+    if !daemon.tolerates(&template.taints) {
         return Vec::new();
     }
     daemon.requirements.iter().filter_map(|term| offering_set(term, template).ok()).collect()
