@@ -29,9 +29,9 @@ use crate::controller::preview::after_base;
 use crate::controller::{Controller, Journal, Shutdown};
 use crate::core::plan::simulation::{FORMAT_VERSION, Simulation, SimulationSummary};
 use crate::core::plan::{Note, NoteCode, ReasonCode};
-use crate::core::planner::decide;
 use crate::core::planner::leaving::leaving;
 use crate::core::planner::moments::{Stuck, longest_wait, next_moment};
+use crate::core::planner::{cluster_notes, decide};
 use crate::core::snapshot::{Snapshot, moment};
 use crate::definitions::Definitions;
 use crate::definitions::suggest::nearest;
@@ -344,6 +344,8 @@ fn simulation(
     };
     let mut notes: Vec<Note> = read.notes.iter().chain(&read.head.content.notes).cloned().collect();
     notes.extend(read.head.definitions.beside(&read.snapshot).notes);
+    let pools: Vec<_> = read.head.definitions.node_pools.iter().map(|it| it.value.clone()).collect();
+    notes.extend(cluster_notes::notes(&read.snapshot, &pools));
     notes.extend(about_nodes(read));
     if read.head.definitions.settings.approval.disrupt == ApprovalMode::Manual {
         let text = "approval.disrupt is manual: the simulation approves every plan at once".to_owned();
@@ -368,7 +370,7 @@ fn simulation(
     }
 }
 
-/// Nodes that nobody here touches, and such that have no price.
+/// Nodes that are of no pool, and such that have no price.
 fn about_nodes(read: &ReadInputs) -> Vec<Note> {
     let Snapshot { nodes, node_claims, .. } = &read.snapshot;
     let mut notes = Vec::new();
@@ -377,19 +379,10 @@ fn about_nodes(read: &ReadInputs) -> Vec<Note> {
     let label = |node: &Node, key: &str| node.metadata.labels.as_ref().and_then(|labels| labels.get(key)).cloned();
     let provider_id = |node: &&Node| node.spec.as_ref().and_then(|spec| spec.provider_id.clone());
     let unclaimed = nodes.iter().filter(|node| provider_id(node).is_none_or(|id| !claimed.contains(id.as_str())));
-    let (of_pools, of_nobody): (Vec<_>, Vec<_>) =
-        unclaimed.partition(|node| label(node, keys::NODE_POOL).is_some_and(|pool| !pool.is_empty()));
-    if let Some(node) = of_pools.first() {
-        let name = node.metadata.name.clone().unwrap_or_default();
-        let text = format!(
-            "{} of NodePools, such as {name}, have no NodeClaim in the snapshot: they stay as they are and their price \
-             does not count; take the snapshot with nodeclaims",
-            count(of_pools.len(), "node")
-        );
-        notes.push(Note::new(NoteCode::NodesWithoutClaim, text));
-    }
-    if !of_nobody.is_empty() {
-        let nodes = count(of_nobody.len(), "node");
+    let is_of_pool = |node: &&Node| label(node, keys::NODE_POOL).is_some_and(|pool| !pool.is_empty());
+    let of_nobody = unclaimed.filter(|node| !is_of_pool(node)).count();
+    if of_nobody > 0 {
+        let nodes = count(of_nobody, "node");
         let text = format!("{nodes} of no NodePool: they stay as they are and their price does not count");
         notes.push(Note::new(NoteCode::NodesOfNobody, text));
     }

@@ -1,6 +1,6 @@
 //! Looking things up in a snapshot.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -61,7 +61,7 @@ impl<'a> View<'a> {
     pub fn new(snapshot: &'a Snapshot) -> Self {
         let claims = snapshot.node_claims.iter().map(|claim| (name_of(claim), claim));
         let nodes = snapshot.nodes.iter();
-        let provider_id = |node: &'a Node| Some((node.spec.as_ref()?.provider_id.as_deref()?, node));
+        let provider_id = |node: &'a Node| Some((id_of_node(node)?, node));
         let mut pods_by_node: HashMap<&str, Vec<&Pod>> = HashMap::new();
         for pod in &snapshot.pods {
             if let Some(node) = pod.spec.node_name.as_deref() {
@@ -171,9 +171,16 @@ impl<'a> View<'a> {
         let is_workload = |pod: &&Pod| !pod.is_owned_by("DaemonSet") && !pod.is_terminal() && !pod.is_terminating();
         let bound = self.snapshot.pods.iter().filter(is_workload).filter(|pod| pod.spec.node_name.is_some()).count();
         let pending = self.snapshot.pods.iter().filter(is_workload).filter(|pod| pod.spec.node_name.is_none()).count();
-        // An instance costs from its launch until it ends, whether or not its node is there.
-        let launched = self.snapshot.node_claims.iter().filter(|claim| provider_id(claim).is_some());
-        let price_per_hour = launched.map(|claim| prices.of(claim)).sum();
+        // An instance costs from its launch until it ends, whether or not its node is there, and once, however many claims name it.
+        let mut instances: HashSet<&str> = HashSet::new();
+        let claims = self.snapshot.node_claims.iter();
+        let launched = claims.filter_map(|claim| Some((provider_id(claim)?, claim.metadata.labels.as_ref()?)));
+        let nodes = self.snapshot.nodes.iter();
+        let nodes = nodes.filter_map(|node| Some((id_of_node(node)?, node.metadata.labels.as_ref()?)));
+        // Those that others look after have no such class.
+        let of_pools = nodes.filter(|(_, labels)| labels.contains_key(keys::EC2_NODE_CLASS));
+        let counted = launched.chain(of_pools).filter(|(id, _)| instances.insert(*id));
+        let price_per_hour = counted.map(|(_, labels)| prices.of_labels(labels)).sum();
         Fleet { nodes: self.snapshot.nodes.len(), pods_bound: bound, pods_pending: pending, price_per_hour }
     }
 }
@@ -195,6 +202,10 @@ pub fn must_move(pod: &Pod) -> bool {
 
 pub fn provider_id(claim: &NodeClaim) -> Option<&str> {
     claim.status.as_ref()?.provider_id.as_deref()
+}
+
+fn id_of_node(node: &Node) -> Option<&str> {
+    node.spec.as_ref()?.provider_id.as_deref()
 }
 
 pub fn name_of(claim: &NodeClaim) -> &str {
@@ -242,8 +253,13 @@ pub struct NodePrices<'a> {
 impl NodePrices<'_> {
     /// Zero for an offering that nobody knows.
     pub fn of(&self, claim: &NodeClaim) -> HourlyPrice {
+        claim.metadata.labels.as_ref().map_or(HourlyPrice::ZERO, |labels| self.of_labels(labels))
+    }
+
+    fn of_labels(&self, labels: &BTreeMap<String, String>) -> HourlyPrice {
+        let value = |key: &str| labels.get(key).map_or("", String::as_str);
         let [pool, instance_type, zone, capacity_type] =
-            [keys::NODE_POOL, keys::INSTANCE_TYPE, keys::ZONE, keys::CAPACITY_TYPE].map(|key| label(claim, key));
+            [keys::NODE_POOL, keys::INSTANCE_TYPE, keys::ZONE, keys::CAPACITY_TYPE].map(value);
         let place = (zone, capacity_type);
         let overlaid = self.overlaid.price(pool, instance_type, place);
         overlaid.or_else(|| self.of_catalog.of(instance_type, place)).unwrap_or_default()

@@ -1,8 +1,8 @@
 //! Nodes that stay because it is not known what would end with them.
 
-use crate::inputs::Inputs;
 use crate::plan::{Note, NoteCode};
 use crate::scheduler::Engine;
+use crate::snapshot::Snapshot;
 use crate::snapshot::doubts::{Doubt, Subject};
 
 use super::candidate::Candidate;
@@ -10,7 +10,7 @@ use super::obstacle::NodeObstacle;
 use super::pass::Pass;
 
 /// What of the cluster this plan does not rely on.
-pub fn notes(inputs: &Inputs<'_>) -> Vec<Note> {
+pub fn notes(snapshot: &Snapshot) -> Vec<Note> {
     let consequence = |doubt: &Doubt| match doubt {
         Doubt::Kind(_) => "no node is removed until it is",
         Doubt::Object(_) => "it is left out, and no node that it may speak for is removed",
@@ -26,7 +26,7 @@ pub fn notes(inputs: &Inputs<'_>) -> Vec<Note> {
             format!("{}; {}", doubt.text(), consequence(&doubt)),
         )
     };
-    inputs.snapshot.doubts.sentences().map(note).collect()
+    snapshot.doubts.sentences().map(note).collect()
 }
 
 /// Holds nodes back that an object speaks for which nobody could read, or which another one contradicts.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::disrupt::{Disruption, Going, Removal, disrupt, doubts, drift, removed_pools, rollout};
+use crate::disrupt::{Disruption, Going, Removal, disrupt, drift, removed_pools, rollout};
 use crate::inputs::Inputs;
 use crate::lifecycle::early_ends;
 use crate::plan::{
@@ -19,7 +19,7 @@ use cutlist_api::settings::Packing;
 use super::build::{Builder, NodeStep};
 use super::disturbed::Disturbed;
 use super::fewer_nodes::fewer_nodes;
-use super::{cloud_facts, costs, drains, penalties, report, risks};
+use super::{cloud_facts, cluster_notes, costs, drains, penalties, report, risks};
 
 /// Decides what to create, replace and remove. Pure; O((pods + nodes) log nodes) for provisioning and, for disruption,
 /// the sum over candidates of the pods they hold.
@@ -56,7 +56,7 @@ pub fn decide_in_phases(inputs: &Inputs<'_>, done: &mut dyn FnMut(Phase)) -> Pla
     notes.extend(rollout::notes(inputs));
     notes.extend(removed_pools::notes(inputs, &problem.machines));
     notes.extend(drift::notes(inputs, &problem.machines));
-    notes.extend(doubts::notes(inputs));
+    notes.extend(cluster_notes::notes(inputs.snapshot, inputs.node_pools));
     let disruption = disrupt(&mut engine, inputs, &provisioning);
     drop(engine);
     provisioning.fewer_nodes = fewer_nodes(inputs, &mut problem, &provisioning);

@@ -3,13 +3,14 @@
 //! `decide` is the one function that decides; `build` names nodes and makes steps of purchases and removals. The others say what
 //! goes beside the steps: `report` the sums, the notes and why pods wait; `costs`, `fewer_nodes` and `penalties` what counts beside prices;
 //! `risks` and `drains` what may go wrong and how long it takes; `cloud_facts` what EC2 says, `addresses` what new nodes take of their
-//! subnets; `calendar`, `moments` and `leaving` what time brings.
+//! subnets; `cluster_notes` what simulations say of the cluster, too; `calendar`, `moments` and `leaving` what time brings.
 
 mod addresses;
 mod annotations;
 pub mod build;
 pub mod calendar;
 mod cloud_facts;
+pub mod cluster_notes;
 mod costs;
 pub mod decide;
 mod disturbed;
