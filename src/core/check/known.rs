@@ -260,9 +260,18 @@ fn existing_nodes<'a>(inputs: &'a Inputs<'a>) -> BTreeMap<String, Existing<'a>> 
         claimed.extend(claim.and_then(|claim| claim.metadata.name.clone()));
         nodes.insert(name, existing(node.clone(), claim));
     }
+    let node_names: BTreeSet<&str> = snapshot.nodes.iter().filter_map(|it| it.metadata.name.as_deref()).collect();
+    let of_node = |node: &'a Node| node.spec.as_ref()?.provider_id.as_deref();
+    let mut instances: BTreeSet<&str> = snapshot.nodes.iter().filter_map(of_node).collect();
     for claim in &snapshot.node_claims {
         let name = claim.metadata.name.clone().unwrap_or_default();
-        if !claimed.contains(&name) {
+        let status = claim.status.as_ref();
+        let id = status.and_then(|status| status.provider_id.as_deref()).filter(|id| !id.is_empty());
+        let node = status.and_then(|status| status.node_name.as_deref());
+        // Of several claims of one instance one stands.
+        let is_another =
+            node.is_some_and(|node| node_names.contains(node)) || id.is_some_and(|id| !instances.insert(id));
+        if !claimed.contains(&name) && !is_another {
             nodes.insert(name, existing(node_of_claim(claim, inputs), Some(claim)));
         }
     }

@@ -275,6 +275,10 @@ pub fn machines(snapshot: &Snapshot) -> Vec<Machine<'_>> {
                 let mut labels = claim_labels(claim);
                 // Every node has one, and nobody knows this one's yet.
                 labels.entry(keys::HOSTNAME.to_owned()).or_insert_with(|| name.to_owned());
+                // Of another claim of the instance this one stands, too.
+                if let Some(id) = provider_id.filter(|id| !id.is_empty()) {
+                    by_provider_id.insert(id, machines.len());
+                }
                 machines.push(Machine { name, node: None, claim: Some(claim), labels });
             }
         }
@@ -304,6 +308,29 @@ mod tests {
 
     use super::*;
     use crate::testing::{BuildNode, Merge, node};
+
+    fn claim(name: &str, provider_id: &str, registered: &str) -> NodeClaim {
+        let condition = json!({
+            "type": "Registered", "status": registered, "reason": "R", "message": "", "lastTransitionTime": "2026-11-20T09:00:00Z",
+        });
+        serde_json::from_value(json!({
+            "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "metadata": { "name": name },
+            "spec": { "requirements": [], "nodeClassRef": { "group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default" } },
+            "status": { "providerID": provider_id, "conditions": [condition] },
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn an_instance_is_one_machine_however_many_claims_name_it() {
+        let of_node = node("a").merge(json!({ "spec": { "providerID": "i-1" } }));
+        let claims = [("c1", "i-1"), ("c2", "i-1"), ("c3", "i-2"), ("c4", "i-2"), ("c5", ""), ("c6", "")];
+        let claims: Vec<NodeClaim> = claims.into_iter().map(|(name, id)| claim(name, id, "True")).collect();
+        let snapshot = Snapshot { nodes: vec![of_node].into(), node_claims: claims.into(), ..Snapshot::default() };
+        let machines = machines(&snapshot);
+        let names: Vec<&str> = machines.iter().map(|machine| machine.name).collect();
+        assert_eq!(names, ["a", "c3", "c5", "c6"]);
+    }
 
     #[test]
     fn a_patch_replaces_only_lists_that_it_has() {
