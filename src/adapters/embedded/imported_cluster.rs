@@ -164,7 +164,13 @@ impl World {
         for claim in &self.node_claims.shared() {
             let Some(id) = claim.status.as_ref().and_then(|status| status.provider_id.clone()) else { continue };
             let Some(node) = nodes.get(id.as_str()) else {
-                self.boot(&id);
+                let node_name = claim.status.as_ref().and_then(|status| status.node_name.as_deref());
+                let is_there = node_name.is_some_and(|name| self.nodes.contains_key(name));
+                // Whose node was there and is gone has ended: the cloud's controllers remove no other nodes.
+                match claim.is_true("Registered") && !is_there {
+                    true => self.machine_ends(&id),
+                    false => self.boot(&id),
+                }
                 continue;
             };
             self.name_machine(&id, name_of(&node.metadata));

@@ -132,9 +132,13 @@ pub fn waits_for(claim: &NodeClaim, node: Option<&Node>) -> Option<String> {
         None if !claim.is_true(conditions::REGISTERED) => {
             Some(said(conditions::REGISTERED).unwrap_or_else(|| "its node has not registered".to_owned()))
         }
-        None => Some("its node is not there".to_owned()),
+        None => Some(LOST.to_owned()),
     }
 }
+
+/// Of a claim whose node was there.
+const LOST: &str = "its node is gone, and no pod is planned on it: its NodeClaim goes when EC2 no longer has the instance; if the instance \
+                    still runs, delete the NodeClaim";
 
 /// Whether the node is ready and nothing keeps pods away that goes by itself while a node starts, but for what waits for us.
 pub fn has_started(node: &Node) -> bool {

@@ -116,6 +116,12 @@ impl<'a> Machine<'a> {
         of_claim.into_iter().chain(of_node).map(|time| time.0).min()
     }
 
+    /// Whether its node was there, and is gone: nothing runs on it any more, and it does not come back. The cloud's controllers remove the
+    /// Node of an instance that has ended.
+    pub fn has_lost_its_node(&self) -> bool {
+        self.node.is_none() && self.claim.is_some_and(|claim| claim.is_true("Registered"))
+    }
+
     pub fn is_ready(&self) -> bool {
         let conditions = self.node.and_then(|node| node.status.as_ref()).and_then(|status| status.conditions.as_ref());
         conditions.into_iter().flatten().any(|condition| condition.type_ == "Ready" && condition.status == "True")
@@ -330,6 +336,10 @@ mod tests {
         let machines = machines(&snapshot);
         let names: Vec<&str> = machines.iter().map(|machine| machine.name).collect();
         assert_eq!(names, ["a", "c3", "c5", "c6"]);
+        let lost: Vec<bool> = machines.iter().map(Machine::has_lost_its_node).collect();
+        assert_eq!(lost, [false, true, true, true]);
+        let coming = Snapshot { node_claims: vec![claim("c1", "i-1", "Unknown")].into(), ..Snapshot::default() };
+        assert!(!super::machines(&coming)[0].has_lost_its_node());
     }
 
     #[test]

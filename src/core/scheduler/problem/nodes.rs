@@ -136,8 +136,13 @@ impl Problem<'_> {
         }
     }
 
-    /// Allocatable of a machine; of its instance type in the catalog while neither Node nor claim say.
+    /// Allocatable of a machine; of its instance type in the catalog while neither Node nor claim say. Nothing where its node is gone, for
+    /// which pods would wait for ever.
     fn allocatable_of(&self, machine: &Machine<'_>) -> Resources {
+        // Where something could not be read, the Node may be there.
+        if machine.has_lost_its_node() && self.snapshot.doubts.is_empty() {
+            return Resources::new();
+        }
         let stated = machine.allocatable();
         if !stated.is_empty() {
             return stated;
