@@ -347,6 +347,7 @@ fn simulation(
     let pools: Vec<_> = read.head.definitions.node_pools.iter().map(|it| it.value.clone()).collect();
     notes.extend(cluster_notes::notes(&read.snapshot, &pools));
     notes.extend(about_nodes(read));
+    notes.extend(last.notes.iter().filter(|note| note.code == NoteCode::WindowsPricedAsLinux).cloned());
     if read.head.definitions.settings.approval.disrupt == ApprovalMode::Manual {
         let text = "approval.disrupt is manual: the simulation approves every plan at once".to_owned();
         notes.push(Note::new(NoteCode::ApprovedAutomatically, text));

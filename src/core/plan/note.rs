@@ -207,4 +207,6 @@ pub enum NoteCode {
     Variables,
     /// The nodes that go do so in several waves.
     Waves,
+    /// Nodes with Windows are priced as if they had Linux.
+    WindowsPricedAsLinux,
 }

@@ -37,7 +37,7 @@ use cutlist_api::node_claim::NodeClaim;
 use cutlist_api::node_pool::{DisruptionReason, NodePool};
 use cutlist_api::settings::Packing;
 
-use super::{annotations, namespaces, penalties};
+use super::{annotations, namespaces, penalties, windows};
 
 /// Pods that stay pending, by what keeps them: one entry for pods that can not be told apart or share a reason.
 pub fn pending(
@@ -408,6 +408,7 @@ pub fn notes(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Vec<Note> {
     notes.extend(inputs.node_pools.iter().flat_map(|pool| notes_of_pool(inputs, pool)));
     notes.extend(annotations::notes(problem));
     notes.extend(namespaces::note(inputs.snapshot));
+    notes.extend(windows::note(problem));
     notes.extend(notes_of_overheads(inputs.snapshot));
     let mut note = |code: NoteCode, text: String| notes.push(Note::new(code, text));
     if let Some(text) = unknown_room(inputs, problem) {

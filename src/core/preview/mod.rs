@@ -17,13 +17,14 @@ pub use digest::{DIGEST_DIGITS, digest, hash_of_texts};
 pub use reasons::other_reasons;
 
 /// Notes that say what the prices are worth.
-const ASSUMPTIONS: [NoteCode; 6] = [
+const ASSUMPTIONS: [NoteCode; 7] = [
     NoteCode::NodeOverlayApplied,
     NoteCode::PriceUnknown,
     NoteCode::PricesOfOtherRegion,
     NoteCode::RegionAssumed,
     NoteCode::SpotPricesAssumed,
     NoteCode::UnknownInstanceTypes,
+    NoteCode::WindowsPricedAsLinux,
 ];
 
 /// How the plan is named, and what identifies what it decides.

@@ -333,6 +333,9 @@ fn describe_requirement(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, 
             let slip = if hints.iter().any(|hint| hint.asks) { in_brackets(&hints) } else { String::new() };
             format!("the pod wants {key} {asked}, the pool has {}{slip}", values(offered))
         }
+        None if key == keys::OPERATING_SYSTEM => {
+            format!("the pod wants {key} {asked}, which no node of EC2NodeClass {} has", class_of(&sides))
+        }
         None if !sides.pool.offerings.defines(key) => {
             format!("the pod wants {key} {asked}, the pool has no such label")
         }

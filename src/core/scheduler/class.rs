@@ -11,6 +11,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelecto
 use crate::model::requirements::normalized;
 use crate::model::{IndexVec, Requirement, Requirements, Resources};
 use crate::snapshot::{Pod, Snapshot};
+use cutlist_api::keys;
 use cutlist_api::settings::PreferencePolicy;
 
 use super::devices::DeviceDemand;
@@ -406,6 +407,10 @@ impl Wishes<GroupIndex, GroupIndex, GroupIndex> {
         };
         if let Some(preferred) = self.preferred_nodes.last() {
             requirements.extend(&term_requirements(&preferred.preference));
+        }
+        // kube-scheduler would bind it to a node of another system, whose kubelet refuses it.
+        if let Some(os) = pod.spec.os.as_ref().filter(|os| !os.name.is_empty()) {
+            requirements.add(keys::OPERATING_SYSTEM, Requirement::is_in([os.name.as_str()]));
         }
         let groups = [&self.hard_spreads, &self.soft_spreads, &self.required_affinity, &self.required_anti_affinity];
         let preferred = [&self.preferred_affinity, &self.preferred_anti_affinity];

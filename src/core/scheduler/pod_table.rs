@@ -228,6 +228,7 @@ impl<'a> Siblings<'a> {
             && pod.metadata.namespace == other.metadata.namespace
             && pod.metadata.labels == other.metadata.labels
             && pod.spec.node_selector == other.spec.node_selector
+            && pod.spec.os == other.spec.os
             && pod.spec.affinity == other.spec.affinity
             && pod.spec.tolerations == other.spec.tolerations
             && pod.spec.topology_spread_constraints == other.spec.topology_spread_constraints
@@ -268,6 +269,7 @@ impl Identity {
             self.bytes.extend(amount.to_le_bytes());
         }
         self.bytes.push(b';');
+        self.part(b'o', spec.os.as_ref());
         self.part(b'a', spec.affinity.as_ref());
         self.part(b't', Some(&spec.tolerations).filter(|tolerations| !tolerations.is_empty()));
         self.part(b's', Some(&spec.topology_spread_constraints).filter(|spreads| !spreads.is_empty()));
@@ -375,6 +377,7 @@ mod tests {
             sibling("cpu").cpu("2"),
             sibling("label").label("app", "shop"),
             sibling("selector").node_selector("zone", "a"),
+            sibling("os").merge(json!({ "spec": { "os": { "name": "linux" } } })),
             sibling("affinity").affinity_to("web", "kubernetes.io/hostname"),
             sibling("toleration").tolerate(json!({ "key": "team", "operator": "Exists" })),
             sibling("spread").spread("topology.kubernetes.io/zone", 1, "web"),
@@ -385,7 +388,7 @@ mod tests {
         let with_plain = others.into_iter().flat_map(|other| [sibling("plain"), other]);
         let classes = classes_of(with_plain.collect());
         let distinct: BTreeSet<_> = classes.iter().collect();
-        assert_eq!(distinct.len(), 10, "{classes:?}");
+        assert_eq!(distinct.len(), 11, "{classes:?}");
         assert!(classes.iter().step_by(2).all(|class| *class == Some(ClassIndex::default())), "{classes:?}");
     }
 }

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use k8s_openapi::api::core::v1::{Affinity, PodSchedulingGate, Toleration, TopologySpreadConstraint};
+use k8s_openapi::api::core::v1::{Affinity, PodOS, PodSchedulingGate, Toleration, TopologySpreadConstraint};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -106,6 +106,9 @@ pub struct PodSpec {
     pub node_name: Option<String>,
     #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "BTreeMap::is_empty")]
     pub node_selector: Shared<BTreeMap<String, String>>,
+    /// Which kubelet runs it; kube-scheduler does not look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub os: Option<Box<PodOS>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub affinity: Option<Box<Affinity>>,
     #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "Vec::is_empty")]
