@@ -182,6 +182,13 @@ pub fn ends_of_blocks(classes: &Objects<EC2NodeClass>) -> impl Iterator<Item = T
     listed.filter(|it| is_block(it, None)).filter_map(drained_from)
 }
 
+/// Whether nothing is launched into a capacity reservation any more: it has ended, or what was launched would be drained at once.
+pub fn is_over(reservation: &CapacityReservation, now: Timestamp) -> bool {
+    let end = reservation.end_time.as_ref().map(|end| end.0);
+    let last = if is_block(reservation, None) { drained_from(reservation) } else { end };
+    reservation.state.as_deref() == Some("expiring") || last.is_some_and(|last| last <= now)
+}
+
 fn drained_from(block: &CapacityReservation) -> Option<Timestamp> {
     let end = block.end_time.as_ref()?.0;
     Some(end.saturating_sub(BLOCK_NOTICE).unwrap_or(Timestamp::MIN))
@@ -283,6 +290,23 @@ mod tests {
         assert_eq!(ends("cr-1", "capacity-block", "active", None), None);
         assert_eq!(ends("cr-2", "capacity-block", "expiring", soon), None);
         assert_eq!(ends("cr-1", "default", "active", soon), None, "its nodes go on as bought on demand");
+    }
+
+    #[test]
+    fn nothing_is_launched_into_a_reservation_that_would_be_drained_at_once() {
+        let ends = |reservation_type: &str, state: &str, end: Option<&str>| {
+            let reservation = serde_json::from_value(json!({
+                "id": "cr-1", "instanceType": "p5.48xlarge", "availabilityZone": "a", "instanceMatchCriteria": "targeted",
+                "ownerID": "111122223333", "reservationType": reservation_type, "state": state, "endTime": end,
+            }));
+            is_over(&reservation.unwrap(), "2026-11-20T09:00:00Z".parse().unwrap())
+        };
+        assert!(ends("capacity-block", "active", Some("2026-11-20T09:40:00Z")));
+        assert!(!ends("capacity-block", "active", Some("2026-11-20T09:40:01Z")));
+        assert!(!ends("default", "active", Some("2026-11-20T09:40:00Z")));
+        assert!(ends("default", "active", Some("2026-11-20T09:00:00Z")));
+        assert!(ends("default", "expiring", None));
+        assert!(!ends("default", "active", None));
     }
 
     #[test]

@@ -109,7 +109,9 @@ fn asked_of_the_class(pool: &NodePool, types: &[InstanceType], entries: &[Entry]
     }
     let entry = entries.iter().find(|entry| entry.is_of_reservations())?;
     let text = entry.text();
-    Some(format!("its requirement {text} matches nothing but capacity reservations that EC2NodeClass {class} selects"))
+    Some(format!(
+        "its requirement {text} matches nothing but capacity reservations that EC2NodeClass {class} selects, and nothing can be launched into those"
+    ))
 }
 
 /// Whether the class of the pool has a zone that is left out because its subnets are full.

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use crate::catalog::{Catalog, InstanceType, Offering};
 use crate::inputs::Inputs;
+use crate::lifecycle::interruption::is_over;
 use crate::model::HourlyPrice;
 use crate::plan::{Note, NoteCode};
 use cutlist_api::ec2_node_class::{CapacityReservation, CapacityReservationSelectorTerm, EC2NodeClass};
@@ -100,8 +101,7 @@ impl Reservations {
             self.note(name, format!("EC2NodeClass {name} selects capacity reservations, but {text}"));
         }
         for (id, reservation) in found {
-            let has_ended = reservation.end_time.as_ref().is_some_and(|end| end.0 <= inputs.now);
-            if has_ended || reservation.state.as_deref() == Some("expiring") {
+            if is_over(reservation, inputs.now) {
                 self.note(name, format!("capacity reservation {id} of EC2NodeClass {name} has ended or is about to"));
                 continue;
             }
