@@ -478,8 +478,8 @@ fn notes_of_pool<'a>(inputs: &Inputs<'a>, pool: &'a NodePool) -> Vec<Note> {
 /// DaemonSets that take room of which the snapshot says nothing.
 fn notes_of_overheads(snapshot: &Snapshot) -> impl Iterator<Item = Note> {
     without_known_overhead(snapshot).into_iter().map(|(daemon_set, class)| Note::new(NoteCode::OverheadNotKnown, format!(
-            "what RuntimeClass {class} takes beside the containers of DaemonSet {daemon_set} is not known, since no pod of the \
-             class is there: it counts as nothing"
+            "what RuntimeClass {class} takes beside the containers of DaemonSet {daemon_set}, and on which nodes it lets it run, is \
+             not known, since no pod of the class is there: it counts as nothing, and as all nodes"
         )))
 }
 

@@ -12,9 +12,10 @@ use crate::model::{Requirement, Requirements};
 use crate::offer::named_types;
 use crate::plan::{DefinitionPlace, DefinitionPlaces, PendingReason, ReasonCode, field_of};
 use crate::scheduler::class::VariantIndex;
+use crate::scheduler::daemons::Daemon;
 use crate::scheduler::quota::LimitScope;
-use crate::scheduler::template::Template;
-use crate::scheduler::volumes::NODE_NAME;
+use crate::scheduler::template::{Template, TemplateIndex};
+use crate::scheduler::volumes::{NODE_NAME, SELECTED_NODE};
 use crate::scheduler::{ClassIndex, Engine, HostIndex, Refusal};
 use cutlist_api::keys;
 use cutlist_api::node_pool::Operator;
@@ -23,6 +24,9 @@ use super::amounts::amount;
 use super::distances::{Distance, distances};
 use super::passing::{Passing, passing};
 use super::unpriced;
+
+/// So many DaemonSets are named.
+const DAEMONS_NAMED: usize = 3;
 
 /// The reasons why no pool takes one more pod of the class, nearest first. What would help: [`super::advice`].
 pub fn explain(engine: &Engine<'_, '_>, class: ClassIndex, places: &DefinitionPlaces) -> Vec<PendingReason> {
@@ -227,15 +231,13 @@ fn describe(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, refusal: &Re
         Refusal::Taint(taint) => format!("taint {taint} is not tolerated"),
         Refusal::Requirement { key } => describe_requirement(engine, class, pool, key),
         Refusal::Resource { name, requested, available } => format!(
-            "no allowed instance type has room: {name} {} requested, at most {} on one node",
+            "no allowed instance type has room: {name} {} requested, at most {} on one node{}",
             amount(name, *requested),
-            amount(name, *available)
+            amount(name, *available),
+            beside_daemons(engine, class, pool, (name, *requested)).unwrap_or_default()
         ),
         Refusal::HostPort => "a DaemonSet takes the host port on every node".to_owned(),
-        Refusal::Volume => match zones_of_volumes(engine, class) {
-            zones if zones.is_empty() => "its nodes can not reach the volumes".to_owned(),
-            zones => format!("its nodes can not reach the volumes, which are in {}", zones.join(", ")),
-        },
+        Refusal::Volume => volumes_out_of_reach(engine, class),
         Refusal::Devices => {
             format!("{}, and nobody knows which devices a new node would have", why_not_existing(engine, class))
         }
@@ -263,6 +265,81 @@ fn describe(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, refusal: &Re
         ),
         Refusal::MinValues { key } => format!("fewer values of {key} are left than minValues asks for"),
     }
+}
+
+/// The DaemonSets without whose pods there would be enough of a resource on a node of the pool, as an addition to the sentence that there is
+/// not. O(types + DaemonSets).
+fn beside_daemons(
+    engine: &Engine<'_, '_>,
+    class: ClassIndex,
+    pool: &str,
+    (resource, requested): (&str, i64),
+) -> Option<String> {
+    let problem = engine.problem;
+    let dimension = (0..problem.dimensions.count()).find(|it| problem.dimensions.name(*it) == resource)?;
+    let variant = *problem.classes[class].variants.last()?;
+    let mut of_pool = problem.templates.enumerated().filter(|(_, template)| template.name == pool);
+    let taken = |(position, template): &(TemplateIndex, &Template)| {
+        let Ok(set) = problem.fit_of_template(variant, *position) else { return false };
+        let mut offered = template.offerings.offered(set);
+        offered.any(|(it, entry)| template.room[it][dimension] < requested && entry.allocatable[dimension] >= requested)
+    };
+    let (_, template) = of_pool.find(taken)?;
+    let takes = |daemon: &&Daemon| daemon.requests.get(resource) > 0 && daemon.tolerates(&template.taints);
+    let names = problem.daemons.iter().filter(takes).map(|daemon| format!("{}/{}", daemon.namespace, daemon.name));
+    let names: Vec<String> = names.collect();
+    let shown = names.get(..DAEMONS_NAMED.min(names.len())).unwrap_or_default().join(", ");
+    match names.len().saturating_sub(DAEMONS_NAMED) {
+        0 if names.len() == 1 => Some(format!(", beside DaemonSet {shown}")),
+        0 => Some(format!(", beside DaemonSets {shown}")),
+        more => Some(format!(", beside DaemonSets {shown} and {more} more")),
+    }
+}
+
+fn volumes_out_of_reach(engine: &Engine<'_, '_>, class: ClassIndex) -> String {
+    let zones = zones_of_volumes(engine, class);
+    match (on_one_node(engine, class), zones.is_empty()) {
+        (Some(text), _) => text,
+        (None, true) => "its nodes can not reach the volumes".to_owned(),
+        (None, false) => format!("its nodes can not reach the volumes, which are in {}", zones.join(", ")),
+    }
+}
+
+/// Where the volumes of a class are, or are to be made, on a node that is there and on no other: that, and why the node does not take one
+/// more pod of it. O(pods + nodes + claims).
+fn on_one_node(engine: &Engine<'_, '_>, class: ClassIndex) -> Option<String> {
+    let problem = engine.problem;
+    let pods = &problem.classes[class];
+    let mut alternatives = pods.volume_alternatives.iter();
+    let host_name = alternatives.next()?.get(keys::HOSTNAME)?.single_value()?;
+    let is_same = |it: &Requirements| it.get(keys::HOSTNAME).and_then(Requirement::single_value) == Some(host_name);
+    if !alternatives.all(is_same) {
+        return None;
+    }
+    let is_it = |host: &HostIndex| problem.machines[*host].label(keys::HOSTNAME) == Some(host_name);
+    let host = engine.existing_hosts().find(is_it)?;
+    let name = problem.machines[host].name;
+    let refusal = engine.refusal_of_existing(class, *pods.variants.last()?, host)?;
+    let free = if let Refusal::Resource { available, .. } = &refusal { *available } else { 0 };
+    let why = of_node(&refusal, free);
+    let pod = problem.class_of_pod.iter().position(|of_pod| *of_pod == Some(class))?;
+    let pod = &problem.snapshot.pods[pod];
+    let is_used = |claim: &str| {
+        let mut claims = pod.spec.volumes.iter().filter_map(|volume| volume.persistent_volume_claim.as_ref());
+        claims.any(|used| used.claim_name == claim)
+    };
+    let selected = problem.snapshot.persistent_volume_claims.iter().map(|claim| &claim.metadata).find(|metadata| {
+        let node = metadata.annotations.as_ref().and_then(|annotations| annotations.get(SELECTED_NODE));
+        metadata.namespace.as_deref() == Some(pod.metadata.namespace.as_str())
+            && metadata.name.as_deref().is_some_and(is_used)
+            && node.is_some_and(|node| node == name)
+    });
+    Some(match selected.and_then(|metadata| metadata.name.as_deref()) {
+        Some(claim) => format!(
+            "PersistentVolumeClaim {claim} is to get its volume on node {name}, by its annotation {SELECTED_NODE}, and there: {why}"
+        ),
+        None => format!("its volumes can be used on node {name} alone, and there: {why}"),
+    })
 }
 
 /// The zones in which the volumes of a class can be; empty where they can be in any, or nobody says so.

@@ -24,7 +24,7 @@ pub const ALTERNATIVES_MAX: usize = 64;
 /// Set on a claim when it and its volume know each other.
 const BIND_COMPLETED: &str = "pv.kubernetes.io/bind-completed";
 /// Set by kube-scheduler on a claim: a volume is being made for this node.
-const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
+pub const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
 /// Of classes whose volumes people make.
 const NO_PROVISIONER: &str = "kubernetes.io/no-provisioner";
 
