@@ -41,7 +41,7 @@ fn a_fleet_that_grows_and_shrinks_is_told_of_once() {
                 let mut world = server.world();
                 assert_said(&world, forge.bot, push, comments);
                 let writes = world.writes();
-                let new = writes.get(asked..).unwrap();
+                let new = &writes[asked..];
                 let first_gone = new.iter().position(removes_or_hides);
                 let last_made = new.iter().rposition(|it| it.method == "POST" && it.path.contains(forge.comments));
                 assert!(first_gone.is_none() || first_gone > last_made, "{} {manner} {push}: {new:#?}", forge.name);

@@ -63,11 +63,11 @@ async fn a_budget_forbids_the_second_eviction_until_the_first_pod_is_replaced() 
     pass(&world, 5).await;
     let cluster = world.cluster();
     let pods = cluster.observe().await.unwrap().pods.clone();
-    cluster.evict("default", &pods[0].metadata.name, "").await.unwrap();
-    let error = cluster.evict("default", &pods[1].metadata.name, "").await.unwrap_err();
+    cluster.evict("default", &pods[0.into()].metadata.name, "").await.unwrap();
+    let error = cluster.evict("default", &pods[1.into()].metadata.name, "").await.unwrap_err();
     assert_eq!(error.kind, PortErrorKind::Conflict);
     pass(&world, 10).await;
-    cluster.evict("default", &pods[1].metadata.name, "").await.unwrap();
+    cluster.evict("default", &pods[1.into()].metadata.name, "").await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]

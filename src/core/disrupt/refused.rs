@@ -24,7 +24,7 @@ pub struct Refused {
 /// What a node would go for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cause {
-    Removal(RemovalCause),
+    Removal(Box<RemovalCause>),
     Saving { at_most: HourlyPrice },
 }
 
@@ -57,7 +57,7 @@ impl<O: Into<NodeObstacle>> From<O> for Refused {
 
 impl From<&RemovalCause> for Cause {
     fn from(cause: &RemovalCause) -> Self {
-        Self::Removal(cause.clone())
+        Self::Removal(Box::new(cause.clone()))
     }
 }
 

@@ -17,6 +17,7 @@ use crate::scheduler::quota::LimitScope;
 use crate::scheduler::template::{Template, TemplateIndex};
 use crate::scheduler::volumes::{NODE_NAME, SELECTED_NODE};
 use crate::scheduler::{ClassIndex, Engine, HostIndex, Refusal};
+use crate::snapshot::PodIndex;
 use cutlist_api::keys;
 use cutlist_api::node_pool::Operator;
 
@@ -323,7 +324,7 @@ fn on_one_node(engine: &Engine<'_, '_>, class: ClassIndex) -> Option<String> {
     let free = if let Refusal::Resource { available, .. } = &refusal { *available } else { 0 };
     let why = of_node(&refusal, free);
     let pod = problem.class_of_pod.iter().position(|of_pod| *of_pod == Some(class))?;
-    let pod = &problem.snapshot.pods[pod];
+    let pod = &problem.snapshot.pods[PodIndex::from(pod)];
     let is_used = |claim: &str| {
         let mut claims = pod.spec.volumes.iter().filter_map(|volume| volume.persistent_volume_claim.as_ref());
         claims.any(|used| used.claim_name == claim)
