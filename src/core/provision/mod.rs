@@ -23,8 +23,10 @@ pub mod purchase;
 mod reference_sort;
 pub mod refused_nodes;
 pub mod static_capacity;
+mod turns;
 mod unpriced;
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::inputs::Inputs;
@@ -108,8 +110,9 @@ pub fn provision(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, packing: Pack
     };
     engine.hold_in_any_order(false);
     let mut waiting = Waiting::new(&backlog, &settled);
-    if packing == Packing::Karpenter {
-        waiting.serve_in_turn(engine.placed_since(since));
+    match packing {
+        Packing::Karpenter => waiting.serve_in_turn(engine.placed_since(since)),
+        Packing::Cheapest => waiting.serve_by_domain(engine, &before),
     }
     let mut placements = Vec::new();
     for host in engine.existing_hosts() {
@@ -225,6 +228,30 @@ impl Waiting {
         for (class, host) in placed {
             let next = self.pods.get_mut(&class).and_then(Vec::pop);
             self.served.entry((host, class)).or_default().extend(next);
+        }
+    }
+
+    /// Of pods that spread each goes to another domain than the one before it. `before`: pods by class that nodes had before any was placed.
+    fn serve_by_domain(&mut self, engine: &Engine<'_, '_>, before: &IndexVec<HostIndex, BTreeMap<ClassIndex, u32>>) {
+        let problem = engine.problem;
+        let mut places: BTreeMap<ClassIndex, Vec<(HostIndex, u32)>> = BTreeMap::new();
+        for host in engine.existing_hosts().chain(engine.open_hosts().filter(|host| !engine.is_closed(*host))) {
+            for (class, count) in &engine.host(host).pods {
+                let served = self.served.get(&(host, *class)).map_or(0, Vec::len);
+                let there = before.get(host).and_then(|pods| pods.get(class)).copied().unwrap_or(0);
+                let missing = count.saturating_sub(there).saturating_sub(u32::try_from(served).unwrap_or(u32::MAX));
+                if missing > 0 && !problem.classes[*class].spreads.is_empty() {
+                    places.entry(*class).or_default().push((host, missing));
+                }
+            }
+        }
+        for (class, places) in places {
+            let moment = |pod: &PodIndex| {
+                let metadata = &problem.snapshot.pods[*pod].metadata;
+                Reverse((metadata.creation_timestamp.clone(), metadata.version()))
+            };
+            self.pods.entry(class).or_default().sort_by_cached_key(moment);
+            self.serve_in_turn(turns::in_turn(engine, class, &places).into_iter().map(|host| (class, host)));
         }
     }
 

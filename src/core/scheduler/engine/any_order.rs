@@ -94,6 +94,11 @@ impl<'p> Engine<'p, '_> {
         }
     }
 
+    /// How many pods of a domain a group counts.
+    pub fn counted(&self, group: GroupIndex, domain: Domain) -> u32 {
+        self.counters[group].matching(domain)
+    }
+
     /// Domains that a pod is to come to and may find too full, if kube-scheduler takes others first. O(mixed spreads x domains).
     pub fn domains_that_may_be_too_full(&self) -> Vec<(GroupIndex, Domain)> {
         let mixed = self.problem.spreading.mixed().iter().copied();
