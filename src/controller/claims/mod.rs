@@ -13,6 +13,7 @@ pub mod opening;
 mod queue;
 pub mod refused_nodes;
 pub mod rollouts;
+mod self_affinity;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 

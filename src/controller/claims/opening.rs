@@ -4,7 +4,8 @@
 //! default in 1.35). It forgets the name of a node that does not exist yet or does not fit at that attempt, so it is told
 //! again; and it binds to whichever node opens first if the pod fits there, so nodes of one plan open together. Each is opened by a call of
 //! its own, and until the last one is, kube-scheduler tries the pods of the others on what is open: so they open in the order in which
-//! kube-scheduler comes to their pods ([`super::queue`]), and of equals the fullest first.
+//! kube-scheduler comes to their pods ([`super::queue`]), and of equals the fullest first. One that is ready opens when those that have joined
+//! are ready, too, as kube-scheduler takes no node that is not.
 //!
 //! A node that joins also makes it try pods again that can not run there yet. While it does, that order changes, and names that pods are told
 //! are taken away again; each one that is makes it look at all other pods that wait, which makes it ten times slower. So pods are told, and
@@ -26,11 +27,15 @@ use crate::core::snapshot::requests::effective_requests;
 
 use super::effects::allocatable;
 use super::queue::{self, Queued, Refusals};
+use super::self_affinity::{ClosedNode, would_take_first};
 
 /// How long nodes wait for the next one of their plan to join before they open.
 const WINDOW: SignedDuration = SignedDuration::from_secs(5);
-/// How long a node that has joined waits for others of its plan, however many still come.
+/// How long a node that is ready waits for others of its plan, however many still come.
 const WINDOW_MAX: SignedDuration = SignedDuration::from_secs(15);
+/// How long a node that has joined stays closed at most: for others, or until it is ready. What makes a node ready may run in pods that do not
+/// tolerate that it is not registered.
+const CLOSED_MAX: SignedDuration = SignedDuration::from_mins(1);
 /// How long no pod may be refused before pods are told and nodes open together. A kube-scheduler that tries pods takes some milliseconds
 /// for each.
 const AT_REST: SignedDuration = SignedDuration::from_millis(500);
@@ -45,9 +50,10 @@ const NOMINATIONS_MAX: u8 = 5;
 #[derive(Clone, Copy, Debug, Default)]
 struct Closed {
     nodes: usize,
+    joined: usize,
     ready: usize,
     /// When the last one joined of those that have.
-    joined: Option<Timestamp>,
+    last_joined: Option<Timestamp>,
 }
 
 /// What opening nodes is decided by, at one moment.
@@ -61,6 +67,8 @@ pub struct Opening<'a> {
     needs: BTreeMap<Resources, usize>,
     /// By claim: the place in kube-scheduler's queue of the first of its pods that wait.
     first: BTreeMap<&'a str, Queued>,
+    /// Names of claims whose nodes would take the first of other nodes' pods that must be near each other.
+    would_take_first: BTreeSet<&'a str>,
     /// Pods were told just now, which takes a moment for each: what was seen of nodes is as old.
     told: bool,
     /// When a pod that waits was seen to be refused last.
@@ -87,16 +95,17 @@ impl<'a> Opening<'a> {
             let closed = closed.entry(plan).or_default();
             closed.nodes += 1;
             let node = view.node_of(claim);
+            closed.joined += usize::from(node.is_some());
             closed.ready += usize::from(node.is_some_and(has_started));
-            closed.joined = closed.joined.max(node.and_then(joined));
+            closed.last_joined = closed.last_joined.max(node.and_then(joined));
         }
-        let (mut needs_of_waiting, mut first) = (BTreeMap::new(), BTreeMap::new());
-        if !closed.is_empty() {
-            needs_of_waiting = needs(waiting.values().flatten().copied());
-            first = first_of_each(&waiting, told, now);
+        let mut made = Self { waiting, closed, now, ..Self::default() };
+        if !made.closed.is_empty() {
+            made.needs = needs(made.waiting.values().flatten().copied());
+            made.first = first_of_each(&made.waiting, told, now);
+            made.would_take_first = would_take_first(view, &closed_nodes(view, &opening, &made.waiting));
         }
-        let (needs, refused_at) = (needs_of_waiting, told.refused_at);
-        Self { waiting, closed, needs, first, told: false, refused_at, now }
+        Self { refused_at: told.refused_at, ..made }
     }
 
     /// The lesser opens first. Claims that are not to be opened come before all others, and of those that are, whose pods are all on
@@ -130,7 +139,8 @@ impl<'a> Opening<'a> {
 
     /// Until when the pods of a node that has joined are not told of it.
     pub fn waits_to_tell(&self, claim: &NodeClaim, node: &Node) -> Option<Timestamp> {
-        self.waits_for_others(claim, node).or_else(|| self.waits_for_rest(claim))
+        let waits = self.waits_for_others(claim, node).or_else(|| self.waits_for_first(claim, node));
+        waits.or_else(|| self.waits_for_rest(claim))
     }
 
     fn waits_for_rest(&self, claim: &NodeClaim) -> Option<Timestamp> {
@@ -139,7 +149,7 @@ impl<'a> Opening<'a> {
             return None;
         }
         let rests = self.end_of(self.refused_at, AT_REST)?;
-        let longest = self.end_of(closed.joined, AT_REST_MAX)?;
+        let longest = self.end_of(closed.last_joined, AT_REST_MAX)?;
         Some(rests.min(longest))
     }
 
@@ -147,15 +157,26 @@ impl<'a> Opening<'a> {
         of_claims::plan(claim).and_then(|plan| self.closed.get(plan)).copied().unwrap_or_default()
     }
 
-    /// Until when a node that has joined stays closed, because another one of its plan is about to be ready.
+    /// Until when a node that has joined stays closed, because others of its plan are about to be ready.
     fn waits_for_others(&self, claim: &NodeClaim, node: &Node) -> Option<Timestamp> {
         let closed = self.closed_of_plan(claim);
         if !is_closed(claim) || closed.nodes < 2 || closed.ready == closed.nodes {
             return None;
         }
-        let next = self.end_of(closed.joined, WINDOW)?;
-        let longest = self.end_of(joined(node), WINDOW_MAX)?;
-        Some(next.min(longest))
+        let longest = self.end_of(joined(node), CLOSED_MAX)?;
+        if closed.ready == closed.joined {
+            return Some(self.end_of(closed.last_joined, WINDOW)?.min(longest));
+        }
+        match has_started(node) {
+            true => Some(self.end_of(ready_since(node), WINDOW_MAX)?.min(longest)),
+            false => Some(longest),
+        }
+    }
+
+    /// Until when a node that has joined stays closed, because it would take the first of other nodes' pods that must be near each other.
+    fn waits_for_first(&self, claim: &NodeClaim, node: &Node) -> Option<Timestamp> {
+        let waits = is_closed(claim) && self.would_take_first.contains(name_of(claim));
+        waits.then(|| self.end_of(joined(node), CLOSED_MAX)).flatten()
     }
 
     /// When it will be so long ago, if that is still to come.
@@ -177,6 +198,27 @@ fn first_of_each<'a>(
         first.entry(claim).and_modify(|first| *first = place.min(*first)).or_insert(place);
     }
     first
+}
+
+fn closed_nodes<'a, 'b>(
+    view: &View<'a>,
+    opening: &[&'a NodeClaim],
+    waiting: &'b BTreeMap<&'a str, Vec<&'a Pod>>,
+) -> Vec<ClosedNode<'a, 'b>> {
+    let closed = opening.iter().filter(|claim| is_closed(claim));
+    let closed = closed.map(|claim| ClosedNode {
+        claim,
+        started: view.node_of(claim).filter(|node| has_started(node)),
+        pods: waiting.get(name_of(claim)).map_or(&[][..], Vec::as_slice),
+    });
+    closed.collect()
+}
+
+/// Since when the condition Ready is as it is.
+fn ready_since(node: &Node) -> Option<Timestamp> {
+    let conditions = node.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
+    let ready = conditions.iter().find(|condition| condition.type_ == "Ready")?;
+    ready.last_transition_time.as_ref().map(|time| time.0)
 }
 
 fn joined(node: &Node) -> Option<Timestamp> {

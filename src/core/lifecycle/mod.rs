@@ -48,6 +48,7 @@ use cutlist_api::node_claim::NodeClaim;
 
 pub use initialization::{has_started, is_ready, waits_for};
 pub use liveness::{given_up, instance_has_ended};
+pub use registration::registered_taints;
 
 /// What is known about one claim at one moment.
 #[derive(Clone, Copy, Debug)]

@@ -24,7 +24,7 @@ pub(super) fn react(observation: &Observation<'_>) -> Reaction {
     let mut registered = claim.clone();
     registered.status.get_or_insert_default().node_name = Some(name.clone());
     conditions::set(&mut registered, conditions::REGISTERED, "True", "Registered", "", observation.now);
-    let taints = taints(claim, node);
+    let taints = registered_taints(claim, node);
     let mut opened = node.clone();
     opened.spec.get_or_insert_default().taints = Some(taints.clone());
     let Seen { claim: written, is_of_use, fault } =
@@ -40,8 +40,8 @@ pub(super) fn react(observation: &Observation<'_>) -> Reaction {
     Reaction { effects, look_again_at }
 }
 
-/// Those that the node has when it is registered.
-fn taints(claim: &NodeClaim, node: &Node) -> Vec<NodeTaint> {
+/// The taints that the node has when it is registered.
+pub fn registered_taints(claim: &NodeClaim, node: &Node) -> Vec<NodeTaint> {
     let own = node.metadata.labels.as_ref();
     let sync = own.and_then(|labels| labels.get(keys::DO_NOT_SYNC_TAINTS)).is_none_or(|value| value != "true");
     let existing = nodes::taints(node);
