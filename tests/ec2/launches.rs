@@ -364,3 +364,30 @@ fn what_could_not_be_asked_stands_in_plans_with_the_same_words() {
         assert_eq!(said[0], said[2]);
     });
 }
+
+/// What was launched by a call whose answer was lost is not launched again because a call behind it was turned away: EC2 did not say what came
+/// of the first.
+#[test]
+fn a_lost_answer_is_asked_for_again_after_a_refusal_behind_it() {
+    run(async {
+        let (account, clock) = (account(), EmbeddedClock::starting_at(at(0)));
+        account.fleets.hidden.set(Duration::from_secs(600));
+        let cloud = process(&account, &clock);
+        cloud.describe(&class()).await.unwrap();
+        tokio::time::sleep(Duration::from_secs(120)).await;
+        account.fleets.lost.replace(vec![0]);
+        account.fleets.rate.set(Some((0.000_1, 1.0)));
+        let mut claims = claims("l", 3);
+        let failures = pass(&cloud, &class(), &mut claims, &alternatives(&THREE), 3).await;
+        assert_eq!((failures.len(), failures[0].error.kind), (3, PortErrorKind::Temporary));
+        assert_eq!(account.fleets.running().len(), 3);
+        // Again it is not let through; then the plan wants something else.
+        pass(&cloud, &class(), &mut claims, &alternatives(&THREE), 3).await;
+        account.fleets.rate.set(None);
+        for _ in 0..4 {
+            pass(&cloud, &class(), &mut claims, &alternatives(&["c5.large a spot"]), 3).await;
+            tokio::time::sleep(Duration::from_secs(10)).await;
+        }
+        assert_paired(&account, &claims);
+    });
+}

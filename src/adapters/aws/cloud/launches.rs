@@ -340,6 +340,7 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
         groups: &[Group],
         remembered: &mut Remembrance,
     ) -> Result<FleetOutcome, Said> {
+        let was_lost = remembered.unanswered.is_some();
         remembered.unanswered = Some(fleet.clone());
         let mut answer = self.create_fleet(fleet).await;
         if lacks_template(&answer) {
@@ -365,8 +366,13 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
             let text = "it was launched before, and EC2 does not show yet what came of that";
             return Err(Said::new(PortErrorKind::Temporary, text));
         }
-        // Only where no answer came may something have been launched.
-        if error.class != FailureClass::Server {
+        // Only where no answer came may something have been launched; and who is turned away at the door does not hear what came of it before.
+        let is_answered = match error.class {
+            FailureClass::Server => false,
+            FailureClass::Throttled | FailureClass::Denied => !was_lost,
+            _ => true,
+        };
+        if is_answered {
             remembered.unanswered = None;
         }
         let failure = classify_call(fleet, &error);

@@ -39,7 +39,8 @@ impl<C: Clock> Pace<C> {
         self.take(action, 1).is_ok()
     }
 
-    /// Makes a call that changes so many instances; it must be one that may be repeated. The error is that of the last attempt.
+    /// Makes a call that changes so many instances; it must be one that may be repeated. The error is that of the last attempt; where that was
+    /// turned away for its rate and one before it was not answered, it is that one's: AWS may have done what was asked for.
     pub async fn call<T>(
         &self,
         action: Action,
@@ -49,13 +50,14 @@ impl<C: Clock> Pace<C> {
         let began = self.now();
         let is_late = |now: Timestamp| now.duration_since(began) >= PATIENCE || is_to_come(began, now);
         let (mut unanswered, mut wait) = (0, FIRST_WAIT);
+        let mut lost: Option<ApiError> = None;
         loop {
             while let Err(wait) = self.take(action, resources) {
                 // A wait alone may be longer: for the tokens of a thousand instances it is ten minutes, in which nothing else would be done.
                 let until = self.now().saturating_add(wait).unwrap_or(Timestamp::MAX);
                 if is_late(until) {
                     let message = "it was not this call's turn in time";
-                    return Err(ApiError::of(action, "Waited", message));
+                    return Err(lost.unwrap_or_else(|| ApiError::of(action, "Waited", message)));
                 }
                 tokio::time::sleep(wait.unsigned_abs()).await;
             }
@@ -70,9 +72,11 @@ impl<C: Clock> Pace<C> {
                 }
                 FailureClass::Server if unanswered + 1 < ATTEMPTS && !is_late(self.now()) => {
                     unanswered += 1;
+                    lost = Some(error);
                     tokio::time::sleep(wait).await;
                     wait = wait.saturating_mul(2);
                 }
+                FailureClass::Throttled => return Err(lost.unwrap_or(error)),
                 _ => return Err(error),
             }
         }
@@ -117,5 +121,18 @@ mod tests {
         assert!(refused > 50, "{refused}: a thousand more take ten minutes");
         let longest = Duration::from_secs(10 * (refused + 1)) + PATIENCE.unsigned_abs();
         assert!(began.elapsed() <= longest, "each call is answered soon: {:?}", began.elapsed());
+    }
+
+    #[tokio::test(start_paused = true)]
+    #[expect(clippy::disallowed_methods, reason = "the test's own time, which it lets pass")]
+    async fn an_answer_that_did_not_come_is_not_forgotten_for_a_refusal_behind_it() {
+        for behind_it in ["RequestLimitExceeded", "InvalidParameterValue"] {
+            let pace = Pace::new(Passing(Instant::now()));
+            let mut codes = ["Timeout"].into_iter().chain(std::iter::repeat(behind_it));
+            let call = async || Err::<(), _>(ApiError::of(Action::CreateFleet, codes.next().unwrap_or_default(), ""));
+            let error = pace.call(Action::CreateFleet, 1, call).await.unwrap_err();
+            let expected = if behind_it == "RequestLimitExceeded" { "Timeout" } else { behind_it };
+            assert_eq!(error.code, expected);
+        }
     }
 }
