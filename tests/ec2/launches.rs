@@ -391,3 +391,25 @@ fn a_lost_answer_is_asked_for_again_after_a_refusal_behind_it() {
         assert_paired(&account, &claims);
     });
 }
+
+/// A node outside of its placement group is another one than the class asks for.
+#[test]
+fn nothing_is_launched_while_the_placement_group_is_not_known() {
+    run(async {
+        let (account, clock) = (account(), EmbeddedClock::starting_at(at(0)));
+        let mut class = class();
+        let selector = serde_json::json!({ "name": "close-together" });
+        class.spec.placement_group_selector = Some(serde_json::from_value(selector).unwrap());
+        account
+            .failures
+            .borrow_mut()
+            .insert("ec2:DescribePlacementGroups".to_owned(), "RequestLimitExceeded".to_owned());
+        let cloud = process(&account, &clock);
+        cloud.describe(&class).await.unwrap();
+        let failures = pass(&cloud, &class, &mut claims("l", 1), &alternatives(&THREE), 1).await;
+        assert_eq!(failures[0].error.kind, PortErrorKind::Temporary);
+        let text = &failures[0].error.operation;
+        assert!(text.contains("placement group is not known") && text.contains("DescribePlacementGroups"), "{text}");
+        assert!(account.fleets.running().is_empty());
+    });
+}

@@ -269,7 +269,11 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
                 partition: None,
             }),
             Some(Err(why)) => return Err(Said::new(PortErrorKind::Permanent, why.clone())),
-            None => None,
+            // Outside of it would be another node than the class asks for.
+            None => {
+                let why = facts.placement_group.trouble_text().unwrap_or_else(|| "EC2 was not asked yet".to_owned());
+                return Err(Said::new(PortErrorKind::Temporary, format!("the placement group is not known: {why}")));
+            }
         };
         let permanent = |error: &dyn std::error::Error| Said::new(PortErrorKind::Permanent, chain(error));
         let grouped =
