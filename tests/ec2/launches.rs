@@ -413,3 +413,22 @@ fn nothing_is_launched_while_the_placement_group_is_not_known() {
         assert!(account.fleets.running().is_empty());
     });
 }
+
+#[test]
+fn what_the_class_names_and_ec2_does_not_have_is_written_on_claims() {
+    run(async {
+        let (account, clock) = (account(), EmbeddedClock::starting_at(at(0)));
+        let cloud = process(&account, &clock);
+        cloud.describe(&class()).await.unwrap();
+        let code = "InvalidSnapshot.NotFound The snapshot 'snap-1' does not exist.";
+        account.failures.borrow_mut().insert("ec2:CreateFleet l-".to_owned(), code.to_owned());
+        account.take_calls();
+        for _ in 0..10 {
+            let failures = pass(&cloud, &class(), &mut claims("l", 2), &alternatives(&THREE), 2).await;
+            assert_eq!(failures[0].error.kind, PortErrorKind::Permanent);
+            assert!(failures[0].error.operation.contains("'snap-1'"), "{}", failures[0].error.operation);
+        }
+        let tried = account.take_calls().iter().filter(|call| call.starts_with("ec2:CreateFleet l-")).count();
+        assert_eq!(tried, 1, "it is not tried at once again");
+    });
+}

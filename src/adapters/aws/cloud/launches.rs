@@ -633,8 +633,8 @@ fn lacks_template(answer: &Result<FleetAnswer, ApiError>) -> bool {
 /// What the controller makes of it: a token that is taken is no conflict of objects.
 fn kind(class: FailureClass) -> PortErrorKind {
     match class {
-        // A permission that is missing is written on the claim; it is tried again later.
-        FailureClass::Denied => PortErrorKind::Permanent,
+        // A permission that is missing is written on the claim, and so is what the class names and EC2 does not have; it is tried again later.
+        FailureClass::Denied | FailureClass::NotFound => PortErrorKind::Permanent,
         class => retryable(class.kind()),
     }
 }
