@@ -432,3 +432,35 @@ fn what_the_class_names_and_ec2_does_not_have_is_written_on_claims() {
         assert_eq!(tried, 1, "it is not tried at once again");
     });
 }
+
+/// One that somebody protected, or that the policy does not let end, keeps none of the others.
+#[test]
+fn an_instance_that_may_not_end_keeps_no_other() {
+    for code in ["OperationNotPermitted The instance may not be terminated", "UnauthorizedOperation no"] {
+        run(async {
+            let (account, clock) = (account(), EmbeddedClock::starting_at(at(0)));
+            let cloud = process(&account, &clock);
+            cloud.describe(&class()).await.unwrap();
+            let mut claims = claims("l", 30);
+            pass(&cloud, &class(), &mut claims, &alternatives(&THREE), 30).await;
+            let ids: Vec<String> = claims.iter().filter_map(provider_id).map(str::to_owned).collect();
+            let kept = ids[7].rsplit('/').next().unwrap().to_owned();
+            let what = |of: &str| format!("ec2:TerminateInstances{of}");
+            account.failures.borrow_mut().insert(what(&format!(" {kept}")), code.to_owned());
+            let ended = join_all(ids.iter().map(|id| cloud.terminate(id))).await;
+            assert_eq!(ended.iter().filter(|it| it.is_err()).count(), 1, "{code}");
+            let running: Vec<String> = account.fleets.running().into_iter().map(|it| it.id).collect();
+            assert_eq!(running, [kept]);
+            // Where none may, not each is tried.
+            let mut more = super::claims::claims("m", 30);
+            pass(&cloud, &class(), &mut more, &alternatives(&THREE), 30).await;
+            account.failures.borrow_mut().insert(what(""), "UnauthorizedOperation no".to_owned());
+            account.take_calls();
+            let ids: Vec<&str> = more.iter().filter_map(provider_id).collect();
+            let ended = join_all(ids.iter().map(|id| cloud.terminate(id))).await;
+            assert!(ended.iter().all(Result::is_err));
+            let calls = account.take_calls().iter().filter(|call| call.starts_with(&what(""))).count();
+            assert_eq!(calls, 11);
+        });
+    }
+}

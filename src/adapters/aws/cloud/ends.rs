@@ -21,6 +21,8 @@ use super::pace::Pace;
 const WINDOW: Duration = Duration::from_millis(35);
 /// EC2 takes so many in a call.
 const TOGETHER_MAX: usize = 1_000;
+/// Instances whose end is denied one by one before the rest is taken to be.
+const DENIED_MAX: u32 = 10;
 /// EC2 may not show an instance so long after its launch.
 const SHOWN_WITHIN: SignedDuration = SignedDuration::from_mins(2);
 
@@ -95,11 +97,8 @@ impl Ends {
         }
         for together in running.chunks(TOGETHER_MAX) {
             match terminate(api, pace, together).await {
-                // One that is not known spoils the call for the others.
-                Err(error) if error.class == FailureClass::NotFound && together.len() > 1 => {
-                    for id in together {
-                        answers.insert(id.clone(), terminate(api, pace, std::slice::from_ref(id)).await);
-                    }
+                Err(error) if spoils_others(&error) && together.len() > 1 => {
+                    answers.extend(end_each(api, pace, together).await);
                 }
                 answer => answers.extend(together.iter().map(|id| (id.clone(), answer.clone()))),
             }
@@ -114,6 +113,30 @@ impl Ends {
             now.duration_since(*at) < SHOWN_WITHIN
         })
     }
+}
+
+/// Whether one instance may fail the call for the others: it is not known, is protected from being ended, or is not among those that the policy
+/// allows to end.
+fn spoils_others(error: &ApiError) -> bool {
+    let is_of_one = matches!(error.class, FailureClass::NotFound | FailureClass::Invalid | FailureClass::Denied);
+    is_of_one && !error.is_of_credentials()
+}
+
+/// Each in a call of its own. Once several in a row were denied, the others are taken to be: the permission is missing for all of them.
+async fn end_each<C: Clock>(api: &impl Ec2Api, pace: &Pace<C>, ids: &[String]) -> BTreeMap<String, EndAnswer> {
+    let mut answers = BTreeMap::new();
+    let mut denied_in_a_row = 0;
+    for (place, id) in ids.iter().enumerate() {
+        let answer = terminate(api, pace, std::slice::from_ref(id)).await;
+        let is_denied = answer.as_ref().is_err_and(|error| error.class == FailureClass::Denied);
+        denied_in_a_row = if is_denied { denied_in_a_row + 1 } else { 0 };
+        if denied_in_a_row == DENIED_MAX {
+            answers.extend(ids.iter().skip(place).map(|id| (id.clone(), answer.clone())));
+            break;
+        }
+        answers.insert(id.clone(), answer);
+    }
+    answers
 }
 
 async fn terminate<C: Clock>(api: &impl Ec2Api, pace: &Pace<C>, ids: &[String]) -> EndAnswer {
