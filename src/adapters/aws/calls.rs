@@ -91,8 +91,9 @@ where
         SdkError::TimeoutError(_) => ApiError::of(action, "Timeout", "no answer in time"),
         SdkError::ServiceError(answer) => {
             let meta = answer.err().meta();
-            let by_status = by_status(answer.raw().status().as_u16()).unwrap_or("Unknown");
-            ApiError::of(action, meta.code().unwrap_or(by_status), meta.message().unwrap_or(&text))
+            let status = answer.raw().status().as_u16();
+            let code = meta.code().unwrap_or_else(|| by_status(status).unwrap_or("Unknown"));
+            ApiError::of_status(action, status, code, meta.message().unwrap_or(&text))
         }
         // The chain of providers says so in words only, and then what it tried, a line each.
         _ if text.contains("no credentials found") => {

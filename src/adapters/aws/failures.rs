@@ -99,6 +99,8 @@ const CODES: &[(&str, FailureClass, Remembered, &str)] = &[
     ("InsufficientInstanceCapacity", Capacity, Remembered::Offering, "InsufficientInstanceCapacity"),
     ("InsufficientCapacity", Capacity, Remembered::Offering, "InsufficientInstanceCapacity"),
     ("InsufficientHostCapacity", Capacity, Remembered::Offering, "InsufficientInstanceCapacity"),
+    // Of volumes, in the zone.
+    ("InsufficientVolumeCapacity", Capacity, Remembered::Offering, "InsufficientVolumeCapacity"),
     ("InsufficientReservedInstanceCapacity", Capacity, Remembered::Offering, "InsufficientInstanceCapacity"),
     ("UnfulfillableCapacity", Capacity, Remembered::Offering, "UnfulfillableCapacity"),
     ("SpotMaxPriceTooLow", Capacity, Remembered::Offering, "UnfulfillableCapacity"),
@@ -136,6 +138,8 @@ const CODES: &[(&str, FailureClass, Remembered, &str)] = &[
     ("TransactionInProgressException", Throttled, Remembered::Nothing, "RequestLimitExceeded"),
     ("ProvisionedThroughputExceededException", Throttled, Remembered::Nothing, "RequestLimitExceeded"),
     ("SlowDown", Throttled, Remembered::Nothing, "RequestLimitExceeded"),
+    // The queue's, of the key that encrypts it.
+    ("KmsThrottled", Throttled, Remembered::Nothing, "RequestLimitExceeded"),
     // The Systems Manager's.
     ("TooManyUpdates", Throttled, Remembered::Nothing, "RequestLimitExceeded"),
     // EC2's own faults.
@@ -147,6 +151,16 @@ const CODES: &[(&str, FailureClass, Remembered, &str)] = &[
     ("InternalServiceError", Server, Remembered::Nothing, "InternalError"),
     ("ServiceUnavailableException", Server, Remembered::Nothing, "InternalError"),
     ("ServerException", Server, Remembered::Nothing, "InternalError"),
+    ("ServerInternal", Server, Remembered::Nothing, "InternalError"),
+    // Those of the Systems Manager, of the Price List, of Service Quotas and of IAM.
+    ("InternalServerError", Server, Remembered::Nothing, "InternalError"),
+    ("InternalErrorException", Server, Remembered::Nothing, "InternalError"),
+    ("ServiceException", Server, Remembered::Nothing, "InternalError"),
+    ("ServiceFailure", Server, Remembered::Nothing, "InternalError"),
+    // Somebody else changes it at this moment.
+    ("ConcurrentTagAccess", Server, Remembered::Nothing, "InternalError"),
+    ("EntityTemporarilyUnmodifiable", Server, Remembered::Nothing, "InternalError"),
+    ("ConcurrentModificationException", Server, Remembered::Nothing, "InternalError"),
     ("ConcurrentModification", Server, Remembered::Nothing, "InternalError"),
     // Our own words where no answer came.
     ("Timeout", Server, Remembered::Nothing, "NoAnswer"),
@@ -239,13 +253,9 @@ const MESSAGES: &[(&str, &str, FailureClass, Remembered, &str)] = &[
 
 /// What a code and a message of EC2 mean. The code may have the prefix `Client.` or `Server.` that state reasons of instances have.
 pub fn classify(code: &str, message: &str) -> Failure {
-    let code = code.strip_prefix("Client.").or_else(|| code.strip_prefix("Server.")).unwrap_or(code);
-    let by_message = MESSAGES.iter().find(|(of, part, ..)| (of.is_empty() || *of == code) && message.contains(part));
-    if let Some((_, _, class, remembered, reason)) = by_message {
-        return Failure { class: *class, remembered: *remembered, reason };
-    }
-    if let Some((_, class, remembered, reason)) = CODES.iter().find(|(known, ..)| *known == code) {
-        return Failure { class: *class, remembered: *remembered, reason };
+    let code = bare(code);
+    if let Some(known) = known(code, message) {
+        return known;
     }
     let class = match code {
         _ if [".NotFound", ".NotFoundException", ".Unknown"].iter().any(|end| code.ends_with(end)) => NotFound,
@@ -256,6 +266,26 @@ pub fn classify(code: &str, message: &str) -> Failure {
         _ => Invalid,
     };
     Failure { class, remembered: Remembered::Nothing, reason: "LaunchFailed" }
+}
+
+/// Whether the tables say what it means; else it is judged by its form.
+pub fn is_known(code: &str, message: &str) -> bool {
+    known(bare(code), message).is_some()
+}
+
+fn bare(code: &str) -> &str {
+    code.strip_prefix("Client.").or_else(|| code.strip_prefix("Server.")).unwrap_or(code)
+}
+
+fn known(code: &str, message: &str) -> Option<Failure> {
+    let by_message = MESSAGES.iter().find(|(of, part, ..)| (of.is_empty() || *of == code) && message.contains(part));
+    let by_message = by_message.map(|(_, _, class, remembered, reason)| (class, remembered, reason));
+    let by_code = || {
+        let listed = CODES.iter().find(|(listed, ..)| *listed == code)?;
+        Some((&listed.1, &listed.2, &listed.3))
+    };
+    let (class, remembered, reason) = by_message.or_else(by_code)?;
+    Some(Failure { class: *class, remembered: *remembered, reason })
 }
 
 #[cfg(test)]
@@ -285,6 +315,10 @@ mod tests {
             ("TransactionInProgressException", PortErrorKind::Temporary, Remembered::Nothing),
             ("InvalidSignatureException", PortErrorKind::Denied, Remembered::Nothing),
             ("InternalError", PortErrorKind::Temporary, Remembered::Nothing),
+            ("ServerInternal", PortErrorKind::Temporary, Remembered::Nothing),
+            ("InternalServerError", PortErrorKind::Temporary, Remembered::Nothing),
+            ("ConcurrentTagAccess", PortErrorKind::Temporary, Remembered::Nothing),
+            ("InsufficientVolumeCapacity", PortErrorKind::InsufficientCapacity, Remembered::Offering),
             ("InvalidLaunchTemplateName.NotFoundException", PortErrorKind::Temporary, Remembered::Nothing),
             ("IdempotentParameterMismatch", PortErrorKind::Conflict, Remembered::Nothing),
             ("UnauthorizedOperation", PortErrorKind::Denied, Remembered::Nothing),

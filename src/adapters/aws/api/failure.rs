@@ -1,7 +1,7 @@
 //! A call that failed: which action, and what that means, by the code and the message that AWS gave.
 
 use super::Action;
-use crate::adapters::aws::failures::{FailureClass, classify};
+use crate::adapters::aws::failures::{FailureClass, classify, is_known};
 use crate::ports::PortError;
 
 /// A call that failed.
@@ -23,6 +23,13 @@ impl ApiError {
     pub fn of(action: Action, code: impl Into<String>, message: impl Into<String>) -> Self {
         let (code, message) = (code.into(), message.into());
         Self { action, class: classify(&code, &message).class, code, message }
+    }
+
+    /// The same with the status of HTTP: a fault of the server is one, also under a code that nobody knows here.
+    pub fn of_status(action: Action, status: u16, code: impl Into<String>, message: impl Into<String>) -> Self {
+        let error = Self::of(action, code, message);
+        let is_unknown = error.class == FailureClass::Invalid && !is_known(&error.code, &error.message);
+        if status >= 500 && is_unknown { Self { class: FailureClass::Server, ..error } } else { error }
     }
 
     /// For the controller: what was tried, in its words.
@@ -48,11 +55,15 @@ impl ApiError {
                 Some("give credentials by the environment, a profile, the role of the service account, or the instance")
             }
             "ExpiredToken" | "ExpiredTokenException" => Some("the credentials have expired"),
+            // Under the same code EC2 says that an image is not for the account.
+            "AuthFailure" if !self.is_of_credentials() => None,
             "InvalidClientTokenId" | "UnrecognizedClientException" | "AuthFailure" => {
                 Some("the key is not known: see that it is of this partition, and not deleted")
             }
-            "RequestExpired"
-            | "SignatureDoesNotMatch"
+            "RequestExpired" => {
+                Some("see that the clock of this machine is right, and that the credentials have not expired")
+            }
+            "SignatureDoesNotMatch"
             | "InvalidSignatureException"
             | "IncompleteSignature"
             | "IncompleteSignatureException" => Some("see that the clock of this machine is right, and the secret key"),
@@ -100,6 +111,20 @@ mod tests {
         assert_eq!(text, "ec2:CreateFleet is denied: You are not authorized to perform this operation.");
         assert_eq!(ApiError::of(Action::CreateFleet, "UnauthorizedOperation", "no").encoded_message(), None);
         let clock = ApiError::of(Action::DescribeSubnets, "RequestExpired", "Request has expired.").text();
-        assert!(clock.contains("clock"), "{clock}");
+        assert!(clock.contains("clock") && clock.contains("expired"), "{clock}");
+        let image = ApiError::of(Action::CreateFleet, "AuthFailure", "Not authorized for images: [ami-1]").text();
+        assert_eq!(image, "ec2:CreateFleet is denied: Not authorized for images: [ami-1]");
+        let key = "AWS was not able to validate the provided access credentials";
+        assert!(ApiError::of(Action::DescribeSubnets, "AuthFailure", key).text().contains("the key is not known"));
+    }
+
+    #[test]
+    fn a_fault_of_the_server_is_one_whatever_its_code() {
+        let class = |status: u16, code: &str| ApiError::of_status(Action::GetParameters, status, code, "").class;
+        assert_eq!(class(500, "SomethingNewException"), FailureClass::Server);
+        assert_eq!(class(400, "SomethingNewException"), FailureClass::Invalid);
+        assert_eq!(class(500, "InvalidAMIID.NotFound"), FailureClass::Invalid, "that one is known");
+        assert_eq!(class(500, "InsufficientInstanceCapacity"), FailureClass::Capacity);
+        assert_eq!(class(503, "RequestLimitExceeded"), FailureClass::Throttled);
     }
 }
