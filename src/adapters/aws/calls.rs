@@ -275,11 +275,8 @@ impl Ec2Api for Calls {
     async fn get_parameters(&self, names: &[String]) -> Result<ParameterAnswers, ApiError> {
         let call = self.clients.ssm.get_parameters().set_names(Some(names.to_vec()));
         let answer = self.done(Action::GetParameters, call.send().await)?;
-        let found = answer.parameters().iter();
-        Ok(ParameterAnswers {
-            found: found.filter_map(|one| Some((one.name()?.to_owned(), one.value()?.to_owned()))).collect(),
-            missing: answer.invalid_parameters().iter().cloned().collect(),
-        })
+        let found: Vec<_> = answer.parameters().iter().filter_map(answers::parameter).collect();
+        Ok(ParameterAnswers::of(names, &found, answer.invalid_parameters().iter().cloned()))
     }
 
     async fn describe_cluster(&self, name: &str) -> Result<ClusterAnswer, ApiError> {

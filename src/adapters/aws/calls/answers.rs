@@ -6,7 +6,7 @@ use aws_sdk_ec2::types::{self as ec2, Tag};
 use aws_sdk_sqs::types::MessageSystemAttributeName;
 use jiff::Timestamp;
 
-use super::super::api::account::{ClusterAnswer, InstanceProfile, QueueMessage, Quota};
+use super::super::api::account::{ClusterAnswer, FoundParameter, InstanceProfile, QueueMessage, Quota};
 use super::super::api::instances::{
     AttachedGroup, CapacityReservation, InstanceAnswer, InstanceState, InstanceStatus, PlacementGroup, StateChange,
     StateReason,
@@ -229,6 +229,15 @@ pub(super) fn cluster(cluster: &aws_sdk_eks::types::Cluster) -> Option<ClusterAn
         service_ipv4_cidr: network.and_then(|network| network.service_ipv4_cidr().map(str::to_owned)),
         service_ipv6_cidr: network.and_then(|network| network.service_ipv6_cidr().map(str::to_owned)),
         vpc_id: cluster.resources_vpc_config().and_then(|vpc| vpc.vpc_id().map(str::to_owned)),
+    })
+}
+
+pub(super) fn parameter(parameter: &aws_sdk_ssm::types::Parameter) -> Option<FoundParameter> {
+    Some(FoundParameter {
+        name: parameter.name()?.to_owned(),
+        arn: parameter.arn().map(str::to_owned),
+        selector: parameter.selector().map(str::to_owned),
+        value: parameter.value()?.to_owned(),
     })
 }
 
