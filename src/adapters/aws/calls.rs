@@ -251,6 +251,8 @@ impl Ec2Api for Calls {
         let own = requests::tag_specifications(&["launch-template"], &request.template.tags);
         let call = call.set_tag_specifications(Some(own));
         let call = call.launch_template_data(requests::template_data(&request.template));
+        // A token stands for what was made, and a dry run makes nothing.
+        let call = if dry_run { call.set_client_token(None) } else { call };
         let answer = self.done(Action::CreateLaunchTemplate, call.send().await).map(|_| ());
         if dry_run { allowed(answer) } else { answer }
     }
@@ -262,6 +264,7 @@ impl Ec2Api for Calls {
 
     async fn create_fleet(&self, request: &FleetRequest, dry_run: bool) -> Result<FleetAnswer, ApiError> {
         let call = requests::fleet(self.clients.once.create_fleet(), request).dry_run(dry_run);
+        let call = if dry_run { call.set_client_token(None) } else { call };
         let answer = self.done(Action::CreateFleet, call.send().await);
         let answer = answer.map(|answer| answers::fleet(&answer));
         if dry_run { allowed(answer) } else { answer }
