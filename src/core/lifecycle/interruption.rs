@@ -81,7 +81,9 @@ pub struct Interruption {
 struct EventBridgeEvent {
     source: String,
     detail_type: String,
-    time: Option<Timestamp>,
+    /// One that nobody can read takes nothing from what is announced.
+    #[serde(default)]
+    time: serde_json::Value,
     #[serde(default)]
     detail: serde_json::Value,
 }
@@ -113,6 +115,7 @@ impl Interruption {
         let affected = detail.get("affectedEntities").and_then(serde_json::Value::as_array).into_iter().flatten();
         let affected = affected.filter_map(|entity| entity.get("entityValue")?.as_str());
         let instance_ids = text("instance-id").into_iter().chain(affected).map(str::to_owned).collect();
+        let time = time.as_str().and_then(|time| time.parse().ok());
         Some(Self { kind, instance_ids, time })
     }
 
@@ -307,6 +310,17 @@ mod tests {
         assert!(ends("default", "active", Some("2026-11-20T09:00:00Z")));
         assert!(ends("default", "expiring", None));
         assert!(!ends("default", "active", None));
+    }
+
+    #[test]
+    fn a_time_that_can_not_be_read_loses_no_warning() {
+        for time in [r#""""#, r#""soon""#, "1763629200", "null", "[]"] {
+            let spot = Interruption::parse(&format!(
+                r#"{{"source":"aws.ec2","detail-type":"EC2 Spot Instance Interruption Warning","time":{time},"detail":{{"instance-id":"i-1"}}}}"#
+            ));
+            let spot = spot.unwrap();
+            assert!(spot.concerns("aws:///us-east-1a/i-1") && spot.time.is_none(), "{time}");
+        }
     }
 
     #[test]
