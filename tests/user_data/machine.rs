@@ -79,7 +79,8 @@ pub fn parts(text: &str) -> Vec<(String, String)> {
     let body = body.strip_prefix(&delimiter).unwrap();
     body.split(&format!("\n{delimiter}"))
         .map(|part| {
-            let (headers, body) = part.split_once("\n\n").unwrap();
+            let without_headers = part.strip_prefix('\n').map(|body| ("", body));
+            let (headers, body) = without_headers.or_else(|| part.split_once("\n\n")).unwrap();
             let content_type = headers.lines().find_map(|line| line.strip_prefix("Content-Type: "));
             let is_encoded = headers.lines().any(|line| line == "Content-Transfer-Encoding: base64");
             let body = if is_encoded { decoded(body) } else { body.to_owned() };

@@ -18,6 +18,9 @@ pub(super) const NODE_CONFIG: &str = "application/node.eks.aws";
 /// The boundary between parts, unless a part has a line that begins with it.
 const BOUNDARY: &str = "//";
 
+/// Archives inside archives that are taken apart; what lies deeper stays as it is.
+const DEPTH_MAX: usize = 8;
+
 /// One part of an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct MimePart {
@@ -38,6 +41,11 @@ impl MimePart {
         let stated = header(&self.headers, "content-type");
         let essence = stated.as_deref().map(|value| value.split(';').next().unwrap_or_default().trim().to_lowercase());
         essence.unwrap_or_else(|| "text/plain".to_owned())
+    }
+
+    /// Whether it is an archive itself.
+    fn holds_parts(&self) -> bool {
+        self.content_type().starts_with("multipart/") && header(&self.headers, "content-transfer-encoding").is_none()
     }
 
     /// The text, which the body may only stand for; `None` where it can not be read here. An error: it says that it is in base64, and is not.
@@ -68,14 +76,40 @@ pub(super) fn is_archive(text: &str) -> bool {
 
 /// The parts of an archive, in their order. Lines end with LF.
 pub(super) fn read(text: &str, findings: &mut Vec<Finding>) -> Result<Vec<MimePart>, UserDataError> {
-    let mut lines = Lines::new(text);
+    let mut lines = Lines::new(text, 1);
     while lines.peek().is_some_and(|line| line.trim().is_empty()) {
         lines.next();
     }
     let start = lines.number();
     let headers = lines.headers()?;
-    let delimiter = format!("--{}", boundary(&headers, start)?);
-    skip_outside(&mut lines, &delimiter, findings);
+    let parts = divided(&mut lines, &headers, start, findings)?;
+    unpacked(parts, DEPTH_MAX, findings)
+}
+
+/// With the parts of archives in the place of these: cloud-init reads them like the others, and nodeadm does not look into an archive that is
+/// a part.
+fn unpacked(parts: Vec<MimePart>, depth: usize, findings: &mut Vec<Finding>) -> Result<Vec<MimePart>, UserDataError> {
+    let mut all = Vec::new();
+    for part in parts {
+        if depth == 0 || !part.holds_parts() {
+            all.push(part);
+            continue;
+        }
+        let inner = divided(&mut Lines::new(&part.body, part.line), &part.headers, part.line, findings)?;
+        all.extend(unpacked(inner, depth - 1, findings)?);
+    }
+    Ok(all)
+}
+
+/// The parts behind these headers, which begin at this line.
+fn divided(
+    lines: &mut Lines<'_>,
+    headers: &[String],
+    start: usize,
+    findings: &mut Vec<Finding>,
+) -> Result<Vec<MimePart>, UserDataError> {
+    let delimiter = format!("--{}", boundary(headers, start)?);
+    skip_outside(lines, &delimiter, findings);
     let mut parts = Vec::new();
     loop {
         let opened_at = lines.number();
@@ -87,7 +121,7 @@ pub(super) fn read(text: &str, findings: &mut Vec<Finding>) -> Result<Vec<MimePa
             return Err(UserDataError::malformed(opened_at.saturating_sub(1).max(1), message));
         };
         if is_end(opening, &delimiter) {
-            skip_outside(&mut lines, &delimiter, findings);
+            skip_outside(lines, &delimiter, findings);
             return match lines.peek() {
                 None => Ok(parts),
                 Some(_) => Err(UserDataError::malformed(lines.number(), "a part behind the end of all parts")),
@@ -123,7 +157,8 @@ pub(super) fn write(parts: &[MimePart]) -> String {
     let boundary = boundaries.find(|boundary| !is_taken(boundary)).unwrap_or_default();
     let mut text = format!("MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"{boundary}\"\n");
     for part in parts {
-        text.push_str(&format!("\n--{boundary}\n{}\n\n{}", part.headers.join("\n"), part.body));
+        let headers: String = part.headers.iter().map(|header| format!("{header}\n")).collect();
+        text.push_str(&format!("\n--{boundary}\n{headers}\n{}", part.body));
     }
     text.push_str(&format!("\n--{boundary}--\n"));
     text
@@ -133,7 +168,7 @@ fn boundary(headers: &[String], line: usize) -> Result<String, UserDataError> {
     let malformed = |message: String| UserDataError::malformed(line, message);
     let stated = header(headers, "content-type")
         .ok_or_else(|| malformed("there is no header Content-Type, which says how parts are divided".to_owned()))?;
-    let content_type: Mime = stated.trim().parse().map_err(|error| {
+    let content_type: Mime = without_space(&stated).parse().map_err(|error| {
         malformed(format!("Content-Type `{}` is not understood ({error}): is the boundary in quotes?", stated.trim()))
     })?;
     if content_type.type_() != mime::MULTIPART {
@@ -146,6 +181,18 @@ fn boundary(headers: &[String], line: usize) -> Result<String, UserDataError> {
         Some(boundary) if !boundary.is_empty() => Ok(boundary),
         _ => Err(malformed("Content-Type names no boundary".to_owned())),
     }
+}
+
+/// A value in which space means nothing, without it: any may stand around `;` and `=`, and a folded header has a tab there as well.
+fn without_space(value: &str) -> String {
+    let mut is_quoted = false;
+    value
+        .chars()
+        .filter(|character| {
+            is_quoted ^= *character == '"';
+            is_quoted || !character.is_whitespace()
+        })
+        .collect()
 }
 
 /// The value of a header, unfolded.
@@ -179,21 +226,23 @@ fn is_end(line: &str, delimiter: &str) -> bool {
 struct Lines<'t> {
     lines: Vec<&'t str>,
     next: usize,
+    /// The number of the first of them.
+    first: usize,
 }
 
 impl<'t> Lines<'t> {
-    fn new(text: &'t str) -> Self {
+    fn new(text: &'t str, first: usize) -> Self {
         let mut lines: Vec<&str> = text.split('\n').collect();
         // What ends with a line break has no line behind it.
         if lines.last() == Some(&"") {
             lines.pop();
         }
-        Self { lines, next: 0 }
+        Self { lines, next: 0, first }
     }
 
-    /// Of the line that comes next, from 1.
+    /// Of the line that comes next.
     fn number(&self) -> usize {
-        self.next + 1
+        self.first + self.next
     }
 
     fn peek(&self) -> Option<&'t str> {
@@ -228,11 +277,14 @@ impl<'t> Lines<'t> {
                 }
                 None => {
                     let message = format!("`{line}` is no header, and no empty line ends the headers above it");
-                    return Err(UserDataError::malformed(self.next, message));
+                    return Err(UserDataError::malformed(self.number() - 1, message));
                 }
             }
         }
-        Err(UserDataError::malformed(self.next.max(1), "an empty line must follow the headers, and then the parts"))
+        Err(UserDataError::malformed(
+            (self.number() - 1).max(1),
+            "an empty line must follow the headers, and then the parts",
+        ))
     }
 }
 
@@ -332,6 +384,48 @@ mod tests {
         assert_eq!(read(text, &mut Vec::new()).unwrap().len(), 1);
         let empty = "Content-Type: multipart/mixed; boundary=\"b\"\n\n--b--\n";
         assert_eq!(read(empty, &mut Vec::new()).unwrap(), []);
+    }
+
+    /// A script with an empty line before its `#!` is not started.
+    #[test]
+    fn a_part_without_headers_begins_with_its_text() {
+        let text = "Content-Type: multipart/mixed; boundary=\"b\"\n\n--b\n\n#!/bin/sh\n--b--\n";
+        let written = write(&read(text, &mut Vec::new()).unwrap());
+        assert!(written.contains("\n--//\n\n#!/bin/sh\n"), "{written}");
+        assert_eq!(read(&written, &mut Vec::new()).unwrap()[0].body, "#!/bin/sh");
+    }
+
+    #[test]
+    fn space_in_a_content_type_means_nothing() {
+        for content_type in [
+            "multipart/mixed;\n\tboundary=\"a b\"",
+            "multipart/mixed ;  boundary = \"a b\" ;",
+            "multipart/mixed;charset=\"us-ascii\";\n  boundary=\"a b\"",
+        ] {
+            let text = format!("MIME-Version: 1.0\nContent-Type: {content_type}\n\n--a b\n\nx\n--a b--\n");
+            assert_eq!(read(&text, &mut Vec::new()).map(|parts| parts.len()), Ok(1), "{text}");
+        }
+    }
+
+    #[test]
+    fn archives_in_archives_are_taken_apart() {
+        let outer = |body: &str| {
+            format!(
+                "Content-Type: multipart/mixed; boundary=\"o\"\n\n--o\nContent-Type: multipart/alternative;\n \
+                 boundary=\"i\"\n\n{body}\n--o\n\nlast\n--o--\n"
+            )
+        };
+        let inner = "--i\nContent-Type: text/x-one\n\none\n--i\nContent-Type: text/x-two\n\ntwo\n--i--\n";
+        let parts = read(&outer(inner), &mut Vec::new()).unwrap();
+        let found: Vec<(&str, usize)> = parts.iter().map(|part| (part.body.as_str(), part.line)).collect();
+        assert_eq!(found, [("one", 10), ("two", 14), ("last", 19)]);
+        assert_eq!(parts[0].content_type(), "text/x-one");
+        assert!(error(&outer("--i\nnothing\n\none\n--i--")).starts_with("spec.userData:8: `nothing` is no header"));
+        let mut deep = "x".to_owned();
+        for level in 0..DEPTH_MAX * 3 {
+            deep = format!("Content-Type: multipart/mixed; boundary=\"b{level}\"\n\n--b{level}\n{deep}\n--b{level}--");
+        }
+        assert!(read(&format!("{deep}\n"), &mut Vec::new()).is_ok(), "what lies deeper is for the machine to read");
     }
 
     #[test]

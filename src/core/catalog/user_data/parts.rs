@@ -128,7 +128,12 @@ fn document(text: &str, line: usize) -> Result<Value, UserDataError> {
     };
     let mut documents = Vec::new();
     for document in serde_yaml::Deserializer::from_str(text) {
-        documents.push(Value::deserialize(document).map_err(|error| malformed(&error))?);
+        let value = Value::deserialize(document).map_err(|error| malformed(&error))?;
+        // Behind a last `---` stands nothing that could be lost.
+        if value.is_null() && !documents.is_empty() {
+            continue;
+        }
+        documents.push(value);
         if documents.len() > 1 {
             let message = "nodeadm reads only the first YAML document of a part: give each a part of its own";
             return Err(UserDataError::malformed(line + start_of_second(text), message));
@@ -205,6 +210,10 @@ mod tests {
         assert!(error(twice).contains("not understood"), "a key twice");
         let two = "---\napiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\n---\nkind: NodeConfig\n";
         assert!(error(two).starts_with("spec.userData:4: nodeadm reads only the first"), "{}", error(two));
+        for behind_it in ["---\n", "...\n", "\n---\n# nothing\n"] {
+            let config = format!("apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\n{behind_it}");
+            assert_eq!(kind(&config, true), NODE_CONFIG, "{config}");
+        }
         let archive = "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"b\"\n\n--b\nContent-Type: \
                        application/node.eks.aws\n\nkind: [\n--b--\n";
         assert!(error(archive).starts_with("spec.userData:8: ") || error(archive).starts_with("spec.userData:7: "));
