@@ -122,3 +122,36 @@ fn a_pulled_catalog_is_what_ec2_sells() {
     let error = block_on(pull(&account, "us-east-1", at(0))).unwrap_err().to_string();
     assert!(error.starts_with("ec2:DescribeInstanceTypes is denied"), "{error}");
 }
+
+/// Where the Price List is not served, nobody is asked, and no key is called a wrong one.
+#[test]
+fn a_partition_without_a_price_list_is_not_asked_for_one() {
+    for region in ["us-gov-west-1", "us-iso-east-1", "us-isob-east-1", "eu-isoe-west-1", "eusc-de-east-1"] {
+        let (account, mut live) = (account(), LiveCatalog::new(region, "one"));
+        block_on(live.refresh(&account, at(0)));
+        assert!(!account.take_calls().iter().any(|call| call.starts_with("pricing:")), "{region}");
+        assert_eq!(doubts(&live), [(About::OnDemandPrices, false)], "{region}");
+        assert!(live.doubts()[0].text.contains("no Price List"), "{:?}", live.doubts());
+        assert!(account.tally.denied().is_empty());
+    }
+}
+
+/// Seven yuan are a dollar: with prices of both, nothing would be bought as spot.
+#[test]
+fn yuan_are_not_compared_with_dollars() {
+    let (account, mut live) = (account(), LiveCatalog::new("cn-north-1", "one"));
+    account.things.borrow_mut().zones.iter_mut().for_each(|zone| zone.name = zone.name.replace("us-east", "cn-north"));
+    let zones = vec!["cn-north-1a".to_owned(), "cn-north-1b".to_owned()];
+    account.things.borrow_mut().offerings.insert("m5.large".to_owned(), zones);
+    account.things.borrow_mut().instance_types[0].name = "m5.large".to_owned();
+    account.things.borrow_mut().spot_prices = vec![("m5.large".to_owned(), "cn-north-1a".to_owned(), 0.3)];
+    account.failures.borrow_mut().insert("pricing:GetProducts".to_owned(), "AccessDenied".to_owned());
+    block_on(live.refresh(&account, at(0)));
+    let sold = offerings(&live.catalog().unwrap(), "m5.large");
+    assert_eq!(
+        sold,
+        ["use1-az2 on-demand 0.096", "use1-az2 spot 0.0384", "use1-az4 on-demand 0.096", "use1-az4 spot 0.0384"]
+    );
+    assert_eq!(doubts(&live), [(About::OnDemandPrices, false), (About::SpotPrices, false)]);
+    assert!(live.doubts()[1].text.contains("yuan"), "{:?}", live.doubts());
+}

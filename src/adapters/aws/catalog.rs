@@ -132,8 +132,9 @@ impl LiveCatalog {
             None => built_in.get(name),
         };
         // Without a price nobody sells it in that zone.
+        let live_spot = self.spot.value().filter(|_| !self.mixes_currencies());
         let spot = |name: &str, zone: &str| -> Option<HourlyPrice> {
-            match self.spot.value() {
+            match live_spot {
                 Some(prices) => prices.get(&(name.to_owned(), zone.to_owned())).copied(),
                 None => on_demand(name).map(assumed_spot_price),
             }
@@ -141,6 +142,11 @@ impl LiveCatalog {
         let date = self.on_demand.answer.as_ref().map(|answer| answer.at.strftime("%Y-%m-%d").to_string());
         let date = date.unwrap_or_else(|| built_in.date.to_owned());
         Ok(Catalog::of_facts(&self.region, &date, facts, on_demand, spot))
+    }
+
+    /// Whether spot prices can not be held against those on demand, which then are dollars of the binary: all that is sold as spot would look dear.
+    fn mixes_currencies(&self) -> bool {
+        self.on_demand.value().is_none() && self.spot.value().is_some() && prices::is_of_another_currency(&self.region)
     }
 
     /// In the form in which the binary has them.
@@ -169,7 +175,14 @@ impl LiveCatalog {
             doubt(About::OnDemandPrices, &self.on_demand, "on-demand prices", &program),
             doubt(About::SpotPrices, &self.spot, "spot prices", "taken as a part of on-demand"),
         ];
-        doubts.into_iter().flatten().collect()
+        let of_currency = self.mixes_currencies().then(|| Doubt {
+            about: About::SpotPrices,
+            is_old: false,
+            text:
+                "spot prices are taken as a part of on-demand: EC2 says them in yuan, and those on demand are dollars"
+                    .to_owned(),
+        });
+        doubts.into_iter().flatten().chain(of_currency).collect()
     }
 
     /// When on-demand and spot prices were asked for; `None` where they are not live.

@@ -7,10 +7,15 @@ use serde::Deserialize;
 
 use super::api::network::SpotPrice;
 use super::api::{Action, ApiError, Ec2Api, Filter, pages};
+use super::failures::FailureClass;
 use crate::core::model::HourlyPrice;
 
 /// Dollars, and what is paid in China.
 const CURRENCIES: [&str; 2] = ["USD", "CNY"];
+
+/// How the names of regions begin whose accounts the Price List does not answer: GovCloud, the isolated partitions, and the European sovereign
+/// cloud. Source: reference, section 6.4; AWS's list of partitions.
+const WITHOUT_PRICE_LIST: [&str; 4] = ["us-gov-", "us-iso", "eu-isoe-", "eusc-"];
 
 /// On demand by instance type.
 pub type OnDemand = BTreeMap<String, HourlyPrice>;
@@ -20,6 +25,12 @@ pub type Spot = BTreeMap<(String, String), HourlyPrice>;
 
 /// On-demand prices of Linux without software: on shared machines, and of bare metal, which is never shared.
 pub async fn on_demand(api: &impl Ec2Api, region: &str) -> Result<OnDemand, ApiError> {
+    if WITHOUT_PRICE_LIST.iter().any(|begin| region.starts_with(begin)) {
+        // Asked elsewhere, it would say that it does not know the key, as if something were wrong with that.
+        let message = format!("there is no Price List for accounts of the partition of {region}");
+        let (action, class, code) = (Action::GetProducts, FailureClass::NotFound, "NoPriceList".to_owned());
+        return Err(ApiError { action, class, code, message });
+    }
     let mut prices = OnDemand::new();
     for (tenancy, family) in [("Dedicated", "Compute Instance (bare metal)"), ("Shared", "Compute Instance")] {
         let filters = [
@@ -88,6 +99,11 @@ fn price_of(product: &str) -> Option<(String, HourlyPrice)> {
         HourlyPrice::from_dollars(text.parse().ok()?).filter(|price| *price > HourlyPrice::ZERO)
     };
     Some((product.attributes.instance_type, by_hour.filter_map(price).max()?))
+}
+
+/// Whether spot prices come in another currency than that of the prices in the binary.
+pub fn is_of_another_currency(region: &str) -> bool {
+    region.starts_with("cn-")
 }
 
 /// Spot prices of this moment; of several for one type and zone the one since last.
