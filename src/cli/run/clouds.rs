@@ -12,8 +12,8 @@ use crate::cli::exit::{Failure, Outcome};
 use crate::cli::inputs::{FileKind, read_file};
 use crate::cli::output;
 use crate::cli::post::resolve;
-use crate::core::catalog::Catalog;
 use crate::core::catalog::regions::Region;
+use crate::core::catalog::{BuiltInError, Catalog};
 use crate::ports::{NodeObjects, PortErrorKind, Repository};
 use crate::render::posting::fitted_line;
 
@@ -60,8 +60,7 @@ pub async fn choose_and_drive(
 ) -> Result<Outcome, Failure> {
     let Drive { arguments, connection, shutdown, .. } = drive;
     let controller = &arguments.controller;
-    let catalog = Catalog::built_in(&region.name)
-        .map_err(|error| Failure::failed(error).with_hint("set spec.region in cutlist.yaml"))?;
+    let catalog = catalog(controller.cloud, &region.name)?;
     output::show_words_of(&catalog);
     let forge = forge(arguments)?;
     match controller.cloud {
@@ -83,6 +82,18 @@ pub async fn choose_and_drive(
             Box::pin(drive.until_the_end(repository, cloud, forge, boots)).await
         }
     }
+}
+
+/// What this program knows of the region. EC2 says itself what it sells, also in a region that is newer than the program or of another
+/// partition: there the catalog has the words of all others.
+fn catalog(cloud: Option<CloudArgument>, region: &str) -> Result<Catalog, Failure> {
+    let catalog = match Catalog::built_in(region) {
+        Err(BuiltInError::UnknownRegion { .. }) if cloud == Some(CloudArgument::Aws) => {
+            Catalog::built_in_anywhere().map(|anywhere| Catalog { region: region.to_owned(), ..anywhere })
+        }
+        known => known,
+    };
+    catalog.map_err(|error| Failure::failed(error).with_hint("set spec.region in cutlist.yaml"))
 }
 
 /// What the operator calls the cluster: with other clouds than EC2 the name counts for nothing, and the environment may have one.
@@ -176,6 +187,15 @@ mod tests {
 
         async fn remove(&self, _name: &str) -> Result<(), PortError> {
             Ok(())
+        }
+    }
+
+    #[test]
+    fn ec2_is_there_in_regions_that_the_program_does_not_know() {
+        for region in ["us-gov-west-1", "cn-north-1", "eu-north-9"] {
+            let of_ec2 = catalog(Some(CloudArgument::Aws), region).unwrap();
+            assert_eq!(of_ec2.region, region);
+            assert!(catalog(Some(CloudArgument::Embedded), region).is_err() && catalog(None, region).is_err());
         }
     }
 
