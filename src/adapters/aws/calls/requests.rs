@@ -6,14 +6,15 @@ use aws_sdk_ec2::primitives::DateTime;
 use aws_sdk_ec2::types::{
     CapacityReservationTarget, ConnectionTrackingSpecificationRequest, DefaultTargetCapacityType,
     FleetLaunchTemplateConfigRequest, FleetLaunchTemplateOverridesRequest, FleetLaunchTemplateSpecificationRequest,
-    FleetType, InstanceNetworkInterfaceSpecification, LaunchTemplateBlockDeviceMappingRequest,
+    FleetReservationType, FleetType, InstanceNetworkInterfaceSpecification, LaunchTemplateBlockDeviceMappingRequest,
     LaunchTemplateCapacityReservationSpecificationRequest, LaunchTemplateCpuOptionsRequest,
     LaunchTemplateEbsBlockDeviceRequest, LaunchTemplateEnclaveOptionsRequest,
     LaunchTemplateIamInstanceProfileSpecificationRequest, LaunchTemplateInstanceMarketOptionsRequest,
     LaunchTemplateInstanceMetadataOptionsRequest, LaunchTemplateInstanceNetworkInterfaceSpecificationRequest,
     LaunchTemplatePlacementRequest, LaunchTemplateSpecification, LaunchTemplateTagSpecificationRequest,
     LaunchTemplatesMonitoringRequest, NestedVirtualizationSpecification, OnDemandOptionsRequest,
-    RequestLaunchTemplateData, SpotOptionsRequest, Tag, TagSpecification, TargetCapacitySpecificationRequest,
+    RequestLaunchTemplateData, ReservedCapacityOptionsRequest, SpotOptionsRequest, Tag, TagSpecification,
+    TargetCapacitySpecificationRequest,
 };
 use aws_sdk_sqs::operation::receive_message::builders::ReceiveMessageFluentBuilder;
 use aws_sdk_sqs::types::MessageSystemAttributeName;
@@ -211,7 +212,7 @@ pub(super) fn fleet(call: CreateFleetFluentBuilder, request: &FleetRequest) -> C
         Target::OnDemand => DefaultTargetCapacityType::OnDemand,
         Target::Spot => DefaultTargetCapacityType::Spot,
         Target::CapacityBlock => DefaultTargetCapacityType::CapacityBlock,
-        Target::ReservedCapacity => DefaultTargetCapacityType::from("reserved-capacity"),
+        Target::ReservedCapacity => DefaultTargetCapacityType::ReservedCapacity,
     };
     let capacity = TargetCapacitySpecificationRequest::builder()
         .total_target_capacity(i32::try_from(request.count).unwrap_or(i32::MAX))
@@ -244,9 +245,17 @@ pub(super) fn fleet(call: CreateFleetFluentBuilder, request: &FleetRequest) -> C
         .target_capacity_specification(capacity)
         .set_spot_options(spot)
         .set_on_demand_options(on_demand)
+        .set_reserved_capacity_options(reserved_capacity(request.target))
         .set_launch_template_configs(Some(configurations.collect()))
         .set_context(request.context.clone())
         .set_tag_specifications(some(tag_specifications(&["fleet", "instance", "volume"], &request.tags)))
+}
+
+/// Of reserved capacity EC2 is told which kind of reservation it is to use: the interruptible ones. Others are bought as what they are.
+fn reserved_capacity(target: Target) -> Option<ReservedCapacityOptionsRequest> {
+    let kind = FleetReservationType::InterruptibleCapacityReservation;
+    (target == Target::ReservedCapacity)
+        .then(|| ReservedCapacityOptionsRequest::builder().reservation_types(kind).build())
 }
 
 fn fleet_override(one: &Override) -> FleetLaunchTemplateOverridesRequest {
@@ -270,4 +279,18 @@ pub(super) fn run(call: RunInstancesFluentBuilder, request: &RunRequest) -> RunI
         .min_count(1)
         .max_count(1)
         .set_tag_specifications(some(tag_specifications(&["instance", "volume"], &request.tags)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interruptible_reservations_are_asked_for_by_name() {
+        let options = reserved_capacity(Target::ReservedCapacity).unwrap();
+        assert_eq!(options.reservation_types(), [FleetReservationType::InterruptibleCapacityReservation]);
+        for target in [Target::OnDemand, Target::Spot, Target::CapacityBlock] {
+            assert_eq!(reserved_capacity(target), None);
+        }
+    }
 }
