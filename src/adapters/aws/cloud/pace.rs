@@ -40,7 +40,7 @@ impl<C: Clock> Pace<C> {
     }
 
     /// Makes a call that changes so many instances; it must be one that may be repeated. The error is that of the last attempt; where that was
-    /// turned away for its rate and one before it was not answered, it is that one's: AWS may have done what was asked for.
+    /// turned away, for its rate or its credentials, and one before it was not answered, it is that one's: AWS may have done what was asked for.
     pub async fn call<T>(
         &self,
         action: Action,
@@ -76,7 +76,7 @@ impl<C: Clock> Pace<C> {
                     tokio::time::sleep(wait).await;
                     wait = wait.saturating_mul(2);
                 }
-                FailureClass::Throttled => return Err(lost.unwrap_or(error)),
+                FailureClass::Throttled | FailureClass::Denied => return Err(lost.unwrap_or(error)),
                 _ => return Err(error),
             }
         }
@@ -126,12 +126,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     #[expect(clippy::disallowed_methods, reason = "the test's own time, which it lets pass")]
     async fn an_answer_that_did_not_come_is_not_forgotten_for_a_refusal_behind_it() {
-        for behind_it in ["RequestLimitExceeded", "InvalidParameterValue"] {
+        for behind_it in ["RequestLimitExceeded", "ExpiredToken", "InvalidParameterValue"] {
             let pace = Pace::new(Passing(Instant::now()));
             let mut codes = ["Timeout"].into_iter().chain(std::iter::repeat(behind_it));
             let call = async || Err::<(), _>(ApiError::of(Action::CreateFleet, codes.next().unwrap_or_default(), ""));
             let error = pace.call(Action::CreateFleet, 1, call).await.unwrap_err();
-            let expected = if behind_it == "RequestLimitExceeded" { "Timeout" } else { behind_it };
+            let expected = if behind_it == "InvalidParameterValue" { behind_it } else { "Timeout" };
             assert_eq!(error.code, expected);
         }
     }
