@@ -33,6 +33,9 @@ const VISIBILITY_SECONDS: i32 = 20;
 /// Of what a queue gives at once.
 const MESSAGES_MAX: i32 = 10;
 
+/// What the policy lets nobody make without tags. The dry run names an interface of its own, which has none of the template's.
+const TAGGED_BY_RUN: [&str; 3] = ["instance", "volume", "network-interface"];
+
 /// `None` where there is none: an empty list is another request.
 pub(super) fn filters(filters: &[Filter]) -> Option<Vec<aws_sdk_ec2::types::Filter>> {
     let convert = |filter: &Filter| {
@@ -278,7 +281,7 @@ pub(super) fn run(call: RunInstancesFluentBuilder, request: &RunRequest) -> RunI
         .network_interfaces(interface.build())
         .min_count(1)
         .max_count(1)
-        .set_tag_specifications(some(tag_specifications(&["instance", "volume"], &request.tags)))
+        .set_tag_specifications(some(tag_specifications(&TAGGED_BY_RUN, &request.tags)))
 }
 
 #[cfg(test)]
