@@ -57,7 +57,11 @@ impl ApiError {
             "ExpiredToken" | "ExpiredTokenException" => Some("the credentials have expired"),
             // Under the same code EC2 says that an image is not for the account.
             "AuthFailure" if !self.is_of_credentials() => None,
-            "InvalidClientTokenId" | "UnrecognizedClientException" | "AuthFailure" => {
+            // And of a request that is dated in the future.
+            "AuthFailure" => Some(
+                "the key is not known, or the clock of this machine is off: see that the key is of this partition, and not deleted",
+            ),
+            "InvalidClientTokenId" | "UnrecognizedClientException" => {
                 Some("the key is not known: see that it is of this partition, and not deleted")
             }
             "RequestExpired" => {
@@ -115,7 +119,8 @@ mod tests {
         let image = ApiError::of(Action::CreateFleet, "AuthFailure", "Not authorized for images: [ami-1]").text();
         assert_eq!(image, "ec2:CreateFleet is denied: Not authorized for images: [ami-1]");
         let key = "AWS was not able to validate the provided access credentials";
-        assert!(ApiError::of(Action::DescribeSubnets, "AuthFailure", key).text().contains("the key is not known"));
+        let unknown = ApiError::of(Action::DescribeSubnets, "AuthFailure", key).text();
+        assert!(unknown.contains("the key is not known") && unknown.contains("clock"), "{unknown}");
     }
 
     #[test]
