@@ -82,7 +82,11 @@ fn a_launch_has_the_images_that_it_was_given() {
         let request =
             LaunchRequest { launch_id: "m", claims: further.iter().collect(), images: Some(&reviewed), ..request };
         let failed = cloud.launch(&request).await.remove(0).unwrap_err();
-        assert!(failed.error.operation.contains("NoImage"), "{}", failed.error.operation);
+        assert!(
+            failed.error.operation.ends_with("m5.large runs none of the images of the class"),
+            "{}",
+            failed.error.operation
+        );
         assert_eq!(account.fleets.running().len(), 2);
     });
 }

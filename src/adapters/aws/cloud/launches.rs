@@ -657,7 +657,7 @@ fn nothing_to_ask(
         let text = match grouped.left_out.first() {
             Some((offering, why)) => {
                 format!(
-                    "no offering of the plan can be launched for EC2NodeClass {name}: {} {why:?}",
+                    "no offering of the plan can be launched for EC2NodeClass {name}: {} {why}",
                     offering.instance_type
                 )
             }

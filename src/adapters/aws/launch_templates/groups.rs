@@ -44,6 +44,17 @@ pub enum LeftOut {
     NoReservation,
 }
 
+impl std::fmt::Display for LeftOut {
+    /// Behind the name of the type.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::UnknownInstanceType => "is not sold in the region any more",
+            Self::NoImage => "runs none of the images of the class",
+            Self::NoReservation => "is to be launched into a reservation, and the NodeClaim names none",
+        })
+    }
+}
+
 /// The templates for a launch. Types of one image, one number of pods and one number of fabric adapters share one; those whose content comes out
 /// the same do, too. `types` is the catalog's list. O(offerings x types' lookup).
 pub fn group(
