@@ -2,7 +2,7 @@
 //! It records every call.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use cutlist::adapters::aws::api::account::{
     CallerIdentity, ClusterAnswer, InstanceProfile, NewInstanceProfile, ParameterAnswers, QueueMessage, Quota,
@@ -72,6 +72,8 @@ pub struct Account {
     pub iam_is_stale: Cell<bool>,
     /// Items of a page, and whether every other page is empty.
     pub page: Cell<(usize, bool)>,
+    /// What ReceiveMessage gives, one after the other: messages, or a code.
+    pub queue: RefCell<VecDeque<Result<Vec<QueueMessage>, &'static str>>>,
     /// What checks of instances say.
     pub statuses: RefCell<Vec<InstanceStatus>>,
     pub calls: RefCell<Vec<String>>,
@@ -445,12 +447,14 @@ impl Ec2Api for Account {
         }
     }
 
-    async fn get_queue_url(&self, _: &str) -> Result<String, ApiError> {
-        nothing(Action::GetQueueUrl)
+    async fn get_queue_url(&self, name: &str) -> Result<String, ApiError> {
+        self.called(Action::GetQueueUrl, name).map(|()| name.to_owned())
     }
 
     async fn receive_messages(&self, _: &str, _: u32) -> Result<Vec<QueueMessage>, ApiError> {
-        nothing(Action::ReceiveMessage)
+        self.called(Action::ReceiveMessage, "")?;
+        let given = self.queue.borrow_mut().pop_front().unwrap_or_else(|| Ok(Vec::new()));
+        given.map_err(|code| ApiError::of(Action::ReceiveMessage, code, "as SQS says it"))
     }
 
     async fn delete_message(&self, _: &str, _: &str) -> Result<(), ApiError> {

@@ -86,7 +86,11 @@ async fn look(api: &impl Ec2Api, name: &str, url: &mut Option<String>) -> Result
     };
     let mut all = Vec::new();
     for _ in 0..CALLS_A_LOOK {
-        let some = api.receive_messages(&known, 0).await?;
+        let some = match api.receive_messages(&known, 0).await {
+            // What was received is hidden from the next look: it is acted on first, and the failure comes again.
+            Err(_) if !all.is_empty() => break,
+            received => received?,
+        };
         let is_last = some.len() < FULL;
         all.extend(some);
         if is_last {
