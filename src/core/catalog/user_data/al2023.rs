@@ -27,7 +27,7 @@ pub(super) fn render(bootstrap: &Bootstrap, findings: &mut Vec<Finding>) -> Resu
         })?;
         overridden("", &theirs, &ours, part.line, findings);
     }
-    let text = serde_yaml::to_string(&ours)
+    let text = yaml(ours)
         .map_err(|error| UserDataError::field("spec.kubelet", format!("can not be written as YAML: {error}")))?;
     parts.push(MimePart::new(NODE_CONFIG, &format!("# Of Cutlist. It comes last, so what it says counts.\n{text}")));
     Ok(mime_parts::write(&parts))
@@ -94,6 +94,56 @@ fn configuration(bootstrap: &Bootstrap) -> Result<Value, UserDataError> {
     Ok(fields.into())
 }
 
+/// As YAML 1.1, which nodeadm reads: texts that are something else there stand in quotes. The writer is one of YAML 1.2 and leaves them bare, so
+/// they are put in behind it.
+fn yaml(mut value: Value) -> Result<String, serde_yaml::Error> {
+    let mut marker = "in-quotes".to_owned();
+    let all = value.to_string();
+    while all.contains(&marker) {
+        marker.push('-');
+    }
+    let mut texts = Vec::new();
+    take_ambiguous(&mut value, &marker, &mut texts);
+    let mut written = serde_yaml::to_string(&value)?;
+    for (index, text) in texts.iter().enumerate() {
+        written = written.replace(&place_of(&marker, index), &format!("'{text}'"));
+    }
+    Ok(written)
+}
+
+/// Where a text is put in; none is the beginning of another one.
+fn place_of(marker: &str, index: usize) -> String {
+    format!("{marker}.{index}.")
+}
+
+/// Takes out the texts that need quotes, keys among them.
+fn take_ambiguous(value: &mut Value, marker: &str, texts: &mut Vec<String>) {
+    let mut take = |text: &str| {
+        texts.push(text.to_owned());
+        place_of(marker, texts.len() - 1)
+    };
+    match value {
+        Value::String(text) if is_ambiguous(text) => *text = take(text.as_str()),
+        Value::Array(entries) => entries.iter_mut().for_each(|entry| take_ambiguous(entry, marker, texts)),
+        Value::Object(fields) => {
+            let named = std::mem::take(fields).into_iter();
+            *fields = named.map(|(key, value)| (if is_ambiguous(&key) { take(&key) } else { key }, value)).collect();
+            fields.values_mut().for_each(|value| take_ambiguous(value, marker, texts));
+        }
+        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// Whether YAML 1.1 takes a text for a truth value, or for a number with its digits in groups. Source: YAML 1.1, types `bool`, `int`, `float`.
+fn is_ambiguous(text: &str) -> bool {
+    let is_truth = ["y", "yes", "n", "no", "on", "off"].iter().any(|word| text.eq_ignore_ascii_case(word));
+    let begins_as_number = text.starts_with(|first: char| first.is_ascii_digit() || "+-.".contains(first));
+    let is_of_number = |character: char| character.is_ascii_alphanumeric() || "_.+-".contains(character);
+    let is_in_groups = begins_as_number && text.contains('_') && text.chars().all(is_of_number);
+    // The writer knows these with small letters alone.
+    is_truth || is_in_groups || ["0X", "0O", "0B"].iter().any(|begin| text.starts_with(begin))
+}
+
 fn sorted(value: Value) -> Value {
     match value {
         Value::Object(fields) => {
@@ -120,5 +170,24 @@ fn overridden(path: &str, theirs: &Value, ours: &Value, line: usize, findings: &
         let text = format!("{path}: `{theirs}` is replaced by `{ours}`");
         let code = if path == VERSION { FindingCode::VersionReplaced } else { FindingCode::Overridden };
         findings.push(Finding { code, line: Some(line), text });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_yaml_1_1_stand_in_quotes() {
+        for text in ["y", "Yes", "NO", "on", "off", "1_000", "-1_0.5", "0X1F", "0B1"] {
+            assert_eq!(yaml(json!({ "a": [text] })).unwrap(), format!("a:\n- '{text}'\n"));
+        }
+        for text in ["yes-sir", "none", "_1", "a_1", "--v_1=\"2\"", "1-2", "in-quotes.0."] {
+            assert_eq!(yaml(json!({ "a": [text] })).unwrap(), format!("a:\n- {text}\n"));
+        }
+        let both = yaml(json!({ "no": "in-quotes", "b": ["on", true, 1, "true"] })).unwrap();
+        let read: Value = serde_yaml::from_str(&both).unwrap();
+        assert_eq!(read, json!({ "no": "in-quotes", "b": ["on", true, 1, "true"] }));
+        assert!(both.contains("'no': in-quotes\n") && both.contains("- 'on'\n- true\n"), "{both}");
     }
 }
