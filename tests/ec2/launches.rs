@@ -464,3 +464,35 @@ fn an_instance_that_may_not_end_keeps_no_other() {
         });
     }
 }
+
+#[test]
+fn an_instance_that_ec2_does_not_know_yet_gets_its_name_later() {
+    run(async {
+        let (account, clock) = (account(), EmbeddedClock::starting_at(at(0)));
+        let cloud = process(&account, &clock);
+        cloud.describe(&class()).await.unwrap();
+        pass(&cloud, &class(), &mut claims("l", 3), &alternatives(&THREE), 3).await;
+        let named = async || cloud.instances().await.unwrap().iter().filter(|it| !it.node_claim.is_empty()).count();
+        let tagged = |calls: Vec<String>| calls.iter().filter(|call| call.starts_with("ec2:CreateTags")).count();
+        account.failures.borrow_mut().insert("ec2:CreateTags".to_owned(), "InvalidInstanceID.NotFound".to_owned());
+        account.take_calls();
+        for _ in 0..5 {
+            cloud.messages().await.unwrap();
+        }
+        assert_eq!((named().await, tagged(account.take_calls())), (0, 3), "it is not asked again at once");
+        account.failures.borrow_mut().clear();
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        cloud.messages().await.unwrap();
+        assert_eq!(named().await, 3);
+        // One that is gone has no need of a name.
+        pass(&cloud, &class(), &mut claims("m", 1), &alternatives(&THREE), 1).await;
+        account.failures.borrow_mut().insert("ec2:CreateTags".to_owned(), "InvalidInstanceID.NotFound".to_owned());
+        tokio::time::sleep(Duration::from_secs(130)).await;
+        account.take_calls();
+        for _ in 0..3 {
+            cloud.messages().await.unwrap();
+            tokio::time::sleep(Duration::from_secs(15)).await;
+        }
+        assert_eq!(tagged(account.take_calls()), 1);
+    });
+}
