@@ -14,7 +14,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::core::v1::{Node, Taint};
 
 use crate::api::node_claim::NodeClaim;
 use crate::controller::annotations::of_claims;
@@ -22,8 +22,8 @@ use crate::controller::observed::view::{View, name_of, node_name};
 use crate::core::lifecycle::{conditions, has_started};
 use crate::core::model::Resources;
 use crate::core::plan::Plan;
-use crate::core::snapshot::Pod;
 use crate::core::snapshot::requests::effective_requests;
+use crate::core::snapshot::{Pod, nodes};
 
 use super::effects::allocatable;
 use super::queue::{self, Queued, Refusals};
@@ -90,13 +90,13 @@ impl<'a> Opening<'a> {
             waiting.entry(claim).or_default().extend(pod.filter(|pod| !pod.is_terminating()));
         }
         let mut closed: BTreeMap<&str, Closed> = BTreeMap::new();
-        for claim in opening.iter().filter(|claim| is_closed(claim)) {
-            let Some(plan) = of_claims::plan(claim) else { continue };
+        for claim in &opening {
+            let node = view.node_of(claim);
+            let Some(plan) = of_claims::plan(claim).filter(|_| takes_no_pods_yet(claim, node)) else { continue };
             let closed = closed.entry(plan).or_default();
             closed.nodes += 1;
-            let node = view.node_of(claim);
             closed.joined += usize::from(node.is_some());
-            closed.ready += usize::from(node.is_some_and(has_started));
+            closed.ready += usize::from(node.is_some_and(|node| takes_pods_when_open(claim, node)));
             closed.last_joined = closed.last_joined.max(node.and_then(joined));
         }
         let mut made = Self { waiting, closed, now, ..Self::default() };
@@ -145,7 +145,7 @@ impl<'a> Opening<'a> {
 
     fn waits_for_rest(&self, claim: &NodeClaim) -> Option<Timestamp> {
         let closed = self.closed_of_plan(claim);
-        if !is_closed(claim) || closed.nodes < 2 {
+        if !may_wait(claim) || closed.nodes < 2 {
             return None;
         }
         let rests = self.end_of(self.refused_at, AT_REST)?;
@@ -160,7 +160,7 @@ impl<'a> Opening<'a> {
     /// Until when a node that has joined stays closed, because others of its plan are about to be ready.
     fn waits_for_others(&self, claim: &NodeClaim, node: &Node) -> Option<Timestamp> {
         let closed = self.closed_of_plan(claim);
-        if !is_closed(claim) || closed.nodes < 2 || closed.ready == closed.nodes {
+        if !may_wait(claim) || closed.nodes < 2 || closed.ready == closed.nodes {
             return None;
         }
         let longest = self.end_of(joined(node), CLOSED_MAX)?;
@@ -175,7 +175,7 @@ impl<'a> Opening<'a> {
 
     /// Until when a node that has joined stays closed, because it would take the first of other nodes' pods that must be near each other.
     fn waits_for_first(&self, claim: &NodeClaim, node: &Node) -> Option<Timestamp> {
-        let waits = is_closed(claim) && self.would_take_first.contains(name_of(claim));
+        let waits = may_wait(claim) && self.would_take_first.contains(name_of(claim));
         waits.then(|| self.end_of(joined(node), CLOSED_MAX)).flatten()
     }
 
@@ -205,13 +205,38 @@ fn closed_nodes<'a, 'b>(
     opening: &[&'a NodeClaim],
     waiting: &'b BTreeMap<&'a str, Vec<&'a Pod>>,
 ) -> Vec<ClosedNode<'a, 'b>> {
-    let closed = opening.iter().filter(|claim| is_closed(claim));
-    let closed = closed.map(|claim| ClosedNode {
+    let closed = opening.iter().map(|claim| (*claim, view.node_of(claim)));
+    let closed = closed.filter(|(claim, node)| takes_no_pods_yet(claim, *node));
+    let closed = closed.map(|(claim, node)| ClosedNode {
         claim,
-        started: view.node_of(claim).filter(|node| has_started(node)),
+        started: node.filter(|node| takes_pods_when_open(claim, node)),
         pods: waiting.get(name_of(claim)).map_or(&[][..], Vec::as_slice),
     });
     closed.collect()
+}
+
+/// Whether it is closed, or start-up taints keep pods away.
+fn takes_no_pods_yet(claim: &NodeClaim, node: Option<&Node>) -> bool {
+    is_closed(claim) || (is_on_its_way(claim) && node.is_some_and(|node| has_start_up_taint(claim, node)))
+}
+
+/// Whether nothing but its being closed keeps pods away. Start-up taints come when it is registered, where it does not bring them.
+fn takes_pods_when_open(claim: &NodeClaim, node: &Node) -> bool {
+    let is_clear = || claim.is_true(conditions::REGISTERED) && !has_start_up_taint(claim, node);
+    has_started(node) && (claim.spec.startup_taints.is_empty() || is_clear())
+}
+
+fn has_start_up_taint(claim: &NodeClaim, node: &Node) -> bool {
+    let is_own = |taint: &Taint| {
+        claim.spec.startup_taints.iter().any(|own| own.key == taint.key && own.effect.name() == taint.effect)
+    };
+    nodes::taints(node).iter().any(is_own)
+}
+
+/// Whether it is closed and may stay so for a while. One with start-up taints is registered as soon as it joins: what takes them off may have
+/// done so before, and registration would put them there again.
+fn may_wait(claim: &NodeClaim) -> bool {
+    is_closed(claim) && claim.spec.startup_taints.is_empty()
 }
 
 /// Since when the condition Ready is as it is.
@@ -423,5 +448,25 @@ mod tests {
         assert_eq!(drawn(json!({ "cpu": "1800m", "memory": "1Gi", "pods": "2" })), 3);
         assert_eq!(drawn(json!({ "cpu": "1950m", "memory": "1Gi", "pods": "2" })), 0, "it is full");
         assert_eq!(drawn(json!({ "cpu": "1", "memory": "1Gi", "pods": "10" })), 0, "it has no room for another pod");
+    }
+
+    #[test]
+    fn a_node_with_start_up_taints_is_registered_at_once_and_waited_for_until_they_are_gone() {
+        let taint = json!({ "key": "cni", "effect": "NoSchedule" });
+        let node = |taints: Value| -> Node {
+            let conditions = json!([{ "type": "Ready", "status": "True" }]);
+            serde_json::from_value(json!({ "spec": { "taints": taints }, "status": { "conditions": conditions } }))
+                .unwrap()
+        };
+        let mut claim = claim(json!({}), json!({}));
+        assert!(may_wait(&claim) && takes_pods_when_open(&claim, &node(json!([]))));
+        claim.spec.startup_taints = serde_json::from_value(json!([taint])).unwrap();
+        assert!(!may_wait(&claim), "registration would put back what is gone by then");
+        assert!(!takes_pods_when_open(&claim, &node(json!([]))), "registration puts them there");
+        conditions::set(&mut claim, conditions::REGISTERED, "True", "Registered", "", Timestamp::UNIX_EPOCH);
+        assert!(takes_no_pods_yet(&claim, Some(&node(json!([taint])))));
+        assert!(!takes_pods_when_open(&claim, &node(json!([taint]))));
+        assert!(takes_pods_when_open(&claim, &node(json!([]))));
+        assert!(!takes_no_pods_yet(&claim, Some(&node(json!([])))));
     }
 }
