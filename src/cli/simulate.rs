@@ -32,6 +32,7 @@ use crate::core::plan::{Note, NoteCode, ReasonCode};
 use crate::core::planner::leaving::leaving;
 use crate::core::planner::moments::{Stuck, longest_wait, next_moment};
 use crate::core::planner::{cluster_notes, decide};
+use crate::core::snapshot::doubled::doubled;
 use crate::core::snapshot::{Snapshot, moment};
 use crate::definitions::Definitions;
 use crate::definitions::suggest::nearest;
@@ -344,8 +345,7 @@ fn simulation(
     };
     let mut notes: Vec<Note> = read.notes.iter().chain(&read.head.content.notes).cloned().collect();
     notes.extend(read.head.definitions.beside(&read.snapshot).notes);
-    let pools: Vec<_> = read.head.definitions.node_pools.iter().map(|it| it.value.clone()).collect();
-    notes.extend(cluster_notes::notes(&read.snapshot, &pools));
+    notes.extend(about_cluster(read));
     notes.extend(about_nodes(read));
     notes.extend(last.notes.iter().filter(|note| note.code == NoteCode::WindowsPricedAsLinux).cloned());
     if read.head.definitions.settings.approval.disrupt == ApprovalMode::Manual {
@@ -369,6 +369,14 @@ fn simulation(
         pending: last.pending,
         notes,
     }
+}
+
+/// What a plan says of the cluster, too.
+fn about_cluster(read: &ReadInputs) -> Vec<Note> {
+    let pools: Vec<_> = read.head.definitions.node_pools.iter().map(|it| it.value.clone()).collect();
+    let mut snapshot = read.snapshot.clone();
+    snapshot.doubts.doubled = doubled(&snapshot);
+    cluster_notes::notes(&snapshot, &pools)
 }
 
 /// Nodes that are of no pool, and such that have no price.
