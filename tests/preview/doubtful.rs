@@ -250,6 +250,8 @@ fn another_reason_for_what_goes_anyway_is_said() {
         "1 node goes for another reason (Empty -> RequirementsDrifted), same price; 1 step would happen anyway";
     assert_eq!((&target["verdict"], headline(&target)), (&json!("changes"), expected), "{target:#}");
     assert!(target["markdown"]["summary"].as_str().unwrap().contains("1 node goes for another reason"), "{target:#}");
+    let sections = target["markdown"]["sections"].to_string();
+    assert!(sections.contains("no longer allows") && sections.contains("(without this change:"), "{sections}");
 }
 
 /// What other programs make of files is not known here, and is no reason to say that nothing changes.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use crate::api::preview::{
     PreviewCause, PreviewCount, PreviewMarkdown, PreviewSection, PreviewSeverity, PreviewTarget,
 };
-use crate::core::plan::{Note, NoteCode, Pending, Plan, Step, StepKind};
+use crate::core::plan::{Note, NoteCode, Pending, Plan, Reason, ReasonCode, Step, StepKind};
 use crate::core::preview::{DIGEST_DIGITS, caused_steps, held_back, pending, risks, steps_anyway, steps_taken_away};
 use crate::render::plan::markdown::details::{self, Detail};
 use crate::render::plan::markdown::escape::{code, prose};
@@ -278,8 +278,8 @@ fn pods_of(groups: &[Pending]) -> usize {
     groups.iter().map(|group| group.pods.len()).sum()
 }
 
-/// The steps that would happen anyway, with the reasons of the base: the change may give a node that goes in both
-/// another reason.
+/// The steps that would happen anyway, with the figures of the base. Where the change gives a node another reason to go, it is said with the one
+/// that it has without the change.
 fn as_in_base(plan: &Plan, base: Option<&Plan>) -> Vec<Step> {
     let of_base: BTreeMap<&str, &Step> = base
         .iter()
@@ -289,7 +289,13 @@ fn as_in_base(plan: &Plan, base: Option<&Plan>) -> Vec<Step> {
         .collect();
     let as_in_base = |step: &Step| match of_base.get(step.node_claim.as_str()) {
         Some(other) if other.kind == step.kind && !step.node_claim.is_empty() => {
-            Step { reason: other.reason.clone(), definition: other.definition.clone(), ..step.clone() }
+            let (now, before) = (&step.reason, &other.reason);
+            // Of drift the code does not say what has drifted.
+            if now.code != before.code || (now.code == ReasonCode::Drifted && now.text != before.text) {
+                let text = format!("{} (without this change: {})", now.text, before.text);
+                return Step { reason: Reason { text, ..now.clone() }, ..step.clone() };
+            }
+            Step { reason: before.clone(), definition: other.definition.clone(), ..step.clone() }
         }
         _ => step.clone(),
     };
