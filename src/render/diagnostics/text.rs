@@ -68,7 +68,7 @@ const LINE_BYTES_MAX: usize = 1000;
 fn window<'s>(source: &'s str, diagnostic: &Diagnostic) -> Option<Window<'s>> {
     let (start, end) = (diagnostic.span.start_byte, diagnostic.span.end_byte);
     let before = source.get(..start)?;
-    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    let line_start = before.rfind(['\n', '\r']).map_or(0, |newline| newline + 1);
     let rest = source.get(line_start..)?;
     let line = rest.split(['\n', '\r']).next().unwrap_or(rest);
     if line.len() > LINE_BYTES_MAX {
