@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(without.reason().code, ReasonCode::Drifted);
         assert_eq!(without.to_string(), format!("{drifted}; {obstacle}"));
         let empty = RemovalCause::Empty { quiet_seconds: Some(90), after: Some("30s".parse().unwrap()) };
-        assert_eq!(empty.to_string(), "Empty for 1m30s (consolidateAfter 30s)");
+        assert_eq!(empty.to_string(), "Empty for 90s (consolidateAfter 30s)");
         assert_eq!(RemovalCause::Unconfirmed(Box::new(empty)).code(), ReasonCode::ConfirmationNeeded);
     }
 }
