@@ -17,10 +17,10 @@ use crate::definitions::fixes::Instead;
 use crate::definitions::rules::schema::{FOREIGN_FIELD, FOREIGN_TYPE};
 use crate::definitions::suggest;
 
-/// By `apiVersion kind`. Built when the first workload is met: 20 ms.
-static SCHEMAS: LazyLock<BTreeMap<&'static str, Value>> = LazyLock::new(|| {
-    fn of<T: schemars::JsonSchema>() -> Value {
-        SchemaSettings::draft07().into_generator().into_root_schema_for::<T>().to_value()
+/// By `apiVersion kind`. Each is built when the first workload of its kind is met: some milliseconds.
+static SCHEMAS: LazyLock<BTreeMap<&'static str, LazyLock<Value>>> = LazyLock::new(|| {
+    fn of<T: schemars::JsonSchema>() -> LazyLock<Value> {
+        LazyLock::new(|| SchemaSettings::draft07().into_generator().into_root_schema_for::<T>().to_value())
     }
     BTreeMap::from([
         ("apps/v1 Deployment", of::<apps::v1::Deployment>()),

@@ -8,7 +8,7 @@ mod foreign;
 mod strict;
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use jsonschema::{PatternOptions, Validator};
 use k8s_openapi::api::core::v1::PodTemplate;
@@ -40,16 +40,23 @@ struct KindSchema {
     cel: CompiledSchema,
 }
 
-/// Compiled once per process; a kind costs some milliseconds.
-static SCHEMAS: LazyLock<BTreeMap<Kind, Result<KindSchema, String>>> =
-    LazyLock::new(|| Kind::ALL.into_iter().filter(|it| !is_of_kubernetes(*it)).map(|it| (it, compile(it))).collect());
+type Compiled = Result<KindSchema, String>;
+
+/// Each is compiled once per process, when the first document of its kind is met: it costs some milliseconds.
+static SCHEMAS: LazyLock<BTreeMap<Kind, OnceLock<Compiled>>> = LazyLock::new(|| {
+    Kind::ALL.into_iter().filter(|kind| !is_of_kubernetes(*kind)).map(|kind| (kind, OnceLock::new())).collect()
+});
+
+fn schema_of(kind: Kind) -> Option<&'static Compiled> {
+    Some(SCHEMAS.get(&kind)?.get_or_init(|| compile(kind)))
+}
 
 /// Whether the kind is Kubernetes' own, whose API server is the judge of everything but the names and types of fields.
 fn is_of_kubernetes(kind: Kind) -> bool {
     kind == Kind::PodTemplate
 }
 
-fn compile(kind: Kind) -> Result<KindSchema, String> {
+fn compile(kind: Kind) -> Compiled {
     let json = strict::strict(kind, published(kind));
     let options = jsonschema::options().offline().should_validate_formats(true);
     let validator =
@@ -88,7 +95,7 @@ pub struct PublishedSchema {
 /// Of every kind that can be held against a schema.
 pub fn for_others() -> Vec<PublishedSchema> {
     let of_kind = |kind: Kind| {
-        let schema = SCHEMAS.get(&kind)?.as_ref().ok()?;
+        let schema = schema_of(kind)?.as_ref().ok()?;
         let (group, version) = kind.api_version().split_once('/')?;
         let mut schema = schema.json.clone();
         let map = schema.as_object_mut()?;
@@ -114,7 +121,7 @@ pub fn check(kind: Kind, document: &mut Document, old: Option<&Value>, unchecked
     if is_of_kubernetes(kind) {
         return faults_of_workload(document);
     }
-    let schema = match SCHEMAS.get(&kind) {
+    let schema = match schema_of(kind) {
         Some(Ok(schema)) => schema,
         Some(Err(error)) => {
             let message = format!("the schema of {} can not be compiled: {error}", kind.name());
@@ -143,7 +150,7 @@ pub fn type_at(kind: Kind, pointer: &str) -> Option<&'static str> {
 
 /// The schema of what stands at these keys and numbers of a document of `kind`.
 pub fn at<'p>(kind: Kind, path: impl IntoIterator<Item = &'p str>) -> Option<&'static Value> {
-    let mut schema = &SCHEMAS.get(&kind)?.as_ref().ok()?.json;
+    let mut schema = &schema_of(kind)?.as_ref().ok()?.json;
     for part in path {
         let member = schema.get("properties").and_then(|properties| properties.get(part));
         // What is no schema of a member only says whether there may be one.
@@ -156,5 +163,5 @@ pub fn at<'p>(kind: Kind, path: impl IntoIterator<Item = &'p str>) -> Option<&'s
 /// Why the schema of the kind can not be compiled, if so: a mistake in `api`.
 #[cfg(test)]
 pub fn error(kind: Kind) -> Option<String> {
-    SCHEMAS.get(&kind).and_then(|schema| schema.as_ref().err().cloned())
+    schema_of(kind).and_then(|schema| schema.as_ref().err().cloned())
 }
