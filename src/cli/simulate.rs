@@ -33,6 +33,7 @@ use crate::core::planner::leaving::leaving;
 use crate::core::planner::moments::{Stuck, longest_wait, next_moment};
 use crate::core::planner::{cluster_notes, decide};
 use crate::core::snapshot::doubled::doubled;
+use crate::core::snapshot::nodes::machines;
 use crate::core::snapshot::{Snapshot, moment};
 use crate::definitions::Definitions;
 use crate::definitions::suggest::nearest;
@@ -376,7 +377,7 @@ fn about_cluster(read: &ReadInputs) -> Vec<Note> {
     let pools: Vec<_> = read.head.definitions.node_pools.iter().map(|it| it.value.clone()).collect();
     let mut snapshot = read.snapshot.clone();
     snapshot.doubts.doubled = doubled(&snapshot);
-    cluster_notes::notes(&snapshot, &pools)
+    cluster_notes::notes(&snapshot, &machines(&snapshot), &pools)
 }
 
 /// Nodes that are of no pool, and such that have no price.

@@ -14,16 +14,16 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::core::v1::{Node, Taint};
+use k8s_openapi::api::core::v1::Node;
 
 use crate::api::node_claim::NodeClaim;
 use crate::controller::annotations::of_claims;
 use crate::controller::observed::view::{View, name_of, node_name};
-use crate::core::lifecycle::{conditions, has_started};
+use crate::core::lifecycle::{conditions, has_started, ready_since, startup_taints};
 use crate::core::model::Resources;
 use crate::core::plan::Plan;
+use crate::core::snapshot::Pod;
 use crate::core::snapshot::requests::effective_requests;
-use crate::core::snapshot::{Pod, nodes};
 
 use super::effects::allocatable;
 use super::queue::{self, Queued, Refusals};
@@ -61,7 +61,7 @@ struct Closed {
 pub struct Opening<'a> {
     /// By claim: the pods it was created for that are on no node, and for which none was created later.
     waiting: BTreeMap<&'a str, Vec<&'a Pod>>,
-    /// By plan: its nodes that are closed, and whether each of them could open now.
+    /// By plan: its nodes that take no pods yet, and how many of them could open now.
     closed: BTreeMap<&'a str, Closed>,
     /// What the pods that wait ask for, and how many of them ask for the same.
     needs: BTreeMap<Resources, usize>,
@@ -89,23 +89,15 @@ impl<'a> Opening<'a> {
             let pod = unbound.as_ref().and_then(|unbound| unbound.get(pod));
             waiting.entry(claim).or_default().extend(pod.filter(|pod| !pod.is_terminating()));
         }
-        let mut closed: BTreeMap<&str, Closed> = BTreeMap::new();
-        for claim in &opening {
-            let node = view.node_of(claim);
-            let Some(plan) = of_claims::plan(claim).filter(|_| takes_no_pods_yet(claim, node)) else { continue };
-            let closed = closed.entry(plan).or_default();
-            closed.nodes += 1;
-            closed.joined += usize::from(node.is_some());
-            closed.ready += usize::from(node.is_some_and(|node| takes_pods_when_open(claim, node)));
-            closed.last_joined = closed.last_joined.max(node.and_then(joined));
+        let nodes = closed_nodes(view, &opening, &waiting);
+        let closed = by_plan(&nodes);
+        let mut made = Self { now, ..Self::default() };
+        if !closed.is_empty() {
+            made.needs = needs(waiting.values().flatten().copied());
+            made.first = first_of_each(&waiting, told, now);
+            made.would_take_first = would_take_first(view, &nodes);
         }
-        let mut made = Self { waiting, closed, now, ..Self::default() };
-        if !made.closed.is_empty() {
-            made.needs = needs(made.waiting.values().flatten().copied());
-            made.first = first_of_each(&made.waiting, told, now);
-            made.would_take_first = would_take_first(view, &closed_nodes(view, &opening, &made.waiting));
-        }
-        Self { refused_at: told.refused_at, ..made }
+        Self { waiting, closed, refused_at: told.refused_at, ..made }
     }
 
     /// The lesser opens first. Claims that are not to be opened come before all others, and of those that are, whose pods are all on
@@ -200,6 +192,7 @@ fn first_of_each<'a>(
     first
 }
 
+/// Those that take no pods yet.
 fn closed_nodes<'a, 'b>(
     view: &View<'a>,
     opening: &[&'a NodeClaim],
@@ -209,10 +202,24 @@ fn closed_nodes<'a, 'b>(
     let closed = closed.filter(|(claim, node)| takes_no_pods_yet(claim, *node));
     let closed = closed.map(|(claim, node)| ClosedNode {
         claim,
-        started: node.filter(|node| takes_pods_when_open(claim, node)),
+        node,
+        is_ready: node.is_some_and(|node| takes_pods_when_open(claim, node)),
         pods: waiting.get(name_of(claim)).map_or(&[][..], Vec::as_slice),
     });
     closed.collect()
+}
+
+fn by_plan<'a>(nodes: &[ClosedNode<'a, '_>]) -> BTreeMap<&'a str, Closed> {
+    let mut by_plan: BTreeMap<&str, Closed> = BTreeMap::new();
+    for ClosedNode { claim, node, is_ready, .. } in nodes {
+        let Some(plan) = of_claims::plan(claim) else { continue };
+        let closed = by_plan.entry(plan).or_default();
+        closed.nodes += 1;
+        closed.joined += usize::from(node.is_some());
+        closed.ready += usize::from(*is_ready);
+        closed.last_joined = closed.last_joined.max(node.and_then(joined));
+    }
+    by_plan
 }
 
 /// Whether it is closed, or start-up taints keep pods away.
@@ -227,23 +234,13 @@ fn takes_pods_when_open(claim: &NodeClaim, node: &Node) -> bool {
 }
 
 fn has_start_up_taint(claim: &NodeClaim, node: &Node) -> bool {
-    let is_own = |taint: &Taint| {
-        claim.spec.startup_taints.iter().any(|own| own.key == taint.key && own.effect.name() == taint.effect)
-    };
-    nodes::taints(node).iter().any(is_own)
+    startup_taints(claim, node).next().is_some()
 }
 
 /// Whether it is closed and may stay so for a while. One with start-up taints is registered as soon as it joins: what takes them off may have
 /// done so before, and registration would put them there again.
 fn may_wait(claim: &NodeClaim) -> bool {
     is_closed(claim) && claim.spec.startup_taints.is_empty()
-}
-
-/// Since when the condition Ready is as it is.
-fn ready_since(node: &Node) -> Option<Timestamp> {
-    let conditions = node.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
-    let ready = conditions.iter().find(|condition| condition.type_ == "Ready")?;
-    ready.last_transition_time.as_ref().map(|time| time.0)
 }
 
 fn joined(node: &Node) -> Option<Timestamp> {

@@ -17,8 +17,10 @@ use crate::core::snapshot::{Objects, Pod, Snapshot, selector};
 /// A claim whose node is closed, with the pods that wait for it.
 pub(super) struct ClosedNode<'a, 'b> {
     pub claim: &'a NodeClaim,
-    /// None where it has not joined, or is still starting.
-    pub started: Option<&'a Node>,
+    /// None where it has not joined.
+    pub node: Option<&'a Node>,
+    /// Whether nothing but its being closed keeps pods away.
+    pub is_ready: bool,
     pub pods: &'b [&'a Pod],
 }
 
@@ -31,8 +33,7 @@ pub(super) fn would_take_first<'a>(view: &View<'a>, closed: &[ClosedNode<'a, '_>
     }
     let takes = takes(view, closed, &groups);
     // Nodes that may open together: each group that one of them could take has a node of its own among them.
-    let mut opening: BTreeSet<usize> =
-        (0..closed.len()).filter(|position| closed[*position].started.is_some()).collect();
+    let mut opening: BTreeSet<usize> = (0..closed.len()).filter(|position| closed[*position].is_ready).collect();
     let mut waiting = BTreeSet::new();
     loop {
         let has_home = |group: &usize| !groups[*group].homes.is_disjoint(&opening);
@@ -133,9 +134,10 @@ fn different<'a>(pods: &[&'a Pod]) -> Vec<&'a Pod> {
 
 /// The node as it will be when it is registered.
 fn opened(closed: &ClosedNode<'_, '_>) -> Option<Node> {
-    let mut node = closed.started?.clone();
+    let joined = closed.node.filter(|_| closed.is_ready)?;
+    let mut node = joined.clone();
     node.metadata.labels.get_or_insert_default().extend(closed.claim.metadata.labels.clone().unwrap_or_default());
-    node.spec.get_or_insert_default().taints = Some(registered_taints(closed.claim, closed.started?));
+    node.spec.get_or_insert_default().taints = Some(registered_taints(closed.claim, joined));
     Some(node)
 }
 
@@ -204,8 +206,9 @@ mod tests {
             .collect();
         let pods: Vec<[&Pod; 1]> = given.iter().map(|(.., pod)| [*pod]).collect();
         let closed = claims.iter().zip(&nodes).zip(&pods);
-        let closed: Vec<ClosedNode<'_, '_>> =
-            closed.map(|((claim, node), pods)| ClosedNode { claim, started: node.as_ref(), pods }).collect();
+        let closed: Vec<ClosedNode<'_, '_>> = closed
+            .map(|((claim, node), pods)| ClosedNode { claim, node: node.as_ref(), is_ready: node.is_some(), pods })
+            .collect();
         would_take_first(&view, &closed).into_iter().map(str::to_owned).collect()
     }
 

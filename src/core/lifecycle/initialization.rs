@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Node, Taint};
+use k8s_openapi::api::core::v1::{Node, NodeCondition, Taint};
 use serde_json::json;
 
 use crate::snapshot::nodes;
@@ -76,10 +76,7 @@ pub fn obstacle(claim: &NodeClaim, node: &Node) -> Option<(&'static str, String)
         return Some(("NodeNotReady", not_ready(node)));
     }
     let taints = nodes::taints(node);
-    let startup = taints.iter().filter(|taint| {
-        claim.spec.startup_taints.iter().any(|own| own.key == taint.key && own.effect.name() == taint.effect)
-    });
-    if let Some(text) = still_there("start-up taint", startup) {
+    if let Some(text) = still_there("start-up taint", startup_taints(claim, node)) {
         return Some(("StartupTaintsExist", text));
     }
     let ephemeral = taints.iter().filter(|taint| {
@@ -99,10 +96,16 @@ pub fn obstacle(claim: &NodeClaim, node: &Node) -> Option<(&'static str, String)
     }
 }
 
+/// The start-up taints of the claim that the node has now.
+pub fn startup_taints<'n>(claim: &NodeClaim, node: &'n Node) -> impl Iterator<Item = &'n Taint> {
+    nodes::taints(node).iter().filter(|taint| {
+        claim.spec.startup_taints.iter().any(|own| own.key == taint.key && own.effect.name() == taint.effect)
+    })
+}
+
 /// With what the kubelet says, where it says something.
 fn not_ready(node: &Node) -> String {
-    let conditions = node.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
-    let ready = conditions.iter().find(|condition| condition.type_ == "Ready");
+    let ready = ready_condition(node);
     let message = ready.and_then(|condition| condition.message.as_deref()).filter(|message| !message.is_empty());
     let reason = ready.and_then(|condition| condition.reason.as_deref()).filter(|reason| !reason.is_empty());
     match message.or(reason) {
@@ -149,6 +152,15 @@ pub fn has_started(node: &Node) -> bool {
 
 /// Whether the node's condition Ready is True.
 pub fn is_ready(node: &Node) -> bool {
+    ready_condition(node).is_some_and(|ready| ready.status == "True")
+}
+
+/// Since when the node's condition Ready is as it is.
+pub fn ready_since(node: &Node) -> Option<Timestamp> {
+    ready_condition(node)?.last_transition_time.as_ref().map(|time| time.0)
+}
+
+fn ready_condition(node: &Node) -> Option<&NodeCondition> {
     let conditions = node.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
-    conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True")
+    conditions.iter().find(|condition| condition.type_ == "Ready")
 }

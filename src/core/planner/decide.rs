@@ -56,7 +56,7 @@ pub fn decide_in_phases(inputs: &Inputs<'_>, done: &mut dyn FnMut(Phase)) -> Pla
     notes.extend(rollout::notes(inputs));
     notes.extend(removed_pools::notes(inputs, &problem.machines));
     notes.extend(drift::notes(inputs, &problem.machines));
-    notes.extend(cluster_notes::notes(inputs.snapshot, inputs.node_pools));
+    notes.extend(cluster_notes::notes(inputs.snapshot, problem.machines.iter(), inputs.node_pools));
     let disruption = disrupt(&mut engine, inputs, &provisioning);
     drop(engine);
     provisioning.fewer_nodes = fewer_nodes(inputs, &mut problem, &provisioning);
