@@ -159,7 +159,7 @@ fn mutated_objects_end_in_a_plan_or_in_an_error() {
     assert!(planned.get() > MUTATED_WORLDS / 8, "only {} snapshots could be read", planned.get());
 }
 
-fn instance_type(name: &str, cpu: u32) -> Value {
+pub fn instance_type(name: &str, cpu: u32) -> Value {
     let offering = |zone: &str| json!({ "zone": zone, "capacityType": "on-demand", "price": f64::from(cpu) * 0.05 });
     json!({
         "name": name,
@@ -177,7 +177,7 @@ pub fn cluster(pods: Vec<Value>) -> Built {
     cluster_of(json!({}), vec![instance_type("m.large", 2), instance_type("m.xlarge", 4)], pods)
 }
 
-fn cluster_of(limits: Value, types: Vec<Value>, pods: Vec<Value>) -> Built {
+pub fn cluster_of(limits: Value, types: Vec<Value>, pods: Vec<Value>) -> Built {
     let pool = json!({
         "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": { "name": "default" },
         "spec": { "limits": limits, "template": { "spec": {

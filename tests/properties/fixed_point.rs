@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use cutlist::api::keys::{self, ZONE};
 use cutlist::api::settings::Packing;
 use cutlist::core::check::check;
 use cutlist::core::inputs::Inputs;
@@ -10,7 +11,9 @@ use cutlist::core::plan::{Plan, ReasonCode, StepKind};
 use cutlist::core::planner::decide;
 use cutlist::core::snapshot::Snapshot;
 use jiff::SignedDuration;
+use serde_json::json;
 
+use crate::bad_input::{cluster_of, instance_type, pod};
 use crate::build::Built;
 use crate::carried_out::carry_out;
 use crate::for_worlds;
@@ -80,6 +83,54 @@ fn settles(built: &Built, packing: Packing) -> Result<(), String> {
         now += SignedDuration::from_mins(10);
     }
     Err(format!("{PLANS_MAX} plans, and still something to do"))
+}
+
+/// What a plan bought, and what has not joined yet: its pods wait.
+fn on_its_way(built: &Built) -> Snapshot {
+    let inputs = built.inputs(Packing::Cheapest);
+    let plan = decide(&inputs);
+    assert_eq!(plan.pending, []);
+    let mut snapshot = built.snapshot.clone();
+    carry_out(&plan, &mut snapshot, &built.catalog, &built.classes, inputs.now);
+    snapshot.nodes.clear();
+    for claim in &mut snapshot.node_claims {
+        let step = plan.steps.iter().find(|step| claim.metadata.name.as_ref() == Some(&step.node_claim)).unwrap();
+        claim.metadata.annotations.get_or_insert_default().insert(keys::PODS.to_owned(), step.pods.join(","));
+        let status = claim.status.get_or_insert_default();
+        status.node_name = None;
+        status.conditions.retain(|condition| condition.type_ == "Launched");
+    }
+    snapshot.pods = built.snapshot.pods.clone();
+    snapshot
+}
+
+/// Zones that a spread counts, and in which no node can be had for the pods: it is too small there, or a limit forbids it. The plan goes by
+/// the domains that have a node, and so does the next one.
+#[test]
+fn pods_are_expected_where_nodes_were_bought_for_them() {
+    let spread = json!({ "topologySpreadConstraints": [{
+        "maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": { "matchExpressions": [{ "key": "app", "operator": "Exists" }] },
+    }] });
+    let pods = |cpu: &str| (0..3).map(|it| pod(&format!("web-{it}"), json!({ "cpu": cpu }), spread.clone())).collect();
+    let sold_in = |name: &str, cpu: u32, zone: &str| {
+        let mut sold = instance_type(name, cpu);
+        sold["requirements"][ZONE] = json!([zone]);
+        sold["offerings"].as_array_mut().unwrap().retain(|offering| offering["zone"] == zone);
+        sold
+    };
+    let small = vec![sold_in("m.large", 2, "zone-a"), sold_in("m.xlarge", 4, "zone-b")];
+    let too_small = cluster_of(json!({}), small, pods("2500m"));
+    let limited = cluster_of(json!({ "cpu": "4" }), vec![instance_type("m.xlarge", 4)], pods("1"));
+    for built in [too_small, limited] {
+        let snapshot = on_its_way(&built);
+        let inputs = Inputs { snapshot: &snapshot, ..built.inputs(Packing::Cheapest) };
+        let plan = decide(&inputs);
+        assert_eq!(plan.pending, []);
+        assert!(plan.steps.is_empty());
+        assert_eq!(plan.placements.len(), 3);
+        assert!(check(&plan, &inputs).is_empty());
+    }
 }
 
 #[test]

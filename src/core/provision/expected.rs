@@ -66,16 +66,9 @@ pub fn settle(engine: &mut Engine<'_, '_>, backlog: &mut Backlog, demand: &mut D
         let hosts = hosts.flat_map(|(host, count)| std::iter::repeat_n(*host, *count));
         settling.extend(pods.into_iter().zip(hosts).map(|((class, pod), host)| Expected { class, pod, host }));
     }
-    let mut settled = Vec::new();
-    // One zone may take its pod only after another has got one, so those that are refused are asked again while some are not.
-    loop {
-        let before = settled.len();
-        let now = settling.extract_if(.., |expected| place(engine, expected, demand));
-        settled.extend(now);
-        if settled.len() == before {
-            break;
-        }
-    }
+    let mut settled = place_all(engine, &mut settling, demand);
+    // Nodes are also bought where spreads are over domains alone that have a node, and kube-scheduler knows of no others.
+    engine.counting_nodes_alone(|engine| settled.extend(place_all(engine, &mut settling, demand)));
     let running: Vec<Expected> = settling.into_iter().filter(|it| backlog.displaced.contains(&it.pod)).collect();
     let lost = without_room(engine, running);
     if lost.len() * LOST_PART <= moving(problem) {
@@ -106,6 +99,19 @@ pub(super) fn take_off(demand: &mut Demand, class: ClassIndex) {
         *left -= 1;
         if *left == 0 {
             demand.remove(&class);
+        }
+    }
+}
+
+/// Takes those that fit where they are expected, and gives them.
+fn place_all(engine: &mut Engine<'_, '_>, settling: &mut Vec<Expected>, demand: &mut Demand) -> Vec<Expected> {
+    let mut settled = Vec::new();
+    // One zone may take its pod only after another has got one, so those that are refused are asked again while some are not.
+    loop {
+        let before = settled.len();
+        settled.extend(settling.extract_if(.., |expected| place(engine, expected, demand)));
+        if settled.len() == before {
+            return settled;
         }
     }
 }

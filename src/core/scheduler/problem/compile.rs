@@ -108,7 +108,7 @@ impl<'a> Problem<'a> {
         problem.compile_devices();
         problem.compile_profiles();
         problem.compile_groups();
-        problem.spreading = spreading(&problem);
+        problem.spreading = spreading(&problem, inputs.policy.packing);
         problem.meetings = meetings(&problem);
         problem
     }

@@ -6,7 +6,7 @@ use crate::scheduler::meeting::Meetings;
 use crate::scheduler::topology::{GroupIndex, GroupKind};
 
 use super::Problem;
-use super::reached::reached_by;
+use super::reached::{reached_by, short_request};
 
 /// O(classes with affinities x templates x keys).
 pub(super) fn meetings(problem: &Problem<'_>) -> Meetings {
@@ -18,7 +18,7 @@ pub(super) fn meetings(problem: &Problem<'_>) -> Meetings {
         if affinities.is_empty() {
             continue;
         }
-        let reached = reached_by(problem, class);
+        let reached = reached_by(problem, class, short_request(problem, class));
         for group in affinities {
             let of_class = &reached[problem.groups[group].key];
             let known = common.entry(group).or_insert_with(|| vec![true; of_class.len()]);

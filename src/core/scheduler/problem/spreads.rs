@@ -7,12 +7,16 @@ use crate::model::{IndexVec, Requirements};
 use crate::scheduler::class::ClassIndex;
 use crate::scheduler::spreading::{Reached, Spreading};
 use crate::scheduler::topology::{Domain, GroupIndex, GroupKind};
+use cutlist_api::settings::Packing;
 
 use super::Problem;
-use super::reached::reached_by;
+use super::reached::{reached_by, short_request};
 
-/// O(pods + classes x groups of each + distinct requirements x templates x keys).
-pub(super) fn spreading(problem: &Problem<'_>) -> Spreading {
+/// What reaching a domain depends on: profiles, what is asked for where some node has no room for it, and where volumes are.
+type Reaching<'p> = (Vec<usize>, Option<&'p [i64]>, &'p [Requirements]);
+
+/// O(pods + classes x groups of each + distinct requirements and tight requests x templates x keys).
+pub(super) fn spreading(problem: &Problem<'_>, packing: Packing) -> Spreading {
     let waiting = waiting(problem);
     let owned: BTreeSet<GroupIndex> =
         waiting.iter().flat_map(|class| &problem.classes[*class].spreads).copied().collect();
@@ -28,15 +32,17 @@ pub(super) fn spreading(problem: &Problem<'_>) -> Spreading {
         reached: IndexVec::repeat(None, problem.classes.len()),
         partly_reached: Vec::new(),
     };
-    let mut known: BTreeMap<(Vec<usize>, &[Requirements]), Rc<Reached>> = BTreeMap::new();
+    let mut known: BTreeMap<Reaching<'_>, Rc<Reached>> = BTreeMap::new();
     for (class, pods) in problem.classes.enumerated() {
         let spreads = spreads_of(problem, class);
         if spreads.is_empty() {
             continue;
         }
         let profiles: BTreeSet<usize> = pods.variants.iter().map(|variant| problem.profile(*variant)).collect();
-        let reached = known.entry((profiles.into_iter().collect(), pods.volume_alternatives.as_slice()));
-        let reached = Rc::clone(reached.or_insert_with(|| Rc::new(reached_by(problem, class))));
+        // The reference waits for a pod in a zone where no node has room for it.
+        let request = if packing == Packing::Cheapest { short_request(problem, class) } else { None };
+        let reached = known.entry((profiles.into_iter().collect(), request, pods.volume_alternatives.as_slice()));
+        let reached = Rc::clone(reached.or_insert_with(|| Rc::new(reached_by(problem, class, request))));
         let missed = spreads.into_iter().filter(|group| misses_some(problem, *group, &reached));
         let missed: Vec<GroupIndex> = missed.collect();
         if !missed.is_empty() {
