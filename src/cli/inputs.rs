@@ -17,6 +17,7 @@ use crate::core::catalog::regions::{self, Region, SaidBy};
 use crate::core::catalog::{self, Catalog};
 use crate::core::inputs::Inputs;
 use crate::core::plan::{Note, NoteCode};
+use crate::core::prepare::lost_nodes;
 use crate::core::snapshot::{Snapshot, read};
 use crate::definitions::rules::{self, Rule};
 use crate::definitions::{Definitions, Diagnostic};
@@ -61,7 +62,7 @@ pub fn with_cluster(
     mut notes: Vec<Note>,
 ) -> Result<ReadInputs, Failure> {
     let facts = arguments.planning.facts.as_deref().map(facts_file::read).transpose()?;
-    let snapshot = match &facts {
+    let mut snapshot = match &facts {
         Some(facts) => {
             let (overlaid, others) = controller_facts::overlaid(&snapshot, facts);
             notes.extend(others.into_iter().map(note_of_other_class));
@@ -69,6 +70,7 @@ pub fn with_cluster(
         }
         None => snapshot,
     };
+    lost_nodes::come_back(&mut snapshot);
     let of_facts = facts.as_ref().map(|facts| facts.region.as_str());
     let (catalog, region_said_by, assumptions) = catalog(arguments, &head.definitions, &snapshot, of_facts)?;
     if let Some(region) = of_facts.filter(|region| *region != catalog.region) {

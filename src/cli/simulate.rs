@@ -32,6 +32,7 @@ use crate::core::plan::{Note, NoteCode, ReasonCode};
 use crate::core::planner::leaving::leaving;
 use crate::core::planner::moments::{Stuck, longest_wait, next_moment};
 use crate::core::planner::{cluster_notes, decide};
+use crate::core::prepare::lost_nodes::without_pods_of_missing_nodes;
 use crate::core::snapshot::doubled::doubled;
 use crate::core::snapshot::nodes::machines;
 use crate::core::snapshot::{Snapshot, moment};
@@ -77,7 +78,7 @@ pub fn run(arguments: &SimulateArguments) -> Result<Outcome, Failure> {
 async fn simulate(arguments: &SimulateArguments, read: &ReadInputs) -> Result<Outcome, Failure> {
     let settings = WorldSettings::new(arguments.inputs.planning.seed, read.now);
     let world = EmbeddedWorld::new(settings, read.catalog.clone());
-    world.with(|world| world.take_over(read.snapshot.clone()));
+    world.with(|world| world.take_over(without_pods_of_missing_nodes(&read.snapshot)));
     let tally = Rc::new(RefCell::new(Tally::new(read.now)));
     let replicas = arguments.scale.iter().map(|resize| resize.replicas).fold(0, usize::saturating_add);
     if replicas > MANY_REPLICAS {
@@ -239,7 +240,7 @@ pub fn next_day(arguments: &SimulateArguments, read: &ReadInputs) -> Result<Simu
         let world = EmbeddedWorld::new(settings, read.catalog.clone());
         let after = |base: &ReadRevision| after_base(&read.head.definitions, &base.definitions, &read.snapshot);
         let begins_with = read.base.as_ref().map_or_else(|| read.snapshot.clone(), after);
-        world.with(|world| world.take_over(begins_with));
+        world.with(|world| world.take_over(without_pods_of_missing_nodes(&begins_with)));
         let tally = Rc::new(RefCell::new(Tally::new(read.now)));
         let shutdown = Shutdown::default();
         let bounds = Bounds::of_preview(&read.snapshot);

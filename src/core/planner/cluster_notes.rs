@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::disrupt::doubts;
 use crate::plan::{Note, NoteCode};
+use crate::prepare::lost_nodes::pods_of_missing_nodes;
 use crate::snapshot::Snapshot;
 use crate::snapshot::nodes::Machine;
 use cutlist_api::node_pool::NodePool;
@@ -16,7 +17,17 @@ pub fn notes<'m>(
 ) -> Vec<Note> {
     let mut notes = doubts::notes(snapshot);
     notes.extend(without_claim(snapshot, machines, node_pools));
+    notes.extend(without_node(snapshot));
     notes
+}
+
+fn without_node(snapshot: &Snapshot) -> Option<Note> {
+    let text = match pods_of_missing_nodes(snapshot).count() {
+        0 => return None,
+        1 => "1 pod is bound to a node that the snapshot does not have; it is left out".to_owned(),
+        pods => format!("{pods} pods are bound to nodes that the snapshot does not have; they are left out"),
+    };
+    Some(Note::new(NoteCode::NodeMissing, text))
 }
 
 /// Nodes of pools that have no claim. One that is on its way out may have lost it already.

@@ -427,21 +427,6 @@ pub fn notes(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Vec<Note> {
     {
         note(NoteCode::AnotherCluster, "no node of the snapshot belongs to a NodePool of these definitions: is it the snapshot of another cluster?".to_owned());
     }
-    let names: BTreeSet<&str> = problem.machines.iter().map(|machine| machine.name).collect();
-    let bound =
-        inputs.snapshot.pods.iter().filter(|pod| !pod.is_terminal()).filter_map(|pod| pod.spec.node_name.as_deref());
-    let orphaned = bound.filter(|node| !names.contains(node)).count();
-    match orphaned {
-        0 => {}
-        1 => note(
-            NoteCode::NodeMissing,
-            "1 pod is bound to a node that the snapshot does not have; it is left out".to_owned(),
-        ),
-        pods => {
-            let text = format!("{pods} pods are bound to nodes that the snapshot does not have; they are left out");
-            note(NoteCode::NodeMissing, text);
-        }
-    }
     notes
 }
 

@@ -7,6 +7,7 @@ pub mod buffers;
 pub mod classes_of_catalog;
 pub mod classes_of_cluster;
 pub mod limit_range;
+pub mod lost_nodes;
 pub mod preview_prices;
 pub mod priority;
 pub mod topology_spread;
