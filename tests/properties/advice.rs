@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use cutlist::api::keys::ZONE;
 use cutlist::api::settings::Packing;
 use cutlist::api::source::SourceFile;
 use cutlist::core::plan::Change;
@@ -103,6 +104,28 @@ fn can_be_followed(pods: Vec<Value>) -> Result<usize, String> {
         followed += 1;
     }
     Ok(followed)
+}
+
+/// DaemonSets of different zones never share a node.
+#[test]
+fn an_amount_that_is_advised_is_what_one_node_has_room_for() {
+    let mut built = cluster(vec![pod("web", json!({ "cpu": "8" }), json!({}))]);
+    for (zone, cpu) in [("zone-a", "900m"), ("zone-b", "800m")] {
+        let containers = json!([{ "name": "agent", "resources": { "requests": { "cpu": cpu } } }]);
+        let template = json!({
+            "metadata": { "labels": { "app": zone } }, "spec": { "containers": containers, "nodeSelector": { ZONE: zone } },
+        });
+        let set = json!({
+            "metadata": { "name": zone, "namespace": "kube-system" },
+            "spec": { "selector": { "matchLabels": { "app": zone } }, "template": template },
+        });
+        built.snapshot.daemon_sets.push(serde_json::from_value(set).unwrap());
+    }
+    let plan = decide(&built.inputs(Packing::Cheapest));
+    let advised = Change::LowerRequest { resource: "cpu".to_owned(), from: "8".to_owned(), to: "3.2".to_owned() };
+    assert_eq!(plan.pending[0].changes, [advised]);
+    let reasons: Vec<&str> = plan.pending[0].reasons.iter().map(|reason| reason.text.as_str()).collect();
+    assert!(reasons[0].contains("at most 3.2 on one node"), "{reasons:?}");
 }
 
 #[test]

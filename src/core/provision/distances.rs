@@ -1,5 +1,6 @@
 //! How far pods are from each pool: what keeps them from its nodes, nearest first.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use crate::scheduler::offerings::is_slot_label;
@@ -25,13 +26,18 @@ impl Distance<'_> {
         (self.obstacles.iter().any(of_another_pool), self.obstacles.len(), largest, self.pool)
     }
 
-    /// The same for the parts of one pool: one in whose zones the pod can not be is further than any other.
-    fn order_of_part(&self) -> (bool, (bool, usize, u8, &str)) {
+    /// The same for the parts of one pool: one in whose zones the pod can not be is further than any other, and one that has less of what
+    /// is short is further than one that has more.
+    fn order_of_part(&self) -> (bool, (bool, usize, u8, &str), Reverse<i64>) {
         let is_elsewhere = |refusal: &Refusal| match refusal {
             Refusal::Requirement { key } => is_slot_label(key),
             refusal => *refusal == Refusal::Volume,
         };
-        (self.obstacles.iter().any(is_elsewhere), self.order())
+        let available = self.obstacles.iter().filter_map(|refusal| match refusal {
+            Refusal::Resource { available, .. } => Some(*available),
+            _ => None,
+        });
+        (self.obstacles.iter().any(is_elsewhere), self.order(), Reverse(available.max().unwrap_or_default()))
     }
 }
 

@@ -116,8 +116,6 @@ impl<'e, 'a> Trials<'e, 'a> {
         }
         let mut policy = self.changed_policy(changes);
         take_off(&mut policy.limits, used_of(&self.used, None));
-        // For one pod both packings open the same node; this one does not search.
-        policy.packing = Packing::Karpenter;
         let mut pod = changed(&self.inputs.snapshot.pods[pod], changes);
         // It may be one that has to leave its node.
         pod.spec.node_name = None;
@@ -134,6 +132,7 @@ impl<'e, 'a> Trials<'e, 'a> {
         };
         let problem = Problem::new(&inputs);
         let mut engine = provision::engine(&problem, &inputs);
+        // For one pod both packings open the same node; this one does not search. What nodes have room for is that of the plan.
         let provisioning = provision(&mut engine, &inputs, Packing::Karpenter);
         if provisioning.purchases.iter().any(|purchase| !purchase.pods.is_empty()) {
             Outcome::Placed(used(&engine))
