@@ -400,6 +400,59 @@ fn two_nodes_of_one_name_are_one_node() {
     }
 }
 
+/// A volume of one node at a time that several pods name: on another node than the first the others would wait for it.
+#[test]
+fn pods_that_share_a_volume_of_one_node_are_on_one_node() {
+    let volumes = json!({ "volumes": [{ "name": "data", "persistentVolumeClaim": { "claimName": "data" } }] });
+    let built = |cpu: &str, mode: &str, nodes: &[&str]| {
+        let pods = (0..2).map(|number| {
+            let mut pod = pod(&format!("web-{number}"), json!({ "cpu": cpu }), volumes.clone());
+            let node = nodes.get(number).copied();
+            pod["spec"]["nodeName"] = json!(node);
+            pod["status"]["phase"] = json!(if node.is_some() { "Running" } else { "Pending" });
+            pod
+        });
+        let mut built = cluster_of(json!({}), vec![instance_type("m.large", 2)], pods.collect());
+        let items = json!([
+            {
+                "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": { "name": "data", "namespace": "shop" },
+                "spec": { "accessModes": [mode], "storageClassName": "gp3" }, "status": { "phase": "Pending" },
+            },
+            {
+                "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": { "name": "gp3" },
+                "provisioner": "ebs.csi.aws.com", "volumeBindingMode": "WaitForFirstConsumer",
+            },
+            {
+                "apiVersion": "v1", "kind": "Node", "metadata": { "name": "here", "labels": { HOSTNAME: "here", ZONE: "zone-a" } },
+                "status": { "allocatable": { "cpu": "2", "memory": "8Gi", "pods": "10" }, "conditions": [{ "type": "Ready", "status": "True" }] },
+            },
+        ]);
+        let list = json!({ "apiVersion": "v1", "kind": "List", "items": items });
+        read(list.to_string().as_bytes(), &mut built.snapshot).unwrap();
+        built
+    };
+    let nodes_of = |plan: &Plan| {
+        let mut nodes: Vec<String> = plan.placements.iter().map(|placement| placement.node.clone()).collect();
+        nodes.extend(plan.steps.iter().flat_map(|step| step.pods.iter().map(|_| step.node_claim.clone())));
+        nodes.sort();
+        nodes
+    };
+    // Only one of them fits on a node.
+    for nodes in [&["here"][..], &[]] {
+        let [cheapest, karpenter] = plans(&built("1500m", "ReadWriteOnce", nodes)).try_into().unwrap();
+        let pending: Vec<&String> = cheapest.pending.iter().flat_map(|pending| &pending.pods).collect();
+        assert_eq!(pending.len(), 1, "{:?}", cheapest.pending);
+        assert_eq!(reason(&cheapest, pending[0]), Some(ReasonCode::VolumeUnsatisfied));
+        assert!(cheapest.pending[0].reasons[0].text.contains("PersistentVolumeClaim data is ReadWriteOnce"));
+        assert_eq!(karpenter.pending, []);
+    }
+    for plan in plans(&built("1500m", "ReadWriteMany", &[])) {
+        assert_eq!(plan.pending, []);
+    }
+    let together = &plans(&built("700m", "ReadWriteOnce", &[]))[0];
+    assert_eq!(nodes_of(together), ["here", "here"]);
+}
+
 #[test]
 fn ten_thousand_label_keys_are_ten_thousand_labels() {
     let labels = |number: usize| -> Value {

@@ -299,11 +299,31 @@ fn beside_daemons(
 
 fn volumes_out_of_reach(engine: &Engine<'_, '_>, class: ClassIndex) -> String {
     let zones = zones_of_volumes(engine, class);
-    match (on_one_node(engine, class), zones.is_empty()) {
+    let one_node = beside_others(engine, class).or_else(|| on_one_node(engine, class));
+    match (one_node, zones.is_empty()) {
         (Some(text), _) => text,
         (None, true) => "its nodes can not reach the volumes".to_owned(),
         (None, false) => format!("its nodes can not reach the volumes, which are in {}", zones.join(", ")),
     }
+}
+
+/// Where other pods use a claim of the class, which is attached to one node at a time: that, and why the node does not take one more pod.
+/// O(nodes).
+fn beside_others(engine: &Engine<'_, '_>, class: ClassIndex) -> Option<String> {
+    let problem = engine.problem;
+    let variant = *problem.classes[class].variants.last()?;
+    let mut constraints = problem.variants[variant].constraints.iter().copied();
+    let (group, claim) = constraints.find_map(|group| Some((group, problem.groups[group].claim.as_deref()?)))?;
+    let host = engine.all_hosts().find(|host| engine.counted(group, host.domain()) > 0)?;
+    let Some(refusal) = problem.machines.get(host).and_then(|_| engine.refusal_of_existing(class, variant, host))
+    else {
+        return Some(format!(
+            "PersistentVolumeClaim {claim} is ReadWriteOnce, so its pods must be on one node, and not all of them find room on one"
+        ));
+    };
+    let free = if let Refusal::Resource { available, .. } = &refusal { *available } else { 0 };
+    let (name, why) = (problem.machines[host].name, of_node(&refusal, free));
+    Some(format!("PersistentVolumeClaim {claim} is ReadWriteOnce and in use on node {name}, and there: {why}"))
 }
 
 /// Where the volumes of a class are, or are to be made, on a node that is there and on no other: that, and why the node does not take one

@@ -92,7 +92,7 @@ impl ClassBuilder {
         }
     }
 
-    /// Makes the class of a pod. `labels` are those of its labels that some selector looks at. Which groups count it is
+    /// Makes the class of a pod. `labels` are those of its labels that some selector looks at. Which groups count it by its labels is
     /// filled in when all groups are known.
     pub fn class(
         &mut self,
@@ -104,6 +104,10 @@ impl ClassBuilder {
     ) -> PodClass {
         let wishes = Wishes::of(pod, self.preferences);
         let mut wishes = self.wishes_in_groups(pod, wishes);
+        let namespace = &pod.metadata.namespace;
+        let sharing: Vec<GroupIndex> =
+            volumes.shared_claims.iter().map(|claim| self.claim_group(namespace, claim)).collect();
+        wishes.required_affinity.extend(&sharing);
         let alternatives = wishes.required_nodes.len().max(1);
         let mut variants = Vec::new();
         loop {
@@ -128,7 +132,7 @@ impl ClassBuilder {
             devices,
             variants,
             alternatives,
-            counted_in: Vec::new(),
+            counted_in: sharing,
             anti_affinity,
             spreads,
             priority: pod.spec.priority.unwrap_or(0),
@@ -231,11 +235,22 @@ impl ClassBuilder {
         namespaces: BTreeSet<String>,
     ) -> GroupIndex {
         let key = self.domains.key(normalized(key));
-        let identity = format!("{key:?} {kind:?} {selector:?} {namespaces:?}");
+        self.known_or_new(Group { kind, key, selector, namespaces, claim: None })
+    }
+
+    /// What keeps pods on one node that use a claim which is attached to one node at a time.
+    fn claim_group(&mut self, namespace: &str, claim: &str) -> GroupIndex {
+        let (key, namespaces) = (self.domains.key(keys::HOSTNAME), BTreeSet::from([namespace.to_owned()]));
+        let claim = Some(claim.to_owned());
+        self.known_or_new(Group { kind: GroupKind::Affinity, key, selector: None, namespaces, claim })
+    }
+
+    fn known_or_new(&mut self, group: Group) -> GroupIndex {
+        let identity = format!("{group:?}");
         if let Some(position) = self.group_positions.get(&identity) {
             return *position;
         }
-        let group = self.groups.push(Group { kind, key, selector, namespaces });
+        let group = self.groups.push(group);
         self.group_positions.insert(identity, group);
         group
     }

@@ -10,7 +10,7 @@ use crate::model::resources::PODS;
 use crate::model::{IndexVec, Resources};
 use crate::snapshot::limits as of_a_pod;
 use crate::snapshot::{Pod, PodIndex, Snapshot};
-use cutlist_api::settings::Scheduling;
+use cutlist_api::settings::{Packing, Scheduling};
 
 use super::class::{ClassBuilder, ClassIndex, PodClass, matches_no_node, repels, selector_keys};
 use super::daemons::Daemon;
@@ -23,6 +23,7 @@ use super::vectors::Dimensions;
 use super::volumes::{Disk, VolumeDemand, VolumeIndex};
 
 pub struct PodTable {
+    packing: Packing,
     pub dimensions: Dimensions,
     requests: IndexVec<PodIndex, Option<Rc<Resources>>>,
     /// Pods that can not be planned for, with the reason, by position in the snapshot.
@@ -36,8 +37,9 @@ pub struct PodTable {
 }
 
 impl PodTable {
-    pub fn new(snapshot: &Snapshot) -> Self {
+    pub fn new(snapshot: &Snapshot, packing: Packing) -> Self {
         let mut table = Self {
+            packing,
             dimensions: Dimensions::default(),
             requests: IndexVec::new(),
             invalid: BTreeMap::new(),
@@ -111,7 +113,7 @@ impl PodTable {
         by_workload: bool,
         daemons: &mut [Daemon],
     ) -> (IndexVec<ClassIndex, PodClass>, IndexVec<PodIndex, Option<ClassIndex>>, ClassBuilder) {
-        let volume_index = VolumeIndex::new(snapshot);
+        let volume_index = VolumeIndex::new(snapshot, self.packing);
         let device_index = DeviceIndex::new(snapshot, scheduling);
         let selected_keys = selected_keys(snapshot, daemons);
         self.leave_out_terms(snapshot, &selected_keys, by_workload);
@@ -197,7 +199,8 @@ impl PodTable {
         }
         for class in classes {
             class.request = self.dimensions.vector(&class.requests);
-            class.counted_in = selectors.groups_that_select(&builder.groups, &class.namespace, &class.labels);
+            class.counted_in.extend(selectors.groups_that_select(&builder.groups, &class.namespace, &class.labels));
+            class.counted_in.sort_unstable();
         }
     }
 }
@@ -360,7 +363,7 @@ mod tests {
 
     fn classes_of(pods: Vec<Pod>) -> IndexVec<PodIndex, Option<ClassIndex>> {
         let snapshot = Snapshot { pods: pods.into(), ..Snapshot::default() };
-        let mut table = PodTable::new(&snapshot);
+        let mut table = PodTable::new(&snapshot, Packing::Cheapest);
         table.classes(&snapshot, false, &Scheduling::default(), false, &mut []).1
     }
 

@@ -55,6 +55,8 @@ pub struct Group {
     pub key: KeyIndex,
     pub selector: Option<LabelSelector>,
     pub namespaces: BTreeSet<String>,
+    /// The PersistentVolumeClaim whose pods must be on one node, where it is about those and not about labels.
+    pub claim: Option<String>,
 }
 
 #[derive(Clone, Debug)]

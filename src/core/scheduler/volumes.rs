@@ -15,6 +15,7 @@ use crate::snapshot::pod::EphemeralSource;
 use crate::snapshot::{Pod, Snapshot};
 use cutlist_api::keys;
 use cutlist_api::node_pool::Operator;
+use cutlist_api::settings::Packing;
 
 use crate::snapshot::selector;
 
@@ -27,6 +28,9 @@ const BIND_COMPLETED: &str = "pv.kubernetes.io/bind-completed";
 pub const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
 /// Of classes whose volumes people make.
 const NO_PROVISIONER: &str = "kubernetes.io/no-provisioner";
+
+/// Attaches volumes of EBS.
+const EBS_DRIVER: &str = "ebs.csi.aws.com";
 
 /// What terms call the name of a node; among its labels it has no other name.
 pub const NODE_NAME: &str = "metadata.name";
@@ -53,6 +57,8 @@ pub struct VolumeDemand {
     /// Node requirements, any of which will do; empty when the volumes do not restrict the node.
     pub alternatives: Vec<Requirements>,
     pub attachments: Vec<Attachment>,
+    /// Claims that other pods use as well, and that all of them can use on one node alone.
+    pub shared_claims: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -103,10 +109,12 @@ pub struct VolumeIndex<'a> {
     host_names: BTreeMap<&'a str, &'a str>,
     /// Host names of all nodes.
     all_host_names: BTreeMap<&'a str, &'a str>,
+    /// Claims of volumes of one node at a time that several pods use.
+    shared: BTreeSet<(&'a str, &'a str)>,
 }
 
 impl<'a> VolumeIndex<'a> {
-    pub fn new(snapshot: &'a Snapshot) -> Self {
+    pub fn new(snapshot: &'a Snapshot, packing: Packing) -> Self {
         let claims = snapshot
             .persistent_volume_claims
             .iter()
@@ -145,6 +153,8 @@ impl<'a> VolumeIndex<'a> {
             classes: classes.collect(),
             default_class,
             host_names: host_names.collect(),
+            // The reference lets them go apart: those that come second wait for the volume, nobody knows how long.
+            shared: if packing == Packing::Cheapest { shared_by_pods(snapshot) } else { BTreeSet::new() },
         }
     }
 
@@ -153,7 +163,9 @@ impl<'a> VolumeIndex<'a> {
         let mut demand = VolumeDemand::default();
         for volume in &pod.spec.volumes {
             let (alternatives, attachment) = if let Some(source) = &volume.persistent_volume_claim {
-                self.claim_demand(pod, &source.claim_name)?
+                let of_claim = self.claim_demand(pod, &source.claim_name)?;
+                demand.shared_claims.extend(self.shared_claim(pod, &source.claim_name, of_claim.1.as_ref()));
+                of_claim
             } else if let Some(ephemeral) = &volume.ephemeral {
                 self.ephemeral_demand(pod, &volume.name, ephemeral)?
             } else {
@@ -163,7 +175,16 @@ impl<'a> VolumeIndex<'a> {
             demand.alternatives = combine(demand.alternatives, alternatives)?;
         }
         demand.attachments.sort();
+        demand.shared_claims.sort();
+        demand.shared_claims.dedup();
         Ok(demand)
+    }
+
+    /// The claim, where other pods use it too. Volumes of other drivers than this one may have no attachment that is of one node.
+    fn shared_claim(&self, pod: &Pod, claim: &str, attachment: Option<&Attachment>) -> Option<String> {
+        let is_of_one_node = attachment.is_some_and(|attachment| attachment.driver == EBS_DRIVER);
+        let is_shared = self.shared.contains(&(pod.metadata.namespace.as_str(), claim));
+        (is_of_one_node && is_shared).then(|| claim.to_owned())
     }
 
     fn ephemeral_demand(
@@ -226,7 +247,7 @@ impl<'a> VolumeIndex<'a> {
         if waits {
             self.must_be_there(name, &alternatives)?;
         }
-        let in_tree = spec.aws_elastic_block_store.is_some().then_some("ebs.csi.aws.com");
+        let in_tree = spec.aws_elastic_block_store.is_some().then_some(EBS_DRIVER);
         let driver = spec.csi.as_ref().map(|csi| csi.driver.as_str()).or(in_tree);
         Ok((alternatives, driver.map(|driver| Attachment { driver: driver.to_owned(), volume: name.to_owned() })))
     }
@@ -298,7 +319,7 @@ impl<'a> VolumeIndex<'a> {
             return Err(VolumeError::NoTopology(name.to_owned()));
         }
         let driver = match class.provisioner.as_str() {
-            "kubernetes.io/aws-ebs" => "ebs.csi.aws.com",
+            "kubernetes.io/aws-ebs" => EBS_DRIVER,
             provisioner => provisioner,
         };
         Ok((alternatives, Some(Attachment { driver: driver.to_owned(), volume: format!("{namespace}/{claim}") })))
@@ -463,6 +484,25 @@ pub fn term_requirements(term: &NodeSelectorTerm) -> Requirements {
         requirements.add(&expression.key, Requirement::new(operator, values));
     }
     requirements
+}
+
+/// Claims that are ReadWriteOnce and nothing else, and that several pods use. O(claims + pods).
+fn shared_by_pods(snapshot: &Snapshot) -> BTreeSet<(&str, &str)> {
+    let is_of_one_node = |claim: &&PersistentVolumeClaim| {
+        let modes = claim.spec.as_ref().and_then(|spec| spec.access_modes.as_deref()).unwrap_or_default();
+        !modes.is_empty() && modes.iter().all(|mode| mode == "ReadWriteOnce")
+    };
+    let claims = snapshot.persistent_volume_claims.iter().filter(is_of_one_node).map(|claim| &claim.metadata);
+    let claims = claims.filter_map(|claim| Some((claim.namespace.as_deref()?, claim.name.as_deref()?)));
+    let mut users: BTreeMap<(&str, &str), usize> = claims.map(|claim| (claim, 0)).collect();
+    for pod in snapshot.pods.iter().filter(|pod| !pod.is_terminal() && !pod.is_terminating()) {
+        let sources = pod.spec.volumes.iter().filter_map(|volume| volume.persistent_volume_claim.as_ref());
+        let used: BTreeSet<&str> = sources.map(|source| source.claim_name.as_str()).collect();
+        for claim in used {
+            users.entry((&pod.metadata.namespace, claim)).and_modify(|users| *users += 1);
+        }
+    }
+    users.into_iter().filter(|(_, users)| *users > 1).map(|(claim, _)| claim).collect()
 }
 
 fn topology_requirements(term: &TopologySelectorTerm) -> Requirements {

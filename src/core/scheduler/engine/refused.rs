@@ -85,6 +85,9 @@ impl<'p> Engine<'p, '_> {
     }
 
     pub(super) fn constraint_refusal(&self, group: GroupIndex) -> Refusal {
+        if self.problem.groups[group].claim.is_some() {
+            return Refusal::Volume;
+        }
         let key = self.problem.domains.name(self.problem.groups[group].key).to_owned();
         match self.problem.groups[group].kind {
             GroupKind::Spread(_) => Refusal::Spread { key },

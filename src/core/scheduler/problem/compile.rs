@@ -33,7 +33,7 @@ impl<'a> Problem<'a> {
         // The order in which nodes are tried, so that their number is their place in it.
         machines.sort_by(|one, two| (!one.is_initialized(), one.name).cmp(&(!two.is_initialized(), two.name)));
         let mut daemons = daemons(snapshot);
-        let mut pods = PodTable::new(snapshot);
+        let mut pods = PodTable::new(snapshot, inputs.policy.packing);
         for daemon in &daemons {
             pods.intern_dimensions(&daemon.requests);
         }
