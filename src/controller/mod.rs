@@ -18,6 +18,7 @@
 //! | what is not seen as it is, or contradicts itself | `observed/doubted.rs`, `doubled.rs` |
 //! | what somebody else has not let go | `observed/kept_by_others.rs` |
 //! | a revision comes: lint, use or refuse it | `revisions/mod.rs`, `unsigned.rs` |
+//! | definitions whose names another installation has | `revisions/of_others.rs` |
 //! | definitions into the cluster and out of it | `revisions/inventory.rs` |
 //! | from definitions to what a plan is made from | `revisions/inputs.rs`, `facts.rs` |
 //! | conditions and progress of pools and classes | `revisions/statuses.rs` |
@@ -166,7 +167,6 @@ pub struct Controller<R, K, E, F, C> {
     approvals: ApprovalMemory,
     doubted: Doubted,
     catalog: Option<CloudAnswers>,
-    others: Others,
     set_aside: SetAside,
     fleet: Fleet,
     troubles: Troubles,
@@ -228,7 +228,6 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             approvals: ApprovalMemory::default(),
             doubted: Doubted::default(),
             catalog: None,
-            others: Others::default(),
             set_aside: SetAside::default(),
             fleet: Fleet::default(),
             troubles: Troubles::default(),
@@ -347,8 +346,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         if std::mem::take(&mut self.repository_due) {
             self.poll_repository(now).await?;
         }
-        let (snapshot, others) = self.eyes().look(&self.ports.cluster).await?;
-        self.others = others;
+        let (mut snapshot, others) = self.eyes().look(&self.ports.cluster).await?;
+        self.set_others_aside(&mut snapshot, &others, now).await;
         self.doubted.tell(&snapshot.doubts, now, &mut self.journal);
         kept_by_others::sentences(&snapshot, now).into_iter().for_each(|sentence| self.say_trouble(sentence, now));
         let view = View::new(&snapshot);
@@ -383,6 +382,26 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
 
     fn eyes(&self) -> Eyes<'_> {
         Eyes { installation: &self.options.installation, definitions: self.revisions.definitions() }
+    }
+
+    /// Sets aside what another installation has in the cluster, and says it. What was planned without that is planned anew.
+    async fn set_others_aside(&mut self, snapshot: &mut Arc<Snapshot>, others: &Others, now: Timestamp) {
+        let Some(in_force) = &mut self.revisions.in_force else { return };
+        let is_change = in_force.of_others.set_aside(&mut in_force.definitions, others);
+        if in_force.of_others.hides_something(snapshot) {
+            in_force.of_others.hide(Arc::make_mut(snapshot));
+        }
+        let notes = in_force.of_others.notes(&self.options.installation);
+        if is_change {
+            // What was brought back is not in the cluster yet.
+            in_force.applied = false;
+            self.plans.inputs_seen = InputsSeen::default();
+            self.plans.due_at = Some(now);
+            if let Err(error) = self.supersede_waiting(MoveRefusal::OtherPlan, now).await {
+                self.say_trouble(chain(&error), now);
+            }
+        }
+        notes.into_iter().for_each(|note| self.say_trouble(note.text, now));
     }
 
     /// Who acts sees the instances that run when it looks for garbage. Who only observes looks for this alone.

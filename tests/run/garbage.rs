@@ -7,7 +7,7 @@ use cutlist::core::plan::NoteCode;
 use cutlist::core::snapshot::Snapshot;
 use cutlist::ports::{Cloud, LaunchRequest, LaunchRules};
 use k8s_openapi::api::core::v1::Node;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
 use crate::stage::{POOL, SETTINGS, Stage, apart};
 
@@ -239,4 +239,82 @@ async fn definitions_and_claims_of_another_installation_are_not_touched() {
     let said =
         |event: &Event| matches!(event, Event::CallFailed { error } if error.contains("of installation another"));
     assert!(stage.count(said) > 0);
+}
+
+/// Says of the pool and the class of this name that they are of an installation.
+fn give(stage: &Stage, name: &str, installation: &str) {
+    let ours = stage.snapshot();
+    let (mut node_pools, mut node_classes) = (ours.node_pools.clone(), ours.node_classes.clone());
+    let note = |metadata: &mut ObjectMeta| {
+        if metadata.name.as_deref() == Some(name) {
+            let labels = metadata.labels.get_or_insert_default();
+            labels.insert("cutlist.dev/installation".to_owned(), installation.to_owned());
+        }
+    };
+    node_pools.iter_mut().for_each(|pool| note(&mut pool.metadata));
+    node_classes.iter_mut().for_each(|class| note(&mut class.metadata));
+    stage.world.with(|world| world.load(Snapshot { node_pools, node_classes, ..Snapshot::default() }));
+}
+
+/// A definition whose name another installation has is set aside alone: pods get nodes of the other pools. It comes back when nobody has it
+/// any more.
+#[tokio::test(start_paused = true)]
+async fn a_definition_of_another_installation_keeps_no_pod_waiting() {
+    let mut stage = with_four_nodes().await;
+    let (pool, class) = POOL.split_once("---").unwrap();
+    let pool = pool.replacen("name: default\n", "name: extra\n", 1).replace("name: default\n", "name: spare\n");
+    let extra = format!("{pool}---{}", class.replacen("name: default\n", "name: spare\n", 1));
+    let changed = POOL.replace("[\"amd64\"]", "[\"amd64\", \"arm64\"]");
+    give(&stage, "default", "another");
+    let theirs = stage.snapshot();
+    stage.world.with(|world| world.scale("default/spread", 6));
+    stage.script.commit("two", &[("pool.yaml", &changed), ("extra.yaml", &extra), ("cutlist.yaml", SETTINGS)]);
+    stage.run_for(900).await;
+    let made = |stage: &Stage, pool: &str| {
+        let is_its =
+            |claim: &&NodeClaim| claim.metadata.labels.as_ref().is_some_and(|it| it["karpenter.sh/nodepool"] == pool);
+        stage.snapshot().node_claims.iter().filter(is_its).count()
+    };
+    assert_eq!((made(&stage, "default"), made(&stage, "extra"), running(&stage)), (4, 2, 6));
+    let default = |snapshot: &Snapshot| {
+        let named = |name: &Option<String>| name.as_deref() == Some("default");
+        let pool = snapshot.node_pools.iter().find(|pool| named(&pool.metadata.name)).cloned();
+        (pool, snapshot.node_classes.iter().find(|class| named(&class.metadata.name)).cloned())
+    };
+    assert_eq!(default(&stage.snapshot()), default(&theirs), "nothing of it is touched");
+    let noted = |event: &Event| {
+        let Event::PlanPosted { plan, .. } = event else { return false };
+        let about: Vec<&str> = plan
+            .notes
+            .iter()
+            .filter(|it| it.code == NoteCode::OfAnotherInstallation)
+            .map(|it| it.text.as_str())
+            .collect();
+        about.len() == 2 && about.iter().all(|text| text.contains("of installation another"))
+    };
+    assert!(stage.count(noted) > 0, "the plan says it of both");
+    give(&stage, "default", "test");
+    stage.script.wake();
+    stage.run_for(900).await;
+    let (pool, _) = default(&stage.snapshot());
+    let values =
+        pool.unwrap().spec.template.spec.requirements.iter().find(|it| it.key == "kubernetes.io/arch").cloned();
+    assert_eq!(values.unwrap().values, ["amd64", "arm64"], "it is applied when nobody has it any more");
+}
+
+/// A pool of ours makes no node of a class that another installation put in the place of the one that was reviewed, and keeps its nodes.
+#[tokio::test(start_paused = true)]
+async fn no_node_is_made_of_a_class_of_another_installation() {
+    let mut stage = with_four_nodes().await;
+    let mut node_classes = stage.snapshot().node_classes.clone();
+    node_classes.iter_mut().for_each(|class| {
+        let labels = class.metadata.labels.get_or_insert_default();
+        labels.insert("cutlist.dev/installation".to_owned(), "another".to_owned());
+        class.spec.user_data = Some("theirs".to_owned());
+    });
+    stage.world.with(|world| world.load(Snapshot { node_classes, ..Snapshot::default() }));
+    stage.world.with(|world| world.scale("default/spread", 6));
+    stage.run_for(900).await;
+    assert_eq!(running(&stage), 4, "two pods wait, and no node goes");
+    assert_eq!(stage.snapshot().node_classes.first().unwrap().spec.user_data.as_deref(), Some("theirs"));
 }

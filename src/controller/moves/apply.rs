@@ -14,12 +14,14 @@ use serde_json::json;
 
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
+use crate::api::node_pool::NodePool;
 use crate::controller::annotations::of_claims;
 use crate::controller::annotations::of_definitions::{self, Seen};
 use crate::controller::events::journal::Journal;
 use crate::controller::events::refusal::MoveRefusal;
 use crate::controller::events::{Disrupted, Event, Replacement};
 use crate::controller::observed::look::Eyes;
+use crate::controller::observed::others::Others;
 use crate::controller::observed::view::{View, must_move, name_of, node_name};
 use crate::core::lifecycle::conditions;
 use crate::core::lifecycle::interruption::INTERRUPTED;
@@ -28,6 +30,7 @@ use crate::core::model::{HourlyPrice, Resources};
 use crate::core::plan::{Plan, Precondition, ReasonCode, RemovalMode, Step, StepKind, buffer_of};
 use crate::core::planner::build::hash_of_pods;
 use crate::core::snapshot::Pod;
+use crate::core::snapshot::kinds::Stored;
 use crate::ports::{Cluster, PortError, PortErrorKind};
 
 /// Moves that only create are begun so many at a time: their preconditions are looked at once, their claims written together.
@@ -75,11 +78,12 @@ pub async fn begin<K: Cluster>(
     now: Timestamp,
     journal: &mut Journal,
 ) -> Result<Vec<PortError>, ApplyError> {
-    let (snapshot, _) = eyes.look(cluster).await?;
+    let (snapshot, others) = eyes.look(cluster).await?;
     let view = View::new(&snapshot);
     let steps: Vec<&Step> = moves.iter().flat_map(|number| steps_of(plan, *number)).collect();
     for step in &steps {
-        check(step, plan, &view, seen)
+        check_owner(step, &others)
+            .and_then(|()| check(step, plan, &view, seen))
             .map_err(|refusal| ApplyError::Refused { move_number: step.move_number, refusal })?;
     }
     let creations: Vec<&Step> = steps.iter().copied().filter(|step| step.kind == StepKind::Create).collect();
@@ -138,6 +142,15 @@ async fn look_afresh<K: Cluster>(cluster: &K, removals: &[&Step], view: &View<'_
                 return Err(PortError { operation, kind: PortErrorKind::Conflict, source: None });
             }
         }
+    }
+    Ok(())
+}
+
+/// Nothing is made for a pool that is another installation's by now.
+fn check_owner(step: &Step, others: &Others) -> Result<(), MoveRefusal> {
+    let is_anothers = others.contains_key(&(NodePool::KIND, step.node_pool.clone()));
+    if is_anothers && matches!(step.kind, StepKind::Create | StepKind::Adopt) {
+        return Err(MoveRefusal::NodePoolChanged { name: step.node_pool.clone() });
     }
     Ok(())
 }

@@ -10,7 +10,6 @@ use crate::api::node_claim::NodeClaim;
 use crate::api::node_plan::NodePlan;
 use crate::core::snapshot::kinds::Stored;
 use crate::core::snapshot::{Objects, Snapshot};
-use crate::ports::{PortError, PortErrorKind};
 
 /// By kind and name (`namespace/name` where it has one), whose definitions these are.
 pub type Others = BTreeMap<(&'static str, String), String>;
@@ -49,17 +48,6 @@ pub fn without_others(mut snapshot: Arc<Snapshot>, installation: &str) -> (Arc<S
     (snapshot, others)
 }
 
-/// Fails where a definition would be written over another installation's.
-pub fn conflict(others: &Others, kind: &'static str, name: &str, installation: &str) -> Result<(), PortError> {
-    let Some(owner) = others.get(&(kind, name.to_owned())) else { return Ok(()) };
-    let operation = format!("apply {kind} {name}");
-    let because = format!(
-        "it is of installation {owner}, and this is {installation}: give it another name, or start with --installation {owner} \
-         where the other one is no more"
-    );
-    Err(PortError { operation, kind: PortErrorKind::Conflict, source: Some(because.into()) })
-}
-
 /// The installation that made an object, if that is another one. Objects of versions that noted none are ours.
 fn of_another<'m>(metadata: &'m ObjectMeta, installation: &str) -> Option<&'m str> {
     let notes = [&metadata.labels, &metadata.annotations];
@@ -90,7 +78,8 @@ fn disown<T: Stored>(objects: &mut Objects<T>, metadata: fn(&mut T) -> &mut Obje
     }
 }
 
-fn key_of<T: Stored>(object: &T) -> String {
+/// What definitions are found by: `name`, or `namespace/name`.
+pub fn key_of<T: Stored>(object: &T) -> String {
     let (namespace, name, _) = object.key();
     if T::NAMESPACED {
         format!("{}/{name}", if namespace.is_empty() { "default" } else { namespace })

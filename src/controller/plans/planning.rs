@@ -325,6 +325,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             .notes
             .iter()
             .cloned()
+            .chain(in_force.of_others.notes(&self.options.installation))
             .chain(definitions.of_variables(snapshot))
             .chain(self.garbage.notes())
             .chain(known.notes.iter().cloned())
@@ -419,8 +420,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         if is_new_revision {
             let (revision, committed_at) = (&in_force.revision, in_force.committed_at);
             let origin = Origin { revision, committed_at, installation: &self.options.installation };
-            let applied =
-                inventory::apply(cluster, &in_force.definitions, origin, &self.others, snapshot, now, journal);
+            let applied = inventory::apply(cluster, &in_force.definitions, origin, snapshot, now, journal);
             let mut applying = self.set_aside.purpose();
             if applying.attempt(DEFINITIONS, now, applied).await?.is_none() {
                 return Ok(applying.left());

@@ -15,7 +15,6 @@ use crate::api::node_claim::NodeClaim;
 use crate::controller::annotations::of_definitions;
 use crate::controller::events::Event;
 use crate::controller::events::journal::Journal;
-use crate::controller::observed::others::{self, Others};
 use crate::controller::observed::view::label;
 use crate::controller::set_aside::{Left, SetAside};
 use crate::core::snapshot::kinds::Stored;
@@ -35,7 +34,6 @@ pub async fn apply<K: Cluster>(
     cluster: &K,
     definitions: &Definitions,
     origin: of_definitions::Origin<'_>,
-    others: &Others,
     snapshot: &Snapshot,
     now: Timestamp,
     journal: &mut Journal,
@@ -68,9 +66,6 @@ pub async fn apply<K: Cluster>(
         .into_iter()
         .map(|(kind, name, file, object)| (kind, name, of_definitions::stamped(object, file, origin)))
         .collect();
-    for (kind, name, _) in &objects {
-        others::conflict(others, kind, name, origin.installation)?;
-    }
     // All of a revision or nothing of it, as far as that can be known before.
     for (_, _, object) in &objects {
         cluster.rehearse(object).await?;

@@ -3,6 +3,7 @@
 pub mod facts;
 pub mod inputs;
 pub mod inventory;
+mod of_others;
 pub mod statuses;
 mod unsigned;
 mod values;
@@ -29,6 +30,8 @@ use crate::render::diagnostics::{self, LintReport};
 use crate::render::plan::fenced;
 use crate::render::terminal::clean_lines;
 
+use of_others::OfOthers;
+
 /// How often it is said of a repository that it can not be read: what is in force goes on, but nobody's changes come.
 const UNREACHABLE_SAID_AGAIN: SignedDuration = SignedDuration::from_hours(12);
 
@@ -51,7 +54,10 @@ pub struct Revisions {
 #[derive(Debug)]
 pub struct InForce {
     pub revision: Revision,
+    /// Without what is set aside.
     pub definitions: Definitions,
+    /// What another installation has in the cluster.
+    pub of_others: OfOthers,
     /// What of the commit was left out.
     pub notes: Vec<Note>,
     /// When it was committed, as it says.
@@ -100,9 +106,11 @@ impl InForce {
 }
 
 impl Revisions {
+    /// Those that are set aside as well: claims of them are looked after.
     pub fn node_pools(&self) -> Vec<NodePool> {
-        let definitions = self.in_force.iter().flat_map(|it| &it.definitions.node_pools);
-        definitions.map(|definition| definition.value.clone()).collect()
+        let definitions = self.in_force.iter().flat_map(|it| &it.definitions.node_pools).map(|it| &it.value);
+        let aside = self.in_force.iter().flat_map(|it| it.of_others.node_pools());
+        definitions.chain(aside).cloned().collect()
     }
 
     pub fn defined_classes(&self) -> impl Iterator<Item = &EC2NodeClass> {
@@ -264,7 +272,9 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         notes.extend(without_confirmations(&mut definitions));
         self.revisions.authors_before.clear();
         let (shown, applied) = (false, false);
-        self.revisions.in_force = Some(InForce { revision, definitions, notes, committed_at, authors, shown, applied });
+        let of_others = OfOthers::default();
+        let in_force = InForce { revision, definitions, of_others, notes, committed_at, authors, shown, applied };
+        self.revisions.in_force = Some(in_force);
         self.supersede_for_revision(now).await;
         // Another region or class may need another catalog.
         self.catalog = None;

@@ -21,7 +21,7 @@ pub struct Note {
 /// The object that a note is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct NoteSubject {
-    /// `NodePool`, `EC2NodeClass`, `NodeOverlay` or `CapacityBuffer`.
+    /// `NodePool`, `EC2NodeClass`, `NodeOverlay`, `CapacityBuffer`, `PodTemplate` or `DisruptionBudget`.
     pub kind: String,
     /// With its namespace where it has one: `shop/spare`.
     pub name: String,
@@ -145,6 +145,8 @@ pub enum NoteCode {
     NodesWithoutClaim,
     /// An object of the cluster can not be read; it is left out.
     ObjectUnreadable,
+    /// A definition has the name of another installation's object in the cluster: it is set aside.
+    OfAnotherInstallation,
     /// It is not known what a RuntimeClass takes beside the containers of a DaemonSet.
     OverheadNotKnown,
     /// Flux or Argo CD change objects after they were read from files, in a way that is not carried out here.
