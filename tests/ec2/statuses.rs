@@ -65,7 +65,10 @@ fn messages_that_came_before_a_failure_are_acted_on() {
         let settings = Settings { identity: identity(), queue: Some("demo".to_owned()), may_write: false };
         let cloud = AwsCloud::new(&account, clock, settings);
         assert_eq!(cloud.messages().await.unwrap().len(), 20);
-        tokio::time::sleep(Duration::from_secs(3)).await;
+        tokio::time::sleep(Duration::from_secs(9)).await;
+        account.take_calls();
+        assert!(cloud.messages().await.unwrap().is_empty() && account.take_calls().is_empty(), "six looks a minute");
+        tokio::time::sleep(Duration::from_secs(2)).await;
         assert_eq!(cloud.messages().await.unwrap().len(), 0);
         let troubles = cloud.troubles().await;
         assert!(troubles.iter().any(|it| it.starts_with("what EC2 announces is not heard")), "{troubles:?}");

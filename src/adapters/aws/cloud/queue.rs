@@ -11,8 +11,9 @@ use crate::ports::{Clock, Message};
 
 use super::pace::Pace;
 
-/// The queue is looked at at most so often.
-const LOOKS_APART: SignedDuration = SignedDuration::from_secs(2);
+/// The queue is looked at at most so often. Spot instances are announced two minutes ahead: a dozen looks, since a call that does not wait
+/// asks only some of the servers of SQS, and one that waits would hold up the pods that come meanwhile.
+const LOOKS_APART: SignedDuration = SignedDuration::from_secs(10);
 /// SQS gives up to ten messages a call.
 const CALLS_A_LOOK: usize = 10;
 const FULL: usize = 10;
