@@ -361,6 +361,8 @@ pub struct Message {
     pub receipt: String,
     /// The event as JSON, if it is one.
     pub body: String,
+    /// When it came into the queue; `None` where nobody says.
+    pub sent_at: Option<Timestamp>,
 }
 
 /// EC2.

@@ -374,7 +374,8 @@ impl World {
     pub fn announce(&mut self, body: String) {
         self.messages_sent += 1;
         let receipt = format!("{:020}", self.messages_sent);
-        self.messages.insert(receipt.clone(), Message { receipt, body });
+        let sent_at = Some(self.now);
+        self.messages.insert(receipt.clone(), Message { receipt, body, sent_at });
         self.touch();
     }
 

@@ -1,7 +1,7 @@
 //! Hears what EC2 announces, and sees which capacity blocks end: it is noted on the NodeClaims concerned, and the next plan replaces their
 //! nodes.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::api::node_claim::NodeClaim;
 use crate::controller::events::Event;
@@ -9,11 +9,14 @@ use crate::controller::events::journal::Journal;
 use crate::controller::observed::view::{View, name_of, provider_id};
 use crate::core::lifecycle::interruption::Interruption;
 use crate::core::offer::taken_back;
-use crate::ports::{Cloud, Cluster, PortError, PortErrorKind};
+use crate::ports::{Cloud, Cluster, Message, PortError, PortErrorKind};
 
 use super::Claims;
 use super::effects::unless_gone;
 
+/// Another cluster may hear the same queue, or an instance have no claim yet: what concerns none is left for so long. By then EC2 has taken
+/// the instance back.
+const LEFT_TO_OTHERS: SignedDuration = SignedDuration::from_mins(5);
 /// Refusals that are waited for in one look.
 const REFUSED_MAX: usize = 2;
 
@@ -69,10 +72,12 @@ pub async fn hear<K: Cluster, E: Cloud>(
     let mut heard = Heard::default();
     for message in cloud.messages().await? {
         let mut is_noted = true;
-        // What is not for us, or nobody can read, would come again for ever.
+        // What is of no kind that anybody acts on, or nobody can read, would come again for ever.
         if let Some(interruption) = Interruption::parse(&message.body) {
             let of_instance = |claim: &&NodeClaim| provider_id(claim).is_some_and(|id| interruption.concerns(id));
-            for claim in view.snapshot.node_claims.iter().filter(of_instance) {
+            let mut concerned = view.snapshot.node_claims.iter().filter(of_instance).peekable();
+            is_noted = concerned.peek().is_some() || is_worth_nothing(&message, now);
+            for claim in concerned {
                 is_noted &= heard.note((cluster, claim), &interruption, claims, now, journal).await;
             }
         }
@@ -90,6 +95,11 @@ pub async fn hear<K: Cluster, E: Cloud>(
         }
     }
     Ok(heard)
+}
+
+/// Whether a message that concerns none of these claims is of no use to anybody else that hears the same queue.
+fn is_worth_nothing(message: &Message, now: Timestamp) -> bool {
+    message.sent_at.is_none_or(|sent_at| now.duration_since(sent_at).abs() >= LEFT_TO_OTHERS)
 }
 
 async fn note<K: Cluster>(

@@ -50,7 +50,8 @@ impl Queue {
                 // Where there are more, the next look is at once.
                 let more = found.len() >= FULL * CALLS_A_LOOK;
                 inner.looked = if more { LastAnswer::default() } else { LastAnswer::answered((), now) };
-                found.into_iter().map(|message| Message { receipt: message.receipt, body: message.body }).collect()
+                let message = |QueueMessage { receipt, body, sent_at }| Message { receipt, body, sent_at };
+                found.into_iter().map(message).collect()
             }
             Err(error) => {
                 if inner.looked.trouble.is_none() {

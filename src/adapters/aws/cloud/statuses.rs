@@ -110,7 +110,7 @@ fn message(status: &InstanceStatus, now: Timestamp) -> Option<Message> {
                 "affectedEntities": [{ "entityValue": status.id }] } }),
         None => return None,
     };
-    Some(Message { receipt: format!("{RECEIPT}{}", status.id), body: body.to_string() })
+    Some(Message { receipt: format!("{RECEIPT}{}", status.id), body: body.to_string(), sent_at: None })
 }
 
 #[cfg(test)]
