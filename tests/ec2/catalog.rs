@@ -154,4 +154,8 @@ fn yuan_are_not_compared_with_dollars() {
     );
     assert_eq!(doubts(&live), [(About::OnDemandPrices, false), (About::SpotPrices, false)]);
     assert!(live.doubts()[1].text.contains("yuan"), "{:?}", live.doubts());
+    account.failures.borrow_mut().clear();
+    block_on(live.refresh(&account, at(24 * 3_600)));
+    assert_eq!(doubts(&live), [(About::OnDemandPrices, false)]);
+    assert!(live.doubts()[0].text.starts_with("prices are yuan"), "{:?}", live.doubts());
 }

@@ -182,7 +182,14 @@ impl LiveCatalog {
                 "spot prices are taken as a part of on-demand: EC2 says them in yuan, and those on demand are dollars"
                     .to_owned(),
         });
-        doubts.into_iter().flatten().chain(of_currency).collect()
+        let in_yuan = prices::is_of_another_currency(&self.region) && self.on_demand.value().is_some();
+        let of_sign = in_yuan.then(|| Doubt {
+            about: About::OnDemandPrices,
+            is_old: false,
+            text: "prices are yuan, as EC2 says them: where `$` stands, and in amounts of the settings, yuan are meant"
+                .to_owned(),
+        });
+        doubts.into_iter().flatten().chain(of_currency).chain(of_sign).collect()
     }
 
     /// When on-demand and spot prices were asked for; `None` where they are not live.
