@@ -3,7 +3,6 @@
 #![expect(clippy::disallowed_methods, reason = "this command writes a file of the repository")]
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use anyhow::{Context, anyhow};
 
@@ -11,6 +10,7 @@ use super::arguments::{AmiAction, AmiArguments, AmiLockArguments};
 use super::exit::{Failure, Outcome};
 use super::inputs::{self, ReadInputs};
 use super::output;
+use super::replacing;
 use crate::adapters::git::Committer;
 use crate::api::image_lock::{FILE_NAME, ImageLock, ImageLockDocument};
 use crate::core::offer::image_lock;
@@ -36,7 +36,7 @@ fn lock(arguments: &AmiLockArguments) -> Result<Outcome, Failure> {
     let renewed = Renewed::of(arguments)?;
     renewed.show()?;
     if renewed.is_news() && !arguments.dry_run {
-        write(&arguments.path.join(FILE_NAME), &renewed.text).map_err(Failure::failed)?;
+        replacing::write(&arguments.path.join(FILE_NAME), &renewed.text).map_err(Failure::failed)?;
         output::say(&format!("written: {}", arguments.path.join(FILE_NAME).display()));
     }
     Ok(Outcome::Clean)
@@ -157,11 +157,4 @@ fn text_of(lock: &ImageLock) -> anyhow::Result<String> {
         spec: lock.clone(),
     };
     Ok(format!("{HEADER}{}", serde_yaml::to_string(&document).context("write the lock as YAML")?))
-}
-
-/// Beside the file first, then renamed: an interrupted run leaves the old one.
-fn write(file: &Path, text: &str) -> anyhow::Result<()> {
-    let beside = file.with_extension("lock.new");
-    std::fs::write(&beside, text).with_context(|| beside.display().to_string())?;
-    std::fs::rename(&beside, file).with_context(|| file.display().to_string())
 }

@@ -1,9 +1,14 @@
-//! A file that takes the place of one that is there.
+//! Files that are written whole, or not at all.
 
+use std::fs::Permissions;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+
+/// What a new file may be, before the umask of who runs this.
+const MODE_OF_NEW: u32 = 0o666;
 
 /// Puts a new file in the place of the old one, at once: a reader sees the one or the other. A link stays a link.
 pub fn replace(path: &Path, text: &str) -> anyhow::Result<()> {
@@ -23,4 +28,49 @@ pub fn replace(path: &Path, text: &str) -> anyhow::Result<()> {
         Ok(())
     };
     write().with_context(context)
+}
+
+/// Writes a file, at once, whether or not one is there: who is interrupted leaves what was. A link to a file gives way to it, since whoever
+/// proposes a change may put one there. Devices and pipes are meant.
+pub fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+    let write = || -> std::io::Result<()> {
+        let there = path.metadata();
+        if there.as_ref().is_ok_and(|it| !it.is_file()) {
+            return std::fs::write(path, text);
+        }
+        let permissions = there.map_or_else(|_| Permissions::from_mode(MODE_OF_NEW), |it| it.permissions());
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let mut file = tempfile::Builder::new().permissions(permissions).tempfile_in(folder)?;
+        file.write_all(text.as_bytes())?;
+        file.as_file().sync_all()?;
+        file.persist(path)?;
+        Ok(())
+    };
+    write().with_context(|| format!("{} can not be written", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_written_whole_or_stays_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("facts.json");
+        write(&path, "one").unwrap();
+        std::fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
+        let opened = std::fs::File::open(&path).unwrap();
+        write(&path, "other").unwrap();
+        assert_eq!(std::io::read_to_string(opened).unwrap(), "one", "who reads the old one reads all of it");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "other");
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o640);
+        let (outside, link) = (folder.path().join("outside"), folder.path().join("link"));
+        std::fs::write(&outside, "kept").unwrap();
+        std::os::unix::fs::symlink(&outside, &link).unwrap();
+        write(&link, "new").unwrap();
+        assert_eq!((std::fs::read_to_string(&outside).unwrap().as_str(), link.is_symlink()), ("kept", false));
+        let error = write(&folder.path().join("no/facts.json"), "").unwrap_err();
+        assert!(error.to_string().ends_with("no/facts.json can not be written"), "{error}");
+        assert_eq!(folder.path().read_dir().unwrap().count(), 3, "nothing else is left");
+    }
 }

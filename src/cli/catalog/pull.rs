@@ -1,13 +1,11 @@
 //! `cutlist catalog pull`: asks EC2 what it sells, and writes it as `--catalog` takes it.
 
-#![expect(clippy::disallowed_methods, reason = "this command writes a file")]
-
 use anyhow::Context;
 use jiff::Timestamp;
 
 use super::super::arguments::CatalogPullArguments;
 use super::super::exit::{Failure, Outcome};
-use super::super::output;
+use super::super::{output, replacing};
 use crate::adapters::aws::calls::{Calls, Connection};
 use crate::adapters::aws::catalog::pull;
 
@@ -24,8 +22,7 @@ pub fn run(arguments: &CatalogPullArguments) -> Result<Outcome, Failure> {
     })?;
     let text = serde_json::to_string_pretty(catalog.as_ref()).context("write the catalog as JSON");
     let text = text.map_err(Failure::failed)? + "\n";
-    let written = std::fs::write(&arguments.write, text).with_context(|| arguments.write.display().to_string());
-    written.map_err(Failure::failed)?;
+    replacing::write(&arguments.write, &text).map_err(Failure::failed)?;
     doubts.iter().for_each(|doubt| output::say(doubt));
     let sold = catalog.instance_types.iter().filter(|it| !it.offerings.is_empty()).count();
     output::say(&format!("{}: {sold} instance types of {}", arguments.write.display(), catalog.region));

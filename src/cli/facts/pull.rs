@@ -1,7 +1,5 @@
 //! `cutlist facts pull`: asks EC2, and writes what it says.
 
-#![expect(clippy::disallowed_methods, reason = "this command writes a file")]
-
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
@@ -16,6 +14,7 @@ use crate::cli::arguments::{FactsPullArguments, InputArguments, PlanningArgument
 use crate::cli::exit::{Failure, Outcome};
 use crate::cli::inputs;
 use crate::cli::output;
+use crate::cli::replacing;
 use crate::controller::facts::pull;
 use crate::core::catalog::regions::SaidBy;
 use crate::render::plan::count;
@@ -35,8 +34,7 @@ pub fn run(arguments: &FactsPullArguments) -> Result<Outcome, Failure> {
     let facts = runtime.block_on(ask(arguments, &read))?;
     let text = serde_json::to_string_pretty(&facts).context("write the facts as JSON");
     let text = text.map_err(Failure::failed)? + "\n";
-    let write = std::fs::write(&arguments.write, text).with_context(|| arguments.write.display().to_string());
-    write.map_err(Failure::failed)?;
+    replacing::write(&arguments.write, &text).map_err(Failure::failed)?;
     output::say(&format!(
         "{}: {} of {}, {} not known",
         arguments.write.display(),
