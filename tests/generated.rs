@@ -90,9 +90,10 @@ fn generated() -> Vec<(String, String)> {
 fn snapshot() -> String {
     let mut text = "# What is in a snapshot\n\nA file that `cutlist snapshot` wrote can be shown to others: it has these fields, and nothing else. \
                     A field stands for all that is in it. Left out are, for example, environment variables, commands, images, Secrets, \
-                    ConfigMaps, addresses, user data, roles and tags.\n\nNames and labels stay as they are. So do `karpenter.k8s.aws/ec2nodeclass-hash` and \
-                    `cutlist.dev/hash-before-redaction`, numbers of 64 bits over all that a class or a pool has: they tell nothing of a long secret, but who guesses all of \
-                    a short user data, and knows the rest of the class, can check the guess. Keep no secrets in user data.\n\nThe table is generated \
+                    ConfigMaps, addresses, user data, roles and tags.\n\nNames and labels stay as they are. Of hashes over a class, user data and all, \
+                    three digits stay (`cutlist.dev/ec2nodeclass-hash`, `karpenter.k8s.aws/ec2nodeclass-hash`, `cutlist.dev/hash-before-redaction` of an EC2NodeClass, and what is in \
+                    `cutlist.dev/early-ends`, `cutlist.dev/refused-nodes` and `cutlist.dev/rollout-failures`): a plan sees by them that a class is another one, but for one change in 4,096, and of wrong \
+                    guesses at what is in it as many look right. That hides no secret of which there are only some thousands. Hashes over a pool stay as they are: they cover annotations of its nodes. Keep no secrets there.\n\nThe table is generated \
                     (`make update-golden`), and a test puts a mark into every field of every kind to see that only these come out.\n".to_owned();
     write!(text, "\n## Every kind\n\n").unwrap();
     kept::METADATA.iter().for_each(|path| writeln!(text, "- `{path}`").unwrap());

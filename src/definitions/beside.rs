@@ -14,6 +14,7 @@ use super::open::OpenDefinition;
 use super::substitution::{self, is_within};
 use super::{Definition, Definitions};
 use crate::api::keys;
+use crate::core::model::shown_hash::is_same;
 use crate::core::model::static_hash::{class_hash, node_pool_hash, whole_hash};
 use crate::core::plan::{DefinitionPlace, Note, NoteCode};
 use crate::core::snapshot::{Snapshot, kept};
@@ -166,7 +167,7 @@ impl Definitions {
         let applied = applied.into_iter().find(|it| it.metadata().name.as_ref() == Some(&open.name));
         let json = applied.and_then(|applied| serde_json::to_value(applied).ok());
         let own = T::deserialize(&open.value).ok();
-        let as_written = applied.zip(own.as_ref()).is_some_and(|(applied, own)| applied.hash() == own.hash());
+        let as_written = applied.zip(own.as_ref()).is_some_and(|(applied, own)| is_same(&applied.hash(), &own.hash()));
         let Filled { value, fields, left } = fill(open, json.as_ref(), as_written);
         let position = |own: &mut Self| {
             T::defined(own).iter().position(|it| it.value.metadata().name.as_ref() == Some(&open.name))
@@ -379,7 +380,7 @@ fn changes<T: Applied>(defined: &[Definition<T>], snapshot: &Snapshot) -> Vec<No
         let mut names: BTreeSet<&str> = BTreeSet::new();
         for (pointer, variables) in definition.variables.iter().filter(|(pointer, _)| is_within("/spec", pointer)) {
             let differs = match kept::leaves_out(T::KIND.name(), &there, pointer) {
-                true => definition.value.hash() != applied.hash(),
+                true => !is_same(&definition.value.hash(), &applied.hash()),
                 false => own.pointer(pointer) != there.pointer(pointer),
             };
             if differs {

@@ -8,6 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::inputs::Inputs;
+use crate::model::shown_hash::is_same;
 use crate::plan::{EndCause, EndedInstances, Note, NoteCode};
 use cutlist_api::ec2_node_class::EC2NodeClass;
 use cutlist_api::keys;
@@ -141,7 +142,9 @@ impl EarlyEnds {
     ) -> bool {
         let since = self.next().unwrap_or(self.last);
         let is_fresh = since.saturating_add(REMEMBERED).map_or(true, |end| now < end);
-        is_fresh && joined.is_none_or(|joined| joined <= self.last) && self.template_hash == template_hash(pool, class)
+        is_fresh
+            && joined.is_none_or(|joined| joined <= self.last)
+            && is_same(&self.template_hash, &template_hash(pool, class))
     }
 
     /// Until when none is launched, or was.

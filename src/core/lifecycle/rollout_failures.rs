@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::model::hexadecimal;
+use crate::model::shown_hash::is_same;
 use cutlist_api::ec2_node_class::EC2NodeClass;
 use cutlist_api::keys;
 use cutlist_api::node_pool::NodePool;
@@ -94,7 +95,7 @@ impl Failures {
 
     /// Whether they were nodes as this pool and class would have them now.
     pub fn are_of(&self, pool: &NodePool, class: Option<&EC2NodeClass>) -> bool {
-        self.template_hash == template_hash(pool, class)
+        is_same(&self.template_hash, &template_hash(pool, class))
     }
 
     /// `3 nodes of revision 698653a did not become ready (a, b, c)`

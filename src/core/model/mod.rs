@@ -7,6 +7,7 @@ pub mod quantity;
 pub mod requirements;
 pub mod resources;
 pub mod shared;
+pub mod shown_hash;
 pub mod static_hash;
 pub mod suggest;
 pub mod tenancy;

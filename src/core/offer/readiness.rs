@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use crate::inputs::Inputs;
+use crate::model::shown_hash;
 use crate::model::static_hash::class_hash;
 use cutlist_api::ec2_node_class::EC2NodeClass;
 use cutlist_api::node_pool::NodePool;
@@ -73,7 +74,7 @@ impl<'a> NotReady<'a> {
 /// Whether the definitions leave the class as it is. Fields that the API server fills in are the same either way.
 fn is_unchanged(applied: &EC2NodeClass, defined: &EC2NodeClass) -> bool {
     let (one, other) = (&applied.spec, &defined.spec);
-    class_hash(applied) == class_hash(defined)
+    shown_hash::is_same(&class_hash(applied), &class_hash(defined))
         && is_same(&one.subnet_selector_terms, &other.subnet_selector_terms)
         && is_same(&one.security_group_selector_terms, &other.security_group_selector_terms)
         && is_same(&one.ami_selector_terms, &other.ami_selector_terms)

@@ -5,6 +5,8 @@ use serde_json::Value;
 
 use cutlist_api::keys;
 
+use crate::model::shown_hash::shown;
+
 /// Fields of every object's metadata. Labels stay as they are: selectors of whatever is planned look at them.
 pub const METADATA: &[&str] = &[
     "metadata.annotations",
@@ -418,6 +420,11 @@ pub(super) fn filter(kind: &str, paths: &[Vec<&str>], object: &mut Value) {
     retain(object, &all);
     if let Some(annotations) = object.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) {
         annotations.retain(|key, _| ANNOTATIONS.contains(&key.as_str()));
+        for (key, value) in annotations {
+            if let Some(shown) = value.as_str().and_then(|text| without_whole_hash(kind, key, text)) {
+                *value = Value::from(shown);
+            }
+        }
     }
     let kept = MESSAGES.iter().find(|messages| messages.kind == kind);
     for condition in object.pointer_mut("/status/conditions").and_then(Value::as_array_mut).into_iter().flatten() {
@@ -429,6 +436,21 @@ pub(super) fn filter(kind: &str, paths: &[Vec<&str>], object: &mut Value) {
         if let Some(message) = condition.get_mut("message").filter(|_| !keeps) {
             *message = Value::from("");
         }
+    }
+}
+
+/// An annotation that holds a hash over a class, user data and all, with a part of it; `None` where it holds none.
+fn without_whole_hash(kind: &str, key: &str, text: &str) -> Option<String> {
+    match key {
+        keys::EC2_NODE_CLASS_HASH | keys::LAUNCHED_CLASS_HASH => Some(shown(text)),
+        keys::HASH_BEFORE_REDACTION if kind == "EC2NodeClass" => Some(shown(text)),
+        keys::EARLY_ENDS | keys::REFUSED_NODES | keys::ROLLOUT_FAILURES => {
+            let mut noted: Value = serde_json::from_str(text).ok()?;
+            let hash = noted.get_mut("templateHash")?;
+            *hash = Value::from(shown(hash.as_str()?));
+            Some(noted.to_string())
+        }
+        _ => None,
     }
 }
 

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use crate::inputs::Inputs;
 use crate::lifecycle::conditions;
 use crate::lifecycle::expiry::is_of_other_template;
+use crate::model::shown_hash::is_same;
 use crate::model::static_hash::{HASH_VERSION, class_hash, node_pool_hash};
 use crate::model::time::seconds_between;
 use crate::model::{Requirement, Requirements};
@@ -125,7 +126,7 @@ fn hashes_differ(
     if of_claim.get(version)? != applied.get(version)? {
         return None;
     }
-    Some(of_claim.get(hash)? != applied.get(hash)?)
+    Some(!is_same(of_claim.get(hash)?, applied.get(hash)?))
 }
 
 fn instance_type_gone(inputs: &Inputs<'_>, machine: &Machine<'_>) -> Option<String> {
@@ -158,11 +159,11 @@ fn class_drift(inputs: &Inputs<'_>, claim: &NodeClaim, pool: &NodePool) -> Optio
     let text = || format!("EC2NodeClass {name} has changed");
     // The bundle is part of the hash, but is the same on both sides, since it is the cluster's.
     if let Some(launched_with) = claim.annotation(keys::LAUNCHED_CLASS_HASH) {
-        return (class_hash(defined) != launched_with).then(text);
+        return (!is_same(&class_hash(defined), launched_with)).then(text);
     }
     let applied = inputs.snapshot.node_classes.iter().find(|class| class.metadata.name.as_deref() == Some(name))?;
     let is_of_other = class_hashes_differ(claim, applied) == Some(true);
-    (is_of_other || class_hash(defined) != class_hash(applied)).then(text)
+    (is_of_other || !is_same(&class_hash(defined), &class_hash(applied))).then(text)
 }
 
 fn class_hashes_differ(claim: &NodeClaim, applied: &EC2NodeClass) -> Option<bool> {

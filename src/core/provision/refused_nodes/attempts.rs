@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::lifecycle::rollout_failures::template_hash;
+use crate::model::shown_hash::is_same;
 use crate::plan::RefusedNode;
 use cutlist_api::ec2_node_class::EC2NodeClass;
 use cutlist_api::keys;
@@ -103,7 +104,9 @@ impl Noted {
         let hash = template_hash(pool, class);
         let annotations = applied.metadata.annotations.as_ref();
         let noted = annotations.and_then(|it| serde_json::from_str::<Self>(it.get(keys::REFUSED_NODES)?).ok());
-        noted.filter(|noted| noted.template_hash == hash).unwrap_or(Self { template_hash: hash, ..Self::default() })
+        noted
+            .filter(|noted| is_same(&noted.template_hash, &hash))
+            .unwrap_or(Self { template_hash: hash, ..Self::default() })
     }
 
     pub fn needs(&self) -> &[Attempts] {
