@@ -172,13 +172,12 @@ fn without_definitions(definitions: &Definitions) -> Option<Note> {
 }
 
 /// Findings that say that something is not in the definitions, or is not as another program would build it.
-static LEFT_OUT: [&Rule; 6] = [
+static LEFT_OUT: [&Rule; 5] = [
     &rules::kinds::NOT_A_DEFINITION,
     &rules::kinds::MISPLACED_FILE,
     &rules::reading::TEMPLATE,
     &rules::kustomize::NOT_CARRIED_OUT,
     &rules::kustomize::APART,
-    &rules::kustomize::FOLLOWED,
 ];
 
 /// The file that is read from standard input, and how it is shown.

@@ -128,10 +128,15 @@ impl Document {
 
     /// A scalar as it stands in the file. `None` for one that a kustomization made: then something else stands at its place.
     pub fn written(&self, pointer: &str) -> Option<String> {
-        let span = self.place(pointer, FindingPlace::Value);
-        let text = self.origin(pointer).text.get(span.start_byte..span.end_byte).map(str::to_owned)?;
+        let text = self.text_at(pointer)?;
         let is_it = text.contains("${") || self.value.pointer(pointer).is_none_or(|value| may_be_written(value, &text));
         is_it.then_some(text)
+    }
+
+    /// What stands in the file at the place of a scalar, whatever was made of it.
+    pub fn text_at(&self, pointer: &str) -> Option<String> {
+        let span = self.place(pointer, FindingPlace::Value);
+        self.origin(pointer).text.get(span.start_byte..span.end_byte).map(str::to_owned)
     }
 
     /// Where `form`, a substitution, first stands in the key or value at `pointer`, whose text may go over many lines.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::builder::{BUILD_HINT, Builder, ITEMS_MAX, not_there};
 use super::layout::{Layout, Target};
-use super::{History, Item, form, generate, patch, replace, transform};
+use super::{History, Item, follow, form, generate, patch, replace, transform};
 use crate::api::kustomization::{Purpose, Reference, folder, join};
 use crate::definitions::diagnostic::Span;
 use crate::definitions::document::{Document, Parsed};
@@ -42,8 +42,9 @@ pub fn build(layout: &Layout<'_>, parsed: &[Parsed], tops: &[usize]) -> (Vec<Bui
     let mut builder = Builder::new(layout, parsed);
     let mut builds = Vec::new();
     for top in tops {
-        let items = builder.accumulate(*top, Vec::new()).into_iter();
-        let kept = items.filter(|item| item.generated.is_none()).map(|item| (item.document, item.history));
+        let mut items = builder.accumulate(*top, Vec::new());
+        follow::apply(&mut builder, &[*top], &mut items);
+        let kept = items.into_iter().filter(|item| item.generated.is_none()).map(|item| (item.document, item.history));
         let (documents, histories) = kept.unzip();
         builds.push(Build { top: *top, documents, histories });
     }
@@ -111,7 +112,7 @@ impl Builder<'_> {
             patch::apply(self, &found, items);
         }
         transform::namespace(document, items);
-        self.findings.extend(transform::names(document, items));
+        transform::names(document, items);
         transform::labels(document, items);
         transform::annotations(document, items);
         for found in patch::of(self, around, document, "patchesJson6902") {
@@ -185,7 +186,7 @@ impl Builder<'_> {
         items
     }
 
-    /// What kustomize says of the files that are named before it reads them. Of configurations only that they are there matters here.
+    /// What kustomize says of the files that are named before it reads them. What configurations say comes at the end.
     fn check_files(&mut self, kustomization: usize, document: &Document) {
         let around = folder(self.layout.path(kustomization));
         for (Reference { pointer, path, purpose }, target) in self.layout.references(kustomization) {

@@ -283,6 +283,13 @@ impl<'a> Layout<'a> {
         reached.extend(below);
     }
 
+    /// The kustomizations, and all that they take from.
+    pub fn below(&self, kustomizations: &[usize]) -> BTreeSet<usize> {
+        let mut reached = BTreeSet::new();
+        kustomizations.iter().for_each(|it| self.reach(*it, &mut reached));
+        reached
+    }
+
     /// Adds the kustomization, and all that it takes from.
     fn reach(&self, kustomization: usize, reached: &mut BTreeSet<usize>) {
         let mut next = vec![kustomization];

@@ -1,7 +1,6 @@
 //! Kustomizations: built here, so that every value keeps the file and line it was written in.
 //!
-//! Fields and their order are those of `kustomize build`. What is not carried out is named in a finding. One thing is more
-//! than it does: what refers to an object by its name follows when the name gets a prefix or a suffix.
+//! Fields and their order are those of `kustomize build`. What is not carried out is named in a finding.
 //!
 //! | what | where |
 //! |---|---|
@@ -12,7 +11,7 @@
 //! | what is taken from where nothing is read | `elsewhere.rs` |
 //! | which objects a patch is for | `select.rs` |
 //! | patches | `patch.rs`: where they are; `merge.rs`: strategic merge; `operations.rs`: JSON 6902 |
-//! | names, labels, annotations, namespaces | `transform.rs` |
+//! | names, labels, annotations, namespaces | `transform.rs`; `follow.rs`: names in other objects |
 //! | values copied from one object to others | `replace.rs`; `generate.rs`: those of generators |
 //! | what is done after all of that, by others | `together.rs` |
 //! | how large an object gets | `weight.rs` |
@@ -20,6 +19,7 @@
 mod build;
 mod builder;
 mod elsewhere;
+mod follow;
 mod form;
 mod generate;
 mod layout;
@@ -59,6 +59,20 @@ pub struct History {
     /// That of a kustomization, where the object has none: kustomize gives one to each object whose kind it does not know, and the API server
     /// drops it from what lives in none.
     namespace: Option<String>,
+    /// What its name was given in front and behind, innermost first.
+    prefixes: Vec<String>,
+    suffixes: Vec<String>,
+}
+
+impl History {
+    /// Whether names were given the same from the outside, as far as both were given any. Nothing fits everything only where it `may_be_empty`.
+    fn is_of_one_build(&self, other: &Self, may_be_empty: bool) -> bool {
+        let fit = |one: &[String], other: &[String]| match one.is_empty() || other.is_empty() {
+            true => may_be_empty || one.len() == other.len(),
+            false => one.ends_with(other) || other.ends_with(one),
+        };
+        fit(&self.prefixes, &other.prefixes) && fit(&self.suffixes, &other.suffixes)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

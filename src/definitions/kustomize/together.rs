@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::build::Build;
 use super::builder::Builder;
 use super::layout::Layout;
-use super::{History, Item, patch, transform};
+use super::{History, Item, follow, patch, transform};
 use crate::api::kustomization::Purpose;
 use crate::definitions::diagnostic::Severity;
 use crate::definitions::document::{Document, Parsed};
@@ -64,9 +64,10 @@ impl<'b> Together<'b> {
         for found in patch::of(builder, around, fields, "patches") {
             patch::apply(builder, &found, &mut items);
         }
-        builder.findings.extend(transform::names(fields, &mut items));
+        transform::names(fields, &mut items);
         transform::labels(fields, &mut items);
         transform::annotations(fields, &mut items);
+        follow::apply(builder, &builds.iter().map(|build| build.top).collect::<Vec<usize>>(), &mut items);
         let findings = std::mem::take(&mut builder.findings);
         if findings.iter().any(|finding| finding.rule.severity == Severity::Error) || builder.is_too_much() {
             return Err(findings);

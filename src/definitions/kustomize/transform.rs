@@ -11,13 +11,6 @@ use crate::definitions::rules::kustomize as rules;
 /// Kinds whose names mean something to others, and stay.
 const KEEP_THEIR_NAMES: [&str; 3] = ["CustomResourceDefinition", "Namespace", "APIService"];
 
-/// Where an object names another one: the kind it is in, the kind it names, and the pointer; `*` is each entry.
-const REFERENCES: [(Kind, Kind, &str); 3] = [
-    (Kind::NodePool, Kind::EC2NodeClass, "/spec/template/spec/nodeClassRef/name"),
-    (Kind::CapacityBuffer, Kind::PodTemplate, "/spec/podTemplateRef/name"),
-    (Kind::DisruptionBudget, Kind::NodePool, "/spec/nodePoolSelector/names/*"),
-];
-
 fn kind_of(item: &Item) -> Option<Kind> {
     match classify(&item.document.value) {
         Class::Read(kind) => Some(kind),
@@ -40,59 +33,23 @@ pub(super) fn namespace(document: &Document, items: &mut [Item]) {
     }
 }
 
-/// Prefix and suffix; what refers to a name follows.
-pub(super) fn names(document: &Document, items: &mut [Item]) -> Option<Finding> {
+/// Prefix and suffix.
+pub(super) fn names(document: &Document, items: &mut [Item]) {
     let text = |pointer| document.str(pointer).unwrap_or_default();
     let (prefix, suffix) = (text("/namePrefix"), text("/nameSuffix"));
     if prefix.is_empty() && suffix.is_empty() {
-        return None;
+        return;
     }
-    let mut renamed: Vec<(Kind, String, String)> = Vec::new();
     for item in items.iter_mut().filter(|item| !KEEP_THEIR_NAMES.contains(&item.kind()) && !item.name().is_empty()) {
         let before = item.identity();
-        let old = before.name.clone();
-        let new = format!("{prefix}{old}{suffix}");
-        if let Some(kind) = kind_of(item) {
-            renamed.push((kind, old, new.clone()));
-        }
+        let new = format!("{prefix}{}{suffix}", before.name);
         if let Some(name) = item.document.value.pointer_mut("/metadata/name") {
             *name = json!(new);
         }
         item.remember(before);
-    }
-    let mut class_followed = false;
-    for item in items.iter_mut() {
-        let Some(kind) = kind_of(item) else { continue };
-        for (_, to, pointer) in REFERENCES.iter().filter(|(of, ..)| *of == kind) {
-            for at in each(&item.document.value, pointer) {
-                let Some(Value::String(name)) = item.document.value.pointer_mut(&at) else { continue };
-                let new = renamed.iter().find(|(kind, old, _)| kind == to && old == name).map(|(.., new)| new);
-                if let Some(new) = new {
-                    new.clone_into(name);
-                    class_followed |= *to == Kind::EC2NodeClass;
-                }
-            }
-        }
-    }
-    let is_configured = document.value.get("configurations").is_some();
-    if !class_followed || is_configured {
-        return None;
-    }
-    let field = if prefix.is_empty() { "nameSuffix" } else { "namePrefix" };
-    let message =
-        format!("`{field}` renames classes: nodeClassRef of the pools follows here, not in `kustomize build`");
-    let finding = Finding::at(&rules::FOLLOWED, document, &format!("/{field}"), FindingPlace::Key, message);
-    Some(finding.hint("if another program builds it: name nodeClassRef in a nameReference, under `configurations`"))
-}
-
-/// The pointers that one with `*` stands for.
-fn each(value: &Value, pointer: &str) -> Vec<String> {
-    match pointer.strip_suffix("/*") {
-        None => vec![pointer.to_owned()],
-        Some(list) => {
-            let length = value.pointer(list).and_then(Value::as_array).map_or(0, Vec::len);
-            (0..length).map(|index| format!("{list}/{index}")).collect()
-        }
+        let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        item.history.prefixes.extend(given(prefix));
+        item.history.suffixes.extend(given(suffix));
     }
 }
 
@@ -133,7 +90,7 @@ pub(super) fn replicas(document: &Document, items: &[Item]) -> Vec<Finding> {
 }
 
 /// Whether the object is of the kind that a field's specification is for.
-fn is_of(item: &Item, field: &Value) -> bool {
+pub(super) fn is_of(item: &Item, field: &Value) -> bool {
     let (group, version) = item.group_and_version();
     let fits = |name: &str, own: &str| {
         let wanted = field.get(name).and_then(Value::as_str).unwrap_or_default();

@@ -1,6 +1,7 @@
 //! CL0800 to CL0899: capacity buffers.
 
 use super::Rule;
+use super::references::{Renamed, left_behind};
 use crate::api::capacity_buffer::ACTIVE_CAPACITY;
 use crate::api::validation::capacity_buffer as cel;
 use crate::definitions::diagnostic::Severity::{Error, Note, Warning};
@@ -143,15 +144,18 @@ fn amount(document: &Document) -> Vec<Finding> {
 fn template_missing(revision: &Revision<'_>) -> Vec<Finding> {
     let templates: Vec<(&str, &str)> =
         revision.of(Kind::PodTemplate).filter_map(|it| Some((it.namespace(), it.name()?))).collect();
+    let renamed = Renamed::of(revision, Kind::PodTemplate);
     let missing = |buffer: &Object| {
         let pointer = "/spec/podTemplateRef/name";
         let name = buffer.document.str(pointer).filter(|name| !templates.contains(&(buffer.namespace(), *name)))?;
         let message =
             format!("there is no PodTemplate `{}/{name}` here: it has to be in the cluster", buffer.namespace());
-        let of_namespace = templates.iter().filter(|(namespace, _)| *namespace == buffer.namespace());
-        let hint = suggest::did_you_mean(name, of_namespace.map(|(_, name)| *name));
         let finding = Finding::at(&TEMPLATE_MISSING, &buffer.document, pointer, FindingPlace::Value, message);
-        Some(finding.maybe_hint(hint))
+        if let Some(template) = renamed.get(name, buffer) {
+            return Some(left_behind(finding, template, "podTemplateRef"));
+        }
+        let of_namespace = templates.iter().filter(|(namespace, _)| *namespace == buffer.namespace());
+        Some(finding.maybe_hint(suggest::did_you_mean(name, of_namespace.map(|(_, name)| *name))))
     };
     revision.of(Kind::CapacityBuffer).filter_map(missing).collect()
 }

@@ -29,12 +29,6 @@ pub static SEVERAL: Rule = Rule::pass(
     Error,
     "A plan is of one kustomization, where several define the same: name the folder of the one that is meant.",
 );
-pub static FOLLOWED: Rule = Rule::pass(
-    "CL0020",
-    "reference-followed",
-    Note,
-    "A nodeClassRef follows a class that gets a prefix or a suffix, which `kustomize build` does not do by itself.",
-);
 pub static LINK: Rule = Rule::pass(
     "CL0021",
     "link-not-followed",
@@ -57,4 +51,4 @@ pub static OUTSIDE: Rule = Rule::pass(
 );
 
 pub static RULES: &[&Rule] =
-    &[&INVALID, &NOT_CARRIED_OUT, &WITHOUT_EFFECT, &APART, &SEVERAL, &FOLLOWED, &LINK, &SEVERAL_FOLDERS, &OUTSIDE];
+    &[&INVALID, &NOT_CARRIED_OUT, &WITHOUT_EFFECT, &APART, &SEVERAL, &LINK, &SEVERAL_FOLDERS, &OUTSIDE];

@@ -93,19 +93,52 @@ fn class_names<'r>(revision: &'r Revision<'_>) -> BTreeSet<&'r str> {
 }
 
 fn class_missing(revision: &Revision<'_>) -> Vec<Finding> {
-    let classes = class_names(revision);
+    let (classes, renamed) = (class_names(revision), Renamed::of(revision, Kind::EC2NodeClass));
     let missing = references(revision).filter(|(_, name)| !classes.contains(name));
     missing
         .map(|(pool, name)| {
             let pointer = format!("{REFERENCE}/name");
-            let hint = match suggest::did_you_mean(name, classes.iter().copied()) {
+            let message = format!("the EC2NodeClass `{name}` is not in these files");
+            let finding = Finding::at(&CLASS_MISSING, &pool.document, &pointer, FindingPlace::Value, message);
+            if let Some(class) = renamed.get(name, pool) {
+                return left_behind(finding, class, "nodeClassRef");
+            }
+            finding.hint(match suggest::did_you_mean(name, classes.iter().copied()) {
                 Some(question) => question,
                 None => "a plan takes it from the cluster; where that has none either, the pool makes no nodes".into(),
-            };
-            let message = format!("the EC2NodeClass `{name}` is not in these files");
-            Finding::at(&CLASS_MISSING, &pool.document, &pointer, FindingPlace::Value, message).hint(hint)
+            })
         })
         .collect()
+}
+
+/// Objects that have another name in their file than the kustomization gave them that built them.
+pub(super) struct Renamed<'r>(BTreeMap<(usize, String), &'r Object>);
+
+impl<'r> Renamed<'r> {
+    pub(super) fn of(revision: &'r Revision<'_>, kind: Kind) -> Self {
+        let entry = |object: &'r Object| {
+            let written = object.document.text_at("/metadata/name")?;
+            let name = written.trim_matches(['"', '\'']);
+            (object.name() != Some(name)).then(|| ((object.build, name.to_owned()), object))
+        };
+        let built = revision.of(kind).filter(|object| object.build.is_some()).filter_map(entry);
+        Self(built.filter_map(|((build, name), object)| Some(((build?, name), object))).collect())
+    }
+
+    /// The one of this name in its file that was built together with `beside`.
+    pub(super) fn get(&self, name: &str, beside: &Object) -> Option<&'r Object> {
+        self.0.get(&(beside.build?, name.to_owned())).copied()
+    }
+}
+
+/// Says of a name that is missing that the object was renamed, and the field not.
+pub(super) fn left_behind(finding: Finding, object: &Object, field: &str) -> Finding {
+    let now = object.name().unwrap_or_default();
+    let hint = format!(
+        "it is built as `{now}`, and `{field}` stays: kustomize changes it only if a nameReference under `configurations` names the field; \
+         add one, or patch the field"
+    );
+    finding.related(&object.document, "/metadata/name", format!("built as `{now}`")).hint(hint)
 }
 
 fn class_kind(revision: &Revision<'_>) -> Vec<Finding> {
@@ -133,7 +166,10 @@ fn class_unused(revision: &Revision<'_>) -> Vec<Finding> {
     if revision.of(Kind::NodePool).next().is_none() {
         return Vec::new();
     }
-    let used: BTreeSet<&str> = references(revision).map(|(_, name)| name).collect();
+    let mut used: BTreeSet<&str> = references(revision).map(|(_, name)| name).collect();
+    // Of a pool that means it by the name of its file more is said.
+    let renamed = Renamed::of(revision, Kind::EC2NodeClass);
+    used.extend(references(revision).filter_map(|(pool, name)| renamed.get(name, pool)?.name()));
     let classes = revision.of(Kind::EC2NodeClass).filter_map(|class| Some((class, class.name()?)));
     classes
         .filter(|(_, name)| !used.contains(name))
@@ -146,14 +182,17 @@ fn class_unused(revision: &Revision<'_>) -> Vec<Finding> {
 
 fn pool_missing(revision: &Revision<'_>) -> Vec<Finding> {
     let pools: BTreeSet<&str> = revision.of(Kind::NodePool).filter_map(Object::name).collect();
+    let renamed = Renamed::of(revision, Kind::NodePool);
     let mut findings = Vec::new();
     for budget in revision.of(Kind::DisruptionBudget) {
         for (pointer, name) in budget.document.items("/spec/nodePoolSelector/names") {
             let Some(name) = name.as_str().filter(|name| !pools.contains(name)) else { continue };
-            let hint = suggest::did_you_mean(name, pools.iter().copied());
             let message = format!("the NodePool `{name}` is not in these files");
             let finding = Finding::at(&POOL_MISSING, &budget.document, &pointer, FindingPlace::Value, message);
-            findings.push(finding.maybe_hint(hint));
+            findings.push(match renamed.get(name, budget) {
+                Some(pool) => left_behind(finding, pool, "nodePoolSelector.names"),
+                None => finding.maybe_hint(suggest::did_you_mean(name, pools.iter().copied())),
+            });
         }
     }
     findings
