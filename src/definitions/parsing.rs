@@ -89,14 +89,35 @@ fn text_of(index: usize, source: &SourceFile) -> Result<Arc<str>, Box<Finding>> 
             format!("the file has {} bytes, more than the {} that are read", content.len(), limits::FILE_BYTES);
         return Err(Box::new(Finding::at_span(&reading::TOO_LARGE, index, Span::start(), message)));
     }
+    if let Some(encoding) = other_encoding(content) {
+        let message = format!("the file is {encoding}, not UTF-8");
+        let finding = Finding::at_span(&reading::ENCODING, index, Span::start(), message);
+        return Err(Box::new(finding.hint("save it as UTF-8; what `>` of Windows PowerShell writes is UTF-16")));
+    }
     str::from_utf8(content).map(Into::into).map_err(|error| {
         let before = &content[..error.valid_up_to()];
         let line_start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1);
         let column = String::from_utf8_lossy(&before[line_start..]).chars().count() + 1;
         let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
         let span = Span { line, column, start_byte: before.len(), end_byte: before.len() };
-        let utf16 = content.starts_with(&[0xff, 0xfe]) || content.starts_with(&[0xfe, 0xff]);
-        let message = if utf16 { "the file is UTF-16, not UTF-8" } else { "the file is not UTF-8 text" };
-        Box::new(Finding::at_span(&reading::ENCODING, index, span, message).hint("save it as UTF-8"))
+        Box::new(
+            Finding::at_span(&reading::ENCODING, index, span, "the file is not UTF-8 text").hint("save it as UTF-8"),
+        )
     })
+}
+
+/// What the zeros say that other encodings put beside letters; UTF-8 has none in text. A mark at the beginning says it as well.
+fn other_encoding(content: &[u8]) -> Option<&'static str> {
+    /// The beginning of a file shows what it is.
+    const LOOKED_AT: usize = 4_096;
+    let beginning = content.get(..LOOKED_AT).unwrap_or(content);
+    let zeros = beginning.iter().filter(|byte| **byte == 0).count();
+    // Letters of Europe and America have one zero of two bytes, or three of four.
+    if zeros * 5 > beginning.len() * 3 {
+        Some("UTF-32")
+    } else if zeros * 4 > beginning.len() || content.starts_with(&[0xff, 0xfe]) || content.starts_with(&[0xfe, 0xff]) {
+        Some("UTF-16")
+    } else {
+        None
+    }
 }

@@ -280,12 +280,35 @@ fn rules_of(definitions: &Definitions) -> Vec<&str> {
 }
 
 #[test]
+fn what_is_no_object_in_a_list_says_so() {
+    let text =
+        "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: karpenter.sh/x, kind: NodePool}\n- nothing\n-\n- {a: b}\n";
+    let definitions = read_bytes(text.as_bytes());
+    let is_it = |it: &&Diagnostic| it.rule == "incomplete-object";
+    let lines: Vec<usize> = definitions.diagnostics.iter().filter(is_it).map(|it| it.span.line).collect();
+    assert_eq!(lines, [5, 6, 7], "{:?}", shown(&definitions));
+    // Lists of others hold what they like.
+    let definitions = read_bytes(b"apiVersion: v1\nkind: List\nitems: [a, {b: c}]\n");
+    assert!(!rules_of(&definitions).contains(&"incomplete-object"), "{:?}", shown(&definitions));
+}
+
+#[test]
 fn what_is_no_text_says_so() {
     let utf16: Vec<u8> =
         [0xff, 0xfe].into_iter().chain("kind: NodePool".encode_utf16().flat_map(u16::to_le_bytes)).collect();
     for content in [utf16.as_slice(), b"apiVersion: karpenter.sh/x \xff\xfe"] {
         let definitions = read_bytes(content);
         assert_eq!(rules_of(&definitions), ["not-utf8"], "{:?}", shown(&definitions));
+    }
+    // Without a mark at the beginning.
+    let pool = "kind: NodePool\nmetadata: { name: é }\n";
+    let wide: Vec<u8> = pool.chars().flat_map(|letter| u32::from(letter).to_le_bytes()).collect();
+    let little: Vec<u8> = pool.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let big: Vec<u8> = pool.encode_utf16().flat_map(u16::to_be_bytes).collect();
+    for (content, encoding) in [(little, "UTF-16"), (big, "UTF-16"), (wide, "UTF-32")] {
+        let definitions = read_bytes(&content);
+        assert_eq!(rules_of(&definitions), ["not-utf8"], "{:?}", shown(&definitions));
+        assert!(definitions.diagnostics[0].message.contains(encoding), "{:?}", shown(&definitions));
     }
     // Nothing in this text looks like a definition.
     for content in [b"a: \xff\xfe".as_slice(), b"\x7fELF\x02\x01\xf5"] {

@@ -72,6 +72,19 @@ pub fn no_object(document: &Document) -> Finding {
     Finding::at(&rules::NO_OBJECT, document, "", FindingPlace::Key, message)
 }
 
+/// Whether the document is of a list, and of a kind that matters here.
+pub fn is_item_of_ours(document: &Document) -> bool {
+    !document.root.is_empty() && !matches!(classify(&document.value), Class::NoObject | Class::Foreign)
+}
+
+/// An item of a list that is no object. kubectl takes nothing of the list then.
+pub fn no_item(document: &Document) -> Option<Finding> {
+    let message = "this item of a list is no object, and kubectl takes nothing of the list with it";
+    let finding = Finding::at(&rules::INCOMPLETE, document, "", FindingPlace::Key, message);
+    (!document.root.is_empty())
+        .then(|| finding.hint("remove it, or write an object with apiVersion, kind and metadata"))
+}
+
 /// A pointer of Git LFS, which Git keeps in the place of the file.
 fn is_lfs_pointer(content: &[u8]) -> bool {
     let versions = ["version https://git-lfs.github.com/spec/", "version https://hawser.github.com/spec/"];

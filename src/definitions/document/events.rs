@@ -5,11 +5,13 @@ use std::ops::Range;
 
 use granit_parser::{Event, Marker, Parser, ScalarStyle};
 
+use super::conflict;
 use super::scalars::{self, Disagreement};
 use super::spans::{self, Node, SpanIndex};
 use crate::definitions::diagnostic::{Severity, Span};
 use crate::definitions::findings::Finding;
 use crate::definitions::limits;
+use crate::definitions::rule::Rule;
 use crate::definitions::rules::reading;
 
 #[derive(Debug, Default)]
@@ -33,6 +35,7 @@ pub struct ScannedDocument {
     pub broken: bool,
     /// Its values can not be read: broken syntax, or beyond a limit.
     pub unreadable: bool,
+    pub first_alias: Option<Span>,
     /// What is wrong with it.
     pub findings: Vec<Finding>,
 }
@@ -94,6 +97,10 @@ struct Open {
     stack: Vec<Frame>,
     anchors: HashMap<usize, Anchor>,
     aliases: usize,
+    /// That were read so far, with those that aliases stand for.
+    values: usize,
+    /// Of each frame of the stack its anchor, if it has one, and the values before it.
+    opened: Vec<(usize, usize)>,
     /// Collections inside a key, which are not followed.
     inside_key: usize,
 }
@@ -101,6 +108,18 @@ struct Open {
 struct Anchor {
     pointer: String,
     scalar: Option<String>,
+    /// What an alias of it stands for.
+    values: usize,
+}
+
+impl Open {
+    fn pop(&mut self) {
+        self.stack.pop();
+        let Some((anchor, before)) = self.opened.pop() else { return };
+        if let Some(anchor) = self.anchors.get_mut(&anchor) {
+            anchor.values = self.values.saturating_sub(before);
+        }
+    }
 }
 
 enum Frame {
@@ -156,7 +175,7 @@ impl Walk<'_> {
                     if open.inside_key > 0 {
                         open.inside_key -= 1;
                     } else {
-                        open.stack.pop();
+                        open.pop();
                     }
                 }
             }
@@ -200,15 +219,35 @@ impl Walk<'_> {
     fn alias(&mut self, target: usize, span: Span) {
         let Some(open) = &mut self.document else { return };
         open.scanned.empty = false;
+        open.scanned.first_alias.get_or_insert(span);
         open.aliases += 1;
         if open.aliases == limits::DOCUMENT_ALIASES + 1 {
-            open.scanned.unreadable = true;
             let message = format!("more than {} aliases in one document", limits::DOCUMENT_ALIASES);
-            self.scan.findings.push(Finding::at_span(&reading::LIMIT, self.file, span, message));
+            self.refuse(&reading::LIMIT, span, message);
         }
-        let Some(open) = self.document.as_ref().filter(|open| open.inside_key == 0) else { return };
+        let Some(open) = self.document.as_mut().filter(|open| open.inside_key == 0) else { return };
+        let before = open.values;
+        open.values = before.saturating_add(open.anchors.get(&target).map_or(1, |anchor| anchor.values));
+        let is_too_much = open.values > limits::DOCUMENT_VALUES && before <= limits::DOCUMENT_VALUES;
+        let is_part_of_itself = open.opened.iter().any(|(anchor, _)| *anchor == target);
         let scalar = open.anchors.get(&target).and_then(|anchor| anchor.scalar.clone());
+        if is_part_of_itself {
+            let message = "the alias stands for what it is a part of, without end".to_owned();
+            self.refuse(&reading::UNREADABLE, span, message);
+        } else if is_too_much {
+            let message =
+                format!("with this alias the document stands for more than {} values", limits::DOCUMENT_VALUES);
+            self.refuse(&reading::LIMIT, span, message);
+        }
         self.place(Arrival { span, scalar, plain: false, anchor: 0, alias: Some(target) });
+    }
+
+    /// The values of the document are not read.
+    fn refuse(&mut self, rule: &'static Rule, span: Span, message: String) {
+        if let Some(open) = &mut self.document {
+            open.scanned.unreadable = true;
+        }
+        self.scan.findings.push(Finding::at_span(rule, self.file, span, message).hint(OF_ALIASES));
     }
 
     fn open(&mut self, anchor: usize, span: Span, frame: impl FnOnce(String) -> Frame) {
@@ -218,12 +257,13 @@ impl Walk<'_> {
             open.inside_key += 1;
             return;
         }
-        let depth = open.stack.len();
+        let (depth, before) = (open.stack.len(), open.values);
         // A mapping begins where its first key does; the span of the event is empty there.
         match self.place(Arrival { span, scalar: None, plain: false, anchor, alias: None }) {
             Some(pointer) => {
                 if let Some(open) = &mut self.document {
                     open.stack.push(frame(pointer));
+                    open.opened.push((anchor, before));
                     if depth == limits::DEPTH {
                         open.scanned.unreadable = true;
                         let message = format!("nested deeper than {} levels", limits::DEPTH);
@@ -262,7 +302,7 @@ impl Walk<'_> {
                 open.scanned.has_two_kinds |= is_twice && is_object && ["kind", "apiVersion"].contains(&name.as_str());
                 *pending = Some((name, arrival.span));
                 if arrival.anchor != 0 {
-                    let anchor = Anchor { pointer: String::new(), scalar: arrival.scalar };
+                    let anchor = Anchor { pointer: String::new(), scalar: arrival.scalar, values: 1 };
                     open.anchors.insert(arrival.anchor, anchor);
                 }
                 open.scanned.broken |= findings.iter().any(|finding| finding.rule.severity == Severity::Error);
@@ -270,9 +310,10 @@ impl Walk<'_> {
                 return None;
             }
         };
+        open.values += usize::from(arrival.alias.is_none());
         let alias = arrival.alias.and_then(|target| open.anchors.get(&target)).map(|anchor| anchor.pointer.clone());
         if arrival.anchor != 0 {
-            let anchor = Anchor { pointer: pointer.clone(), scalar: arrival.scalar };
+            let anchor = Anchor { pointer: pointer.clone(), scalar: arrival.scalar, values: 1 };
             open.anchors.insert(arrival.anchor, anchor);
         }
         let mut span = arrival.span;
@@ -327,7 +368,9 @@ impl Walk<'_> {
         let already = self.document.as_ref().is_some_and(|open| open.scanned.unreadable);
         if !already {
             let rule = if limit { &reading::LIMIT } else { &reading::SYNTAX };
-            let mut finding = Finding::at_span(rule, self.file, span, sentence(&error.info()));
+            let is_mark = line_of(self.text, start).is_some_and(|line| line.trim_end() == conflict::BETWEEN);
+            let message = if is_mark { conflict::MESSAGE.to_owned() } else { sentence(&error.info()) };
+            let mut finding = Finding::at_span(rule, self.file, span, message);
             if let Some(hint) = syntax_hint(self.text, start) {
                 finding = finding.hint(hint);
             }
@@ -363,6 +406,9 @@ fn key(file: usize, arrival: &Arrival, keys: &mut HashMap<String, Span>, is_temp
     (text, Vec::new())
 }
 
+pub const OF_ALIASES: &str =
+    "write out what the aliases stand for: definitions need few of them, and no aliases of aliases";
+
 pub const OF_TEMPLATE: &str = "this looks like a template: render it first (`helm template`), and lint the result";
 
 /// Whether a mapping that begins here is what `{{ .Values.name }}` is to YAML.
@@ -396,10 +442,18 @@ fn sentence(message: &str) -> String {
     characters.next().map_or_else(String::new, |first| first.to_lowercase().chain(characters).collect())
 }
 
+/// The line in which a byte stands.
+fn line_of(text: &str, byte: usize) -> Option<&str> {
+    let line_start = text.get(..byte)?.rfind('\n').map_or(0, |newline| newline + 1);
+    text.get(line_start..)?.lines().next()
+}
+
 /// The mistakes that people make.
 fn syntax_hint(text: &str, start: usize) -> Option<String> {
-    let line_start = text.get(..start)?.rfind('\n').map_or(0, |newline| newline + 1);
-    let line = text.get(line_start..)?.lines().next()?;
+    let line = line_of(text, start)?;
+    if line.trim_end() == conflict::BETWEEN {
+        return Some(conflict::HINT.to_owned());
+    }
     let indentation: String = line.chars().take_while(|c| c.is_whitespace()).collect();
     if indentation.contains('\t') {
         return Some("indent with spaces: YAML does not allow tabs".to_owned());
@@ -410,6 +464,11 @@ fn syntax_hint(text: &str, start: usize) -> Option<String> {
     if text.get(..start).is_some_and(|before| before.ends_with('$')) && text.get(start..)?.starts_with('{') {
         return Some(
             "put the value in quotes: inside of `{ }` and `[ ]` the `{` of a variable begins a mapping".to_owned(),
+        );
+    }
+    if text.get(start..)?.starts_with('*') {
+        return Some(
+            "an alias needs its `&` above; put the value in quotes if it is text, such as a schedule".to_owned(),
         );
     }
     if start >= text.trim_end().len() {

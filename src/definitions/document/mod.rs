@@ -4,6 +4,7 @@
 //! wrong with the YAML itself, and goes on after a broken document; `value` gives the values. Everything later speaks
 //! of JSON pointers and looks the place up in [`spans::SpanIndex`].
 
+mod conflict;
 mod events;
 mod ours;
 mod scalars;
@@ -238,6 +239,15 @@ impl Parsed {
         parsed
     }
 
+    /// Of a file with both sides of a merge. Read as one they would make no sense.
+    fn of_conflicts(file: usize, conflicts: Vec<Span>, text: &str) -> Self {
+        let is_ours = ours::may_be_in(text);
+        let mut parsed = Self { count: 1, has_unread: !is_ours, ..Self::default() };
+        let finding = |span| Finding::at_span(&reading::SYNTAX, file, span, conflict::MESSAGE).hint(conflict::HINT);
+        parsed.add(conflicts.into_iter().map(finding).collect(), is_ours);
+        parsed
+    }
+
     /// Everything that is wrong, whatever the documents are.
     pub fn all(&self) -> impl Iterator<Item = &Finding> {
         self.findings.iter().chain(&self.aside)
@@ -281,6 +291,10 @@ impl Parsed {
 /// Parses the whole text of a file.
 pub fn parse(file: usize, file_text: &Arc<str>) -> Parsed {
     let text = file_text.strip_prefix('\u{feff}').unwrap_or(file_text);
+    let conflicts = conflict::places(file_text);
+    if !conflicts.is_empty() {
+        return Parsed::of_conflicts(file, conflicts, text);
+    }
     let scan = stream::scan(file, text, file_text.len() - text.len());
     let mut parsed = Parsed { findings: scan.findings, ..Parsed::default() };
     for mut scanned in scan.documents {
@@ -330,8 +344,10 @@ pub fn parse(file: usize, file_text: &Arc<str>) -> Parsed {
                         let by = file_text.len() - text.len();
                         Span { start_byte: span.start_byte + by, end_byte: span.end_byte + by, ..span }
                     };
-                    let span = place.map_or_else(|| spans.value(""), moved);
-                    found.push(Finding::at_span(rule, file, span, error.message));
+                    let of_alias = scanned.first_alias.filter(|_| error.of_aliases);
+                    let span = of_alias.unwrap_or_else(|| place.map_or_else(|| spans.value(""), moved));
+                    let hint = error.of_aliases.then(|| events::OF_ALIASES.to_owned());
+                    found.push(Finding::at_span(rule, file, span, error.message).maybe_hint(hint));
                 }
                 let is_ours = ours::may_be_at(&spans, file_text) || (scanned.has_two_kinds && ours::may_be_in(slice));
                 parsed.add(found, is_ours);
@@ -359,35 +375,49 @@ fn span_in(text: &str, offset: usize, (line, column): (usize, usize)) -> Option<
 /// `kubectl get -o yaml` writes many objects as one `List`; each item is a document of its own, and may be a list again. They are as deep in each
 /// other as what a document may nest, at most.
 fn split_list(mut document: Document, parsed: &mut Parsed) {
-    let is_list = document.value.get("kind").and_then(Value::as_str).is_some_and(|kind| kind.ends_with("List"));
-    let items = if is_list { document.value.get_mut("items").and_then(Value::as_array_mut) } else { None };
-    let Some(items) = items.map(std::mem::take) else {
+    let kind = document.value.get("kind").and_then(Value::as_str).filter(|kind| kind.ends_with("List"));
+    let Some(kind) = kind.map(str::to_owned) else {
+        parsed.documents.push(document);
+        return;
+    };
+    let Some(items) = document.value.get_mut("items").and_then(Value::as_array_mut).map(std::mem::take) else {
         parsed.documents.push(document);
         return;
     };
     parsed.count = (parsed.count + items.len()).saturating_sub(1);
     let mut ambiguous = ambiguous_by_item(&document);
-    for (index, value) in items.into_iter().enumerate() {
+    for (index, mut value) in items.into_iter().enumerate() {
+        let at = format!("/items/{index}");
         if parsed.documents.len() >= limits::FILE_DOCUMENTS {
             let message = format!("more than {} objects in one file: the rest is not read", limits::FILE_DOCUMENTS);
             let is_said = parsed.findings.iter().any(|finding| finding.message == message);
-            let finding =
-                Finding::at(&reading::LIMIT, &document, &format!("/items/{index}"), FindingPlace::Value, message);
+            let finding = Finding::at(&reading::LIMIT, &document, &at, FindingPlace::Value, message);
             parsed.findings.extend((!is_said).then_some(finding));
             return;
         }
+        name_kind(&mut value, &kind, &document);
         let item = Document {
             file: document.file,
             value: value.into(),
             spans: Arc::clone(&document.spans),
             text: Arc::clone(&document.text),
-            root: format!("{}/items/{index}", document.root),
+            root: format!("{}{at}", document.root),
             ambiguous: ambiguous.remove(&index).unwrap_or_default(),
             broken: document.broken,
             variables: Variables::default(),
             parts: Vec::new(),
         };
         split_list(item, parsed);
+    }
+}
+
+/// An item of a `NodePoolList` may leave out what it is.
+fn name_kind(item: &mut Value, kind: &str, list: &Document) {
+    let Some(kind) = kind.strip_suffix("List").filter(|kind| !kind.is_empty()) else { return };
+    let (Some(members), Some(version)) = (item.as_object_mut(), list.str("/apiVersion")) else { return };
+    if !members.contains_key("kind") && !members.contains_key("apiVersion") {
+        members.insert("apiVersion".to_owned(), version.into());
+        members.insert("kind".to_owned(), kind.into());
     }
 }
 
@@ -422,6 +452,50 @@ mod tests {
         assert_eq!(lines, [3, 6, 8]);
         let ambiguous: Vec<&str> = documents.iter().flat_map(|it| &it.ambiguous).map(|(at, _)| at.as_str()).collect();
         assert_eq!(ambiguous, ["/a", "/b/c"]);
+    }
+
+    #[test]
+    fn items_may_leave_out_what_their_list_says() {
+        let documents =
+            parsed("apiVersion: karpenter.sh/v1\nkind: NodePoolList\nitems:\n- metadata: {name: a}\n").documents;
+        let [pool] = documents.as_slice() else { panic!("{documents:?}") };
+        assert_eq!((pool.str("/apiVersion"), pool.str("/kind")), (Some("karpenter.sh/v1"), Some("NodePool")));
+        assert_eq!(pool.place("/kind", FindingPlace::Value).line, 4);
+    }
+
+    #[test]
+    fn both_sides_of_a_merge_are_not_read_as_one() {
+        let side = "apiVersion: karpenter.sh/v1\nkind: NodePool\n";
+        let read = parsed(&format!("<<<<<<< HEAD\n{side}=======\n{side}>>>>>>> other\n"));
+        let [finding] = read.findings.as_slice() else { panic!("{:?}", read.findings) };
+        assert_eq!((finding.span.line, finding.rule.code, read.documents.len()), (1, "CL0003", 0));
+        // A mark that was forgotten.
+        let read = parsed("kind: NodePool\nspec:\n  a: 1\n=======\n  b: 2\n");
+        assert!(
+            read.findings.iter().any(|it| it.span.line == 4 && it.message == conflict::MESSAGE),
+            "{:?}",
+            read.findings
+        );
+    }
+
+    #[test]
+    fn what_aliases_make_too_much_of_is_said_at_an_alias() {
+        let head = "apiVersion: karpenter.sh/v1\nkind: NodePool\n";
+        let mut text = format!("{head}a0: &a0 [x]\n");
+        for level in 1..9 {
+            let before = format!("*a{},", level - 1).repeat(10);
+            text += &format!("a{level}: &a{level} [{before}]\n");
+        }
+        for (text, line, code) in [
+            (text.as_str(), 9, "CL0007"),
+            (&format!("{head}a: &a [{}]\nb: [{}]\n", "x,".repeat(2_000), "*a,".repeat(300)), 4, "CL0007"),
+            (&format!("{head}metadata: &a {{name: *a}}\n"), 3, "CL0010"),
+        ] {
+            let read = parsed(text);
+            let found: Vec<_> =
+                read.findings.iter().map(|it| (it.span.line, it.rule.code, it.hint.is_some())).collect();
+            assert_eq!(found, [(line, code, true)], "{:?}", read.findings);
+        }
     }
 
     #[test]

@@ -17,6 +17,8 @@ pub struct ValueError {
     pub message: String,
     /// Too much of something, rather than wrong.
     pub limit: bool,
+    /// Aliases make too much of what is written.
+    pub of_aliases: bool,
     /// Line and column in the text, from 1.
     pub place: Option<(usize, usize)>,
 }
@@ -30,8 +32,12 @@ pub fn read(text: &str) -> Result<Value, ValueError> {
         let limit = values.get() > limits::DOCUMENT_VALUES || message.contains("limit exceeded");
         let place = error.location().map(|location| (location.line(), location.column()));
         // Its lines are counted from the start of the document, which nobody can look up.
-        let message = message.split(" at line ").next().unwrap_or_default().to_owned();
-        ValueError { message, limit, place }
+        let of_aliases = message.starts_with("repetition limit exceeded");
+        let message = match message.split(" at line ").next() {
+            _ if of_aliases => "the aliases stand for more than a hundred times of what is written",
+            words => words.unwrap_or_default(),
+        };
+        ValueError { message: message.to_owned(), limit, of_aliases, place }
     })
 }
 
