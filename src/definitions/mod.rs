@@ -48,6 +48,7 @@ mod rule;
 pub mod rules;
 mod schema;
 mod scopes;
+mod shortening;
 mod substitution;
 pub mod suggest;
 mod suppression;

@@ -29,6 +29,7 @@ use super::parsing::known_or_parsed;
 use super::revision::{Object, Revision};
 use super::rules::{self, Check, kinds as kind_rules, kustomize as kustomize_rules, reading};
 use super::scopes::{self, LintScope};
+use super::shortening::shorten;
 use super::suppression::{Chosen, Ignores, SortedOut};
 use super::versions::{self, Installed, SaidBy};
 use super::workloads::Workloads;
@@ -119,6 +120,8 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
     definitions.masks = given.masks();
     let of_suppressed = definitions.suppressed.iter_mut().map(|suppressed| &mut suppressed.diagnostic);
     definitions.masks.diagnostics(definitions.diagnostics.iter_mut().chain(of_suppressed));
+    let of_suppressed = definitions.suppressed.iter_mut().map(|suppressed| &mut suppressed.diagnostic);
+    shorten(definitions.diagnostics.iter_mut().chain(of_suppressed));
     own_baseline.apply(&mut definitions, &sources);
     if let Some((memory, judged)) = memory.zip(reading.judged) {
         memory.keep(&sources, parsed, judged);
