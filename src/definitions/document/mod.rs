@@ -481,17 +481,16 @@ mod tests {
     #[test]
     fn what_aliases_make_too_much_of_is_said_at_an_alias() {
         let head = "apiVersion: karpenter.sh/v1\nkind: NodePool\n";
-        let mut text = format!("{head}a0: &a0 [x]\n");
-        for level in 1..9 {
-            let before = format!("*a{},", level - 1).repeat(10);
-            text += &format!("a{level}: &a{level} [{before}]\n");
-        }
+        let levels = |last: usize| {
+            let level = |level: usize| format!("a{level}: &a{level} [{}]\n", format!("*a{},", level - 1).repeat(10));
+            format!("{head}a0: &a0 [x]\n{}", (1..=last).map(level).collect::<String>())
+        };
         for (text, line, code) in [
-            (text.as_str(), 9, "CL0007"),
-            (&format!("{head}a: &a [{}]\nb: [{}]\n", "x,".repeat(2_000), "*a,".repeat(300)), 4, "CL0007"),
-            (&format!("{head}metadata: &a {{name: *a}}\n"), 3, "CL0010"),
+            (levels(8), 9, "CL0007"),
+            (levels(5), 4, "CL0007"),
+            (format!("{head}metadata: &a {{name: *a}}\n"), 3, "CL0010"),
         ] {
-            let read = parsed(text);
+            let read = parsed(&text);
             let found: Vec<_> =
                 read.findings.iter().map(|it| (it.span.line, it.rule.code, it.hint.is_some())).collect();
             assert_eq!(found, [(line, code, true)], "{:?}", read.findings);
