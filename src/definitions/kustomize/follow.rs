@@ -186,7 +186,7 @@ spec:
     fn a_name_follows_only_where_a_configuration_says_so() {
         let found = linted(&[("prod/kustomization.yaml", "resources: [../base]\nnamePrefix: prod-\n")]);
         let [missing] = found.as_slice() else { panic!("{found:?}") };
-        assert_eq!((missing.code, missing.file.as_str(), missing.span.line), ("CL0601", "base/all.yaml", 7));
+        assert_eq!((missing.code.as_str(), missing.file.as_str(), missing.span.line), ("CL0601", "base/all.yaml", 7));
         assert!(missing.hint.as_deref().is_some_and(|hint| hint.contains("nameReference")), "{missing:?}");
         let following = "resources: [../base]\nnamePrefix: prod-\nconfigurations: [references.yaml]\n";
         let files = [("prod/kustomization.yaml", following), ("prod/references.yaml", REFERENCES)];
@@ -212,7 +212,7 @@ spec:
         let labels = "commonLabels:\n- { kind: NodePool, path: spec/template/metadata/labels, create: true }\n";
         let found = linted(&[("prod/kustomization.yaml", kustomization), ("prod/labels.yaml", labels)]);
         let [named] = found.as_slice() else { panic!("{found:?}") };
-        assert_eq!((named.code, named.file.as_str(), named.span.line), ("CL0016", "prod/labels.yaml", 2));
+        assert_eq!((named.code.as_str(), named.file.as_str(), named.span.line), ("CL0016", "prod/labels.yaml", 2));
     }
 
     #[test]
