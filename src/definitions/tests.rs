@@ -293,6 +293,16 @@ fn what_is_no_object_in_a_list_says_so() {
 }
 
 #[test]
+fn a_pool_of_each_way_in_one_folder_says_which_is_which() {
+    let of_auto_mode = POOL.replace("karpenter.k8s.aws", "eks.amazonaws.com").replace("EC2NodeClass", "NodeClass");
+    let files = [SourceFile::new("a.yaml", of_auto_mode.as_str()), SourceFile::new("b.yaml", POOL)];
+    let definitions = lint(&files, &GivenVariables::default());
+    let twice = definitions.diagnostics.iter().find(|it| it.rule == "duplicate-definition");
+    let hint = twice.and_then(|it| it.hint.as_deref()).unwrap_or_default();
+    assert!(hint.contains("Auto Mode"), "{:?}", shown(&definitions));
+}
+
+#[test]
 fn what_is_no_text_says_so() {
     let utf16: Vec<u8> =
         [0xff, 0xfe].into_iter().chain("kind: NodePool".encode_utf16().flat_map(u16::to_le_bytes)).collect();

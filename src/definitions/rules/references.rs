@@ -52,7 +52,12 @@ fn duplicate(revision: &Revision<'_>) -> Vec<Finding> {
         let Some((first, others)) = objects.split_first() else { continue };
         for object in others {
             let (at, what, hint) = if kind.is_object() {
+                // People keep both ways side by side, and apply one of the files.
+                let is_other_way = is_of_auto_mode(&first.document) != is_of_auto_mode(&object.document);
                 let hint = match folder_of(first) == folder_of(object) {
+                    true if is_other_way => {
+                        "one is of EKS Auto Mode, and the other is not: put them in folders of their own, or remove one of them"
+                    }
                     true => "rename or remove one of them",
                     false => {
                         "if the folders are for different clusters, name the one that is meant; else rename or remove one of them"
