@@ -244,7 +244,7 @@ async fn definitions_and_claims_of_another_installation_are_not_touched() {
 /// Says of the pool and the class of this name that they are of an installation.
 fn give(stage: &Stage, name: &str, installation: &str) {
     let ours = stage.snapshot();
-    let (mut node_pools, mut node_classes) = (ours.node_pools.clone(), ours.node_classes.clone());
+    let (mut node_pools, mut node_classes) = (ours.node_pools.clone(), ours.node_classes);
     let note = |metadata: &mut ObjectMeta| {
         if metadata.name.as_deref() == Some(name) {
             let labels = metadata.labels.get_or_insert_default();
