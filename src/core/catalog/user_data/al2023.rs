@@ -167,9 +167,8 @@ fn overridden(path: &str, theirs: &Value, ours: &Value, line: usize, findings: &
             }
         }
     } else if theirs != ours && path != ADDED_UP {
-        let text = format!("{path}: `{theirs}` is replaced by `{ours}`");
         let code = if path == VERSION { FindingCode::VersionReplaced } else { FindingCode::Overridden };
-        findings.push(Finding { code, line: Some(line), text });
+        findings.push(Finding::replaced(code, line, format!("{path}: `{theirs}`"), &format!("`{ours}`")));
     }
 }
 

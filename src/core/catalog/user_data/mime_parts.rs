@@ -208,7 +208,7 @@ fn skip_outside(lines: &mut Lines<'_>, delimiter: &str, findings: &mut Vec<Findi
     while let Some(line) = lines.peek().filter(|line| !is_delimiter(line, delimiter)) {
         if !line.trim().is_empty() && !findings.iter().any(|it| it.code == FindingCode::TextOutsideParts) {
             let text = format!("`{}` stands in no part, so nobody reads it", line.trim());
-            findings.push(Finding { code: FindingCode::TextOutsideParts, line: Some(lines.number()), text });
+            findings.push(Finding::new(FindingCode::TextOutsideParts, Some(lines.number()), text));
         }
         lines.next();
     }

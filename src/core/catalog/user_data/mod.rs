@@ -111,6 +111,19 @@ pub struct Finding {
     /// In `spec.userData`, from 1.
     pub line: Option<usize>,
     pub text: String,
+    /// What the class has, and with which value, where ours is put in its place.
+    pub replaced: Option<String>,
+}
+
+impl Finding {
+    fn new(code: FindingCode, line: Option<usize>, text: String) -> Self {
+        Self { code, line, text, replaced: None }
+    }
+
+    /// That ours is put in the place of what the class has.
+    fn replaced(code: FindingCode, line: usize, what: String, by: &str) -> Self {
+        Self { replaced: Some(what.clone()), ..Self::new(code, Some(line), format!("{what} is replaced by {by}")) }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -155,7 +168,7 @@ pub fn render(family: AmiFamily, bootstrap: &Bootstrap) -> Result<UserData, User
     }
     if text.len() >= BYTES_NEAR_MAX {
         let text = format!("the user data has {} bytes of the {BYTES_MAX} that EC2 takes", text.len());
-        findings.push(Finding { code: FindingCode::NearTheLimit, line: None, text });
+        findings.push(Finding::new(FindingCode::NearTheLimit, None, text));
     }
     findings.sort();
     findings.dedup();
@@ -183,10 +196,11 @@ pub fn without_effect(class: &EC2NodeClassSpec) -> Vec<Finding> {
         ..anywhere()
     };
     let mut findings = render(class.resolved_ami_family(), &bootstrap).map(|made| made.findings).unwrap_or_default();
-    for finding in findings.iter_mut().filter(|finding| finding.code == FindingCode::Overridden) {
+    for finding in &mut findings {
         // The value is that of no cluster.
-        if let Some((what, _)) = finding.text.split_once(REPLACED_BY) {
-            finding.text = format!("{what}{REPLACED_BY} what the cluster, the class or the NodePool has");
+        if let (FindingCode::Overridden, Some(line), Some(what)) = (finding.code, finding.line, finding.replaced.take())
+        {
+            *finding = Finding::replaced(finding.code, line, what, "what the cluster, the class or the NodePool has");
         }
     }
     // Lint has rules of their own for the size, for other fields, and for a NodeConfig of another version.
@@ -195,9 +209,6 @@ pub fn without_effect(class: &EC2NodeClassSpec) -> Vec<Finding> {
     findings.retain(|finding| !of_other_rules(finding.code));
     findings
 }
-
-/// What stands between a value of the class and ours.
-const REPLACED_BY: &str = " is replaced by";
 
 /// Any cluster: nothing of it is in the class's part.
 fn anywhere() -> Bootstrap {
@@ -291,6 +302,11 @@ mod tests {
         let found = of("al2023@latest", serde_json::json!({ "maxPods": 30 }), config);
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].contains("spec.kubelet.config.maxPods: `20` is replaced by what the cluster"), "{found:?}");
+        let named =
+            "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster:\n    name: x is replaced by y\n";
+        let found = of("al2023@latest", serde_json::json!({}), named);
+        let expected = "spec.cluster.name: `\"x is replaced by y\"` is replaced by what the cluster";
+        assert!(found.len() == 1 && found[0].contains(expected), "whatever the value says: {found:?}");
         assert_eq!(
             of("al2023@latest", serde_json::json!({ "podsPerCore": -1 }), "echo hello"),
             [""; 0],

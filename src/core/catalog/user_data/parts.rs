@@ -48,7 +48,7 @@ pub(super) fn of_class(
                     "the script has no first line such as `#!/bin/bash`, without which it is not started"
                 };
                 let code = FindingCode::NoInterpreter;
-                findings.push(Finding { code, line: Some(part.line), text: said.to_owned() });
+                findings.push(Finding::new(code, Some(part.line), said.to_owned()));
             }
             NODE_CONFIG if reads_node_configs => drop(node_config_of(part)?),
             _ => {}
@@ -75,7 +75,7 @@ fn one_part(
     }
     if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
         let text = "there are comments alone, so it is left out".to_owned();
-        findings.push(Finding { code: FindingCode::NothingInIt, line: Some(1), text });
+        findings.push(Finding::new(FindingCode::NothingInIt, Some(1), text));
         return Ok(None);
     }
     if !reads_node_configs {

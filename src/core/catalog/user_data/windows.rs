@@ -20,7 +20,7 @@ pub(super) fn render(
 ) -> Result<String, UserDataError> {
     if bootstrap.instance_store_policy.is_some() {
         let text = "instanceStorePolicy has no effect on Windows, which makes no volume of local disks".to_owned();
-        findings.push(Finding { code: FindingCode::WithoutEffect, line: None, text });
+        findings.push(Finding::new(FindingCode::WithoutEffect, None, text));
     }
     let arguments = Arguments::read(family, bootstrap)?;
     let cluster = &bootstrap.cluster;

@@ -67,7 +67,7 @@ impl Reader<'_> {
                 if !stays {
                     let line = self.line(table, key, item);
                     let origin = if *name == "node-taints" { "the NodePool" } else { "spec.kubelet of the class" };
-                    self.say(FindingCode::Overridden, line, format!("{path}.{key} is replaced by what {origin} says"));
+                    self.replace(line, format!("{path}.{key}"), &format!("what {origin} says"));
                 }
             }
         }
@@ -79,7 +79,7 @@ impl Reader<'_> {
         for (key, value) in ours {
             let Some(item) = table.get(key).filter(|item| !is_same(item, value)) else { continue };
             let line = self.line(table, key, item);
-            self.say(FindingCode::Overridden, line, format!("{path}.{key} is replaced by {}", plain(value)));
+            self.replace(line, format!("{path}.{key}"), &plain(value));
         }
     }
 
@@ -103,7 +103,11 @@ impl Reader<'_> {
     }
 
     fn say(&mut self, code: FindingCode, line: usize, text: String) {
-        self.findings.push(Finding { code, line: Some(line), text });
+        self.findings.push(Finding::new(code, Some(line), text));
+    }
+
+    fn replace(&mut self, line: usize, what: String, by: &str) {
+        self.findings.push(Finding::replaced(FindingCode::Overridden, line, what, by));
     }
 }
 
