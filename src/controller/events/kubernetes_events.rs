@@ -397,6 +397,7 @@ mod tests {
             node: "node-1".to_owned(),
             code,
             text: "a budget allows none".to_owned(),
+            kind: Vec::new(),
             budget: None,
             definition: None,
         };
@@ -415,8 +416,8 @@ mod tests {
     fn events_say_where_the_definition_is() {
         let definition = Some(DefinitionPlace { file: "nodepools/default.yaml".to_owned(), line: 23 });
         let text = "a budget allows none".to_owned();
-        let held =
-            HeldBack { node: "node-1".to_owned(), code: ReasonCode::BudgetExhausted, text, budget: None, definition };
+        let (node, kind) = ("node-1".to_owned(), Vec::new());
+        let held = HeldBack { node, code: ReasonCode::BudgetExhausted, text, kind, budget: None, definition };
         let said: Vec<String> = on_held_back(&held, None).into_iter().map(|it| it.note).collect();
         assert_eq!(said, ["a budget allows none (nodepools/default.yaml:23)"]);
     }
@@ -434,7 +435,7 @@ mod tests {
             capacity_type: "spot".to_owned(),
             instance_types: vec![],
         };
-        let reason = Reason { code: ReasonCode::Drifted, text: "NodePoolDrifted: other".to_owned() };
+        let reason = Reason::new(ReasonCode::Drifted, "NodePoolDrifted: other".to_owned());
         let launching = Event::DisruptingNodes {
             plan_id: "p".to_owned(),
             move_number: 1,

@@ -522,6 +522,7 @@ mod tests {
             node: "a".to_owned(),
             code: ReasonCode::BudgetExhausted,
             text: text.to_owned(),
+            kind: Vec::new(),
             budget: Some(HoldingBudget { kind: budget.kind, name: budget.name.clone(), is_out_of_money }),
             definition: None,
         };

@@ -341,10 +341,13 @@ pub fn price_change(plan: &Plan) -> String {
     format!("{}{change}", if change > HourlyPrice::ZERO { "+" } else { "" })
 }
 
-/// The plan as data; where it is too long, first without what to launch, then not at all.
+/// The plan as data; where it is too long, first without kinds of reasons, then without what to launch, then not at all.
 fn plan_value(plan: &Plan) -> Option<Value> {
     let fits = |value: &Value| value.to_string().len() <= PLAN_BYTES_MAX;
     let mut value = serde_json::to_value(plan).ok()?;
+    if !fits(&value) {
+        value = serde_json::to_value(plan.without_kinds()).ok()?;
+    }
     if !fits(&value) {
         let steps = value.get_mut("steps").and_then(Value::as_array_mut);
         for step in steps.into_iter().flatten() {
@@ -381,4 +384,45 @@ fn cut(text: &str, most_bytes: usize) -> String {
     let shown = text.get(..end).unwrap_or_default();
     let lines = text.lines().count().saturating_sub(shown.lines().count());
     format!("{shown}\n... {lines} more lines; the whole plan: cutlist plan\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// What it launches is what is approved; its kinds of reasons the sentences say as well.
+    #[test]
+    fn a_plan_that_is_too_long_loses_its_kinds_before_its_launches() {
+        let step = json!({
+            "kind": "create", "move": 1, "nodePool": "default", "nodeClaim": "default-1", "instanceType": "m6i.large", "zone": "a",
+            "capacityType": "spot", "pricePerHour": 0.1, "pods": [], "reason": { "code": "PodsPending", "text": "" },
+            "preconditions": [], "allocatable": {}, "requested": {}, "launch": { "nodeClaim": {}, "alternatives": [] },
+        });
+        let kind = ["k".repeat(90)];
+        let held = |node: usize| {
+            let node = format!("node-{node}");
+            json!({ "node": node, "code": "NotCheaper", "text": "nothing would be saved", "kind": kind })
+        };
+        let plan = |nodes: usize| -> Plan {
+            let plan = json!({
+                "version": 1, "id": "", "revision": { "id": "abc", "reference": "main" }, "cluster": "demo",
+                "generatedFor": "2026-11-20T09:00:00Z", "catalogDate": "2026-11-20", "seed": 0, "packing": "cheapest",
+                "steps": [step], "placements": [], "pending": [], "heldBack": (0..nodes).map(held).collect::<Vec<_>>(),
+                "budgets": [], "notes": [], "summary": {
+                    "nodesBefore": 1, "nodesAfter": 1, "nodesCreated": 0, "nodesReplaced": 0, "nodesRemoved": 0,
+                    "pricePerHourBefore": 0.1, "pricePerHourAfter": 0.1, "podsPlaced": 0, "podsPending": 0,
+                    "podsDisrupted": 0, "candidates": 0, "candidatesExamined": 0,
+                },
+            });
+            serde_json::from_value(plan).unwrap()
+        };
+        let kept = |nodes: usize| {
+            let value = plan_value(&plan(nodes)).unwrap();
+            (value.pointer("/heldBack/0/kind").is_some(), value.pointer("/steps/0/launch").is_some())
+        };
+        assert_eq!(kept(10), (true, true));
+        assert_eq!(kept(6_000), (false, true));
+    }
 }

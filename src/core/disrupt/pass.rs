@@ -64,7 +64,14 @@ impl Pass<'_, '_> {
             NodeObstacle::Budget(spent) => Some(spent.for_plan()),
             _ => None,
         };
-        HeldBack { node, code: refused.obstacle.code(), text: refused.to_string(), budget, definition }
+        HeldBack {
+            node,
+            code: refused.obstacle.code(),
+            text: refused.to_string(),
+            kind: refused.kind(),
+            budget,
+            definition,
+        }
     }
 
     /// Where the definition of its pool has what keeps a node.

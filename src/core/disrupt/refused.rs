@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::model::HourlyPrice;
-use crate::plan::DefinitionPlace;
+use crate::plan::{DefinitionPlace, ReasonCode};
 
 use super::obstacle::NodeObstacle;
 use super::removal_cause::RemovalCause;
@@ -40,6 +40,19 @@ impl Refused {
             return self;
         }
         Self { saves_nothing: Some(Box::new(other)), ..self }
+    }
+
+    /// What it has in common with those of other nodes, in words.
+    pub fn kind(&self) -> Vec<String> {
+        let mut kind = match &self.cause {
+            Some(Cause::Removal(cause)) => cause.kind(),
+            Some(Cause::Saving { .. }) => vec![ReasonCode::Underutilized.word()],
+            None => Vec::new(),
+        };
+        kind.extend(self.obstacle.kind());
+        kind.extend(self.goes_when_placed.then(|| "GoesWhenPlaced".to_owned()));
+        kind.extend(self.saves_nothing.iter().flat_map(|other| other.kind()));
+        kind
     }
 }
 
@@ -90,9 +103,10 @@ mod tests {
         let drifted = RemovalCause::PoolRemoved { node_pool: "old".to_owned() };
         let first = || Refused::from(waits()).although(&drifted);
         assert_eq!(first().nor_to_save(waits().into()), first());
-        let other = RolloutObstacle::CanaryComes { node_claim: "b".to_owned() };
+        let other = first().nor_to_save(RolloutObstacle::CanaryComes { node_claim: "b".to_owned() }.into());
+        assert_eq!(other.kind(), ["NodePoolRemoved", "old", "CanaryReplaces", "CanaryComes"]);
         assert_eq!(
-            first().nor_to_save(other.into()).to_string(),
+            other.to_string(),
             "NodePool old was removed from the definitions, but it waits for the canary, which replaces a; nor does it go to save money: \
              it waits for the canary b, which is not ready yet"
         );

@@ -6,7 +6,7 @@ use crate::inputs::Inputs;
 use crate::lifecycle::expiry::{Expiry, expired};
 use crate::lifecycle::health::Fault;
 use crate::model::time::duration_text;
-use crate::plan::{Reason, ReasonCode};
+use crate::plan::{Reason, ReasonCode, kind};
 use crate::snapshot::nodes::Machine;
 use cutlist_api::duration::NillableDuration;
 use cutlist_api::node_pool::NodePool;
@@ -75,7 +75,26 @@ impl RemovalCause {
 
     /// As the plan says it.
     pub fn reason(&self) -> Reason {
-        Reason { code: self.code(), text: self.to_string() }
+        let code = self.code();
+        // Of drift the code does not say what has drifted.
+        let kind = if code == ReasonCode::Drifted { self.kind() } else { Vec::new() };
+        Reason { code, text: self.to_string(), kind }
+    }
+
+    /// What it has in common with those of other nodes: words, and names of NodePools, labels and conditions.
+    pub fn kind(&self) -> Vec<String> {
+        match self {
+            Self::Interrupted { reason, .. } => kind(["Interrupted", reason]),
+            Self::Unhealthy(fault) => kind(["Unhealthy", fault.policy.condition]),
+            Self::Expired(_) => kind(["Expired"]),
+            Self::Drifted(drift) => drift.kind(),
+            Self::PoolRemoved { node_pool } => kind(["NodePoolRemoved", node_pool]),
+            Self::Surplus { node_pool, .. } => kind(["Surplus", node_pool]),
+            Self::Empty { .. } => kind(["Empty"]),
+            Self::Underutilized(_) => kind(["Underutilized"]),
+            Self::Unconfirmed(cause) => cause.kind(),
+            Self::WithoutPlaces { cause, obstacle } => [cause.kind(), obstacle.kind()].concat(),
+        }
     }
 
     /// Whether nodes go for this because the definitions changed.
@@ -130,6 +149,10 @@ mod tests {
         let without = RemovalCause::WithoutPlaces { cause: Box::new(drifted.clone()), obstacle: obstacle.clone() };
         assert_eq!(without.reason().code, ReasonCode::Drifted);
         assert_eq!(without.to_string(), format!("{drifted}; {obstacle}"));
+        assert_eq!(
+            (drifted.reason().kind, without.reason().name()),
+            (kind(["NodePoolDrifted"]), "NodePoolDrifted".into())
+        );
         let empty = RemovalCause::Empty { quiet_seconds: Some(90), after: Some("30s".parse().unwrap()) };
         assert_eq!(empty.to_string(), "Empty for 90s (consolidateAfter 30s)");
         assert_eq!(RemovalCause::Unconfirmed(Box::new(empty)).code(), ReasonCode::ConfirmationNeeded);

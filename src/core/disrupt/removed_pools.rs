@@ -33,7 +33,7 @@ impl Adoption {
         let Self { by, former, .. } = self;
         let text =
             format!("NodePool {former} was removed from the definitions, and NodePool {by} has the same template");
-        Reason { code: ReasonCode::NodePoolRenamed, text }
+        Reason::new(ReasonCode::NodePoolRenamed, text)
     }
 }
 

@@ -123,19 +123,33 @@ fn still_there<'t>(noun: &str, taints: impl Iterator<Item = &'t Taint>) -> Optio
     }
 }
 
+/// What a machine lacks that has not initialized.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lacking {
+    /// In one word.
+    pub kind: &'static str,
+    pub text: String,
+}
+
 /// What a machine of a claim waits for that has not initialized. What can not be seen on the node its NodeClaim may say.
-pub fn waits_for(claim: &NodeClaim, node: Option<&Node>) -> Option<String> {
+pub fn waits_for(claim: &NodeClaim, node: Option<&Node>) -> Option<Lacking> {
+    let lacking = |(kind, text): (&'static str, String)| Lacking { kind, text };
     let said = |type_: &str| claim.condition(type_).map(|it| it.message.clone()).filter(|message| !message.is_empty());
     let with = |text: &str, said: Option<String>| said.map_or(text.to_owned(), |said| format!("{text}: {said}"));
     match node {
-        Some(node) => obstacle(claim, node).map(|(_, text)| text).or_else(|| said(conditions::INITIALIZED)),
+        Some(node) => {
+            let of_claim = || Some((conditions::INITIALIZED, said(conditions::INITIALIZED)?));
+            obstacle(claim, node).or_else(of_claim).map(lacking)
+        }
         None if !claim.is_true(conditions::LAUNCHED) => {
-            Some(with("its instance is not launched", said(conditions::LAUNCHED)))
+            let text = with("its instance is not launched", said(conditions::LAUNCHED));
+            Some(Lacking { kind: conditions::LAUNCHED, text })
         }
         None if !claim.is_true(conditions::REGISTERED) => {
-            Some(said(conditions::REGISTERED).unwrap_or_else(|| "its node has not registered".to_owned()))
+            let text = said(conditions::REGISTERED).unwrap_or_else(|| "its node has not registered".to_owned());
+            Some(Lacking { kind: conditions::REGISTERED, text })
         }
-        None => Some(LOST.to_owned()),
+        None => Some(Lacking { kind: "NodeGone", text: LOST.to_owned() }),
     }
 }
 

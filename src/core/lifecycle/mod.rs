@@ -46,7 +46,7 @@ use serde_json::Value;
 use crate::snapshot::Pod;
 use cutlist_api::node_claim::NodeClaim;
 
-pub use initialization::{has_started, is_ready, ready_since, startup_taints, waits_for};
+pub use initialization::{Lacking, has_started, is_ready, ready_since, startup_taints, waits_for};
 pub use liveness::{given_up, instance_has_ended};
 pub use registration::registered_taints;
 

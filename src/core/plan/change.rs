@@ -108,6 +108,35 @@ pub fn text(changes: &[Change]) -> String {
 }
 
 impl Change {
+    /// Without amounts and values: what changes that are alike have in common.
+    #[must_use]
+    pub fn kind(&self) -> Self {
+        let mut kind = self.clone();
+        match &mut kind {
+            Self::RaiseLimit { from, to, .. }
+            | Self::RaiseClusterLimit { from, to, .. }
+            | Self::EnlargeVolume { from, to, .. }
+            | Self::LowerRequest { from, to, .. } => {
+                from.clear();
+                to.clear();
+            }
+            Self::OfferValues { values, .. } => values.clear(),
+            Self::AddLabel { value, .. } => value.clear(),
+            Self::AddOverlay { amount, .. } => amount.clear(),
+            Self::Tolerate { taint } => *taint = key_of_taint(taint).to_owned(),
+            Self::DropRequirement { .. }
+            | Self::DropMinValues { .. }
+            | Self::UseInstanceStore { .. }
+            | Self::DropSelector { .. }
+            | Self::DropMinDomains { .. }
+            | Self::PreferSpread { .. }
+            | Self::PreferAffinity { .. }
+            | Self::PreferAntiAffinity { .. }
+            | Self::DropHostPorts => {}
+        }
+        kind
+    }
+
     /// Whether the pod gets less.
     pub fn lowers(&self) -> bool {
         matches!(self, Self::LowerRequest { .. })
@@ -259,6 +288,11 @@ fn overlay_name(node_pool: &str, resource: &str) -> String {
     name.trim_matches('-').to_owned()
 }
 
+/// Of `key=value:Effect`.
+pub fn key_of_taint(taint: &str) -> &str {
+    taint.split(['=', ':']).next().unwrap_or_default()
+}
+
 /// `key=value:Effect` as the pod would tolerate it.
 fn toleration(taint: &str) -> Option<Toleration> {
     let (taint, effect) = taint.rsplit_once(':')?;
@@ -379,6 +413,19 @@ mod tests {
         Change::DropSelector { key: "topology.kubernetes.io/zone".into() }.apply_to_pod(&mut selective);
         let node = selective.spec.affinity.unwrap().node_affinity.unwrap();
         assert_eq!(node.required_during_scheduling_ignored_during_execution, None);
+    }
+
+    #[test]
+    fn changes_that_differ_in_amounts_and_values_are_of_one_kind() {
+        let tolerate = |taint: &str| Change::Tolerate { taint: taint.to_owned() }.kind();
+        assert_eq!(tolerate("example.com/rack=17:NoSchedule"), tolerate("example.com/rack=18:NoSchedule"));
+        assert_ne!(tolerate("example.com/rack=17:NoSchedule"), tolerate("gpu:NoSchedule"));
+        let raise = |node_pool: &str, to: &str| {
+            let (node_pool, resource) = (node_pool.to_owned(), "cpu".to_owned());
+            Change::RaiseLimit { node_pool, resource, from: "1".to_owned(), to: to.to_owned() }.kind()
+        };
+        assert_eq!(raise("a", "2"), raise("a", "3"));
+        assert_ne!(raise("a", "2"), raise("b", "2"));
     }
 
     #[test]

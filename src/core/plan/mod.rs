@@ -33,7 +33,7 @@ pub use counts::NodeCounts;
 pub use definition_place::{ClassAsWritten, DefinitionPlace, DefinitionPlaces, IMAGE_LOCK, field_of, with_place};
 pub use ended::{EndCause, EndedInstances};
 pub use note::{Note, NoteCode, NoteSubject};
-pub use reason::{Reason, ReasonCode};
+pub use reason::{Reason, ReasonCode, kind};
 pub use risk::{Risk, RiskCode};
 pub use summary::{CostsPerHour, FewerNodes, LongestDrain, Outlook, PenaltiesPerHour, Summary};
 
@@ -90,7 +90,8 @@ pub struct Plan {
 
 impl Plan {
     /// SHA-256 over the JSON form without the id itself, in hexadecimal. A definition whose lines only moved makes no other plan, nor do
-    /// facts of EC2 that this plan does not use or that change from minute to minute; another image to launch does.
+    /// facts of EC2 that this plan does not use or that change from minute to minute; another image to launch does. Kinds of reasons say
+    /// no more than the sentences beside them, so that a plan of a version without them keeps its id.
     pub fn content_hash(&self) -> String {
         // Hashed as it is written: the text of a plan for thousands of nodes is as large as the plan.
         let mut hashing = Hashing(Sha256::new());
@@ -107,7 +108,7 @@ impl Plan {
     }
 
     fn unnamed(&self) -> Self {
-        let mut unnamed = Self { id: String::new(), ..self.clone() };
+        let mut unnamed = Self { id: String::new(), ..self.without_kinds() };
         unnamed.forget_places();
         unnamed.cloud_facts.retain(|fact| fact.used && !fact.code.is_fleeting());
         unnamed
@@ -121,6 +122,17 @@ impl Plan {
         self.notes.iter_mut().for_each(|note| note.definition = None);
         self.budgets.iter_mut().for_each(|budget| budget.definition = None);
         self.cloud_facts.iter_mut().for_each(|fact| fact.definition = None);
+    }
+
+    /// As versions wrote it that knew no kinds of reasons: it has the same id, and is shorter.
+    #[must_use]
+    pub fn without_kinds(&self) -> Self {
+        let mut plan = self.clone();
+        let of_base = plan.against.iter_mut().flat_map(|against| &mut against.steps_no_longer_planned);
+        plan.steps.iter_mut().chain(of_base).for_each(|step| step.reason.kind.clear());
+        plan.pending.iter_mut().flat_map(|it| &mut it.reasons).for_each(|reason| reason.kind.clear());
+        plan.held_back.iter_mut().for_each(|held| held.kind.clear());
+        plan
     }
 }
 
@@ -360,6 +372,10 @@ pub struct PendingReason {
     pub node_pool: String,
     pub code: ReasonCode,
     pub text: String,
+    /// What keeps the pods from the pool, in words with the labels and resources that they are about. Sentences with one code and one kind
+    /// differ in figures and names alone. Absent in plans of older versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kind: Vec<String>,
     /// Which requirements of the pool match nothing, where no instance type does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unmatched: Option<UnmatchedRequirements>,
@@ -372,11 +388,13 @@ pub struct PendingReason {
 }
 
 impl PendingReason {
+    /// Whose kind is its code.
     pub fn new(node_pool: &str, code: ReasonCode, text: String) -> Self {
         Self {
             node_pool: node_pool.to_owned(),
             code,
             text,
+            kind: vec![code.word()],
             unmatched: None,
             without_price: Vec::new(),
             definition: None,
@@ -412,12 +430,22 @@ pub struct HeldBack {
     pub node: String,
     pub code: ReasonCode,
     pub text: String,
+    /// What the node would go for and what keeps it, in words with the names of NodePools and budgets. Sentences with one code and one kind
+    /// differ in figures and in names of nodes and pods alone. Absent in plans of older versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kind: Vec<String>,
     /// The budget that has nothing left for it, where that is what keeps it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<HoldingBudget>,
     /// Where the definition has what the reason is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<DefinitionPlace>,
+}
+
+impl HeldBack {
+    pub fn reason(&self) -> Reason {
+        Reason { code: self.code, text: self.text.clone(), kind: self.kind.clone() }
+    }
 }
 
 /// A budget that keeps a node from going.

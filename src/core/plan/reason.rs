@@ -11,6 +11,32 @@ use cutlist_api::node_pool::DisruptionReason;
 pub struct Reason {
     pub code: ReasonCode,
     pub text: String,
+    /// What the code leaves open, in words: of drift Karpenter's reason, such as `NodeClassDrift`, and the label that it is about. Absent
+    /// where the code says all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kind: Vec<String>,
+}
+
+impl Reason {
+    /// Of which the code says all.
+    pub fn new(code: ReasonCode, text: String) -> Self {
+        Self { code, text, kind: Vec::new() }
+    }
+
+    /// The words in which it is told from others: the code, and of what has drifted Karpenter's reason.
+    pub fn name(&self) -> String {
+        self.kind.first().cloned().unwrap_or_else(|| self.code.word())
+    }
+
+    /// Whether another reason differs from it in figures and names alone.
+    pub fn is_like(&self, other: &Self) -> bool {
+        self.code == other.code && self.kind == other.kind
+    }
+}
+
+/// Words for what reasons have in common, whatever figures and names are in their sentences.
+pub fn kind<const WORDS: usize>(words: [&str; WORDS]) -> Vec<String> {
+    words.map(str::to_owned).to_vec()
 }
 
 /// One code, one meaning, never reused. First those of steps, then those of pods that stay pending, then those of nodes that stay; some
@@ -191,7 +217,7 @@ mod tests {
         for plan in plans {
             let Ok(plan) = serde_json::from_str::<Plan>(&plan) else { continue };
             for step in plan.steps.iter().filter(|step| step.kind == StepKind::Remove) {
-                let Reason { code, text } = &step.reason;
+                let Reason { code, text, .. } = &step.reason;
                 assert_eq!(text.starts_with(&code.word()), code.begins_its_text(), "{text}");
                 seen += 1;
             }

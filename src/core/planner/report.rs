@@ -67,13 +67,12 @@ pub fn pending(
             changes,
         });
     }
-    let mut by_reason: BTreeMap<(ReasonCode, String), Vec<String>> = BTreeMap::new();
+    let mut by_reason: BTreeMap<PendingReason, Vec<String>> = BTreeMap::new();
     for (position, obstacle) in &provisioning.backlog.not_schedulable {
-        by_reason.entry((obstacle.code(), obstacle.to_string())).or_default().push(key(position));
+        by_reason.entry(obstacle.reason()).or_default().push(key(position));
     }
-    for ((code, text), pods) in by_reason {
-        let reasons = vec![PendingReason::new("", code, text)];
-        entries.push(Pending { pods, reasons, smallest_change: None, changes: Vec::new() });
+    for (reason, pods) in by_reason {
+        entries.push(Pending { pods, reasons: vec![reason], smallest_change: None, changes: Vec::new() });
     }
     entries.iter_mut().for_each(|entry| entry.pods.sort());
     entries.sort_by(|one, two| one.pods.cmp(&two.pods));
@@ -91,7 +90,7 @@ pub fn creation_reasons(engine: &Engine<'_, '_>, inputs: &Inputs<'_>, provisioni
         let template = &engine.problem.templates[purchase.template];
         if let Some(replicas) = template.replicas {
             let text = format!("NodePool {} has {} of {} replicas", template.name, replicas.there, replicas.wanted);
-            return Reason { code: ReasonCode::StaticCapacity, text };
+            return Reason::new(ReasonCode::StaticCapacity, text);
         }
         let mut counts: BTreeMap<ClassIndex, usize> = BTreeMap::new();
         for class in purchase.pods.iter().filter_map(|pod| engine.problem.class_of_pod[*pod]) {
@@ -109,7 +108,7 @@ pub fn creation_reasons(engine: &Engine<'_, '_>, inputs: &Inputs<'_>, provisioni
             count if displaced == count => format!("{} from nodes that are being removed", pods_text(count)),
             count => format!("{} pending", pods_text(count)),
         };
-        Reason { code: ReasonCode::PodsPending, text: format!("{pods}: {why}") }
+        Reason::new(ReasonCode::PodsPending, format!("{pods}: {why}"))
     };
     provisioning.purchases.iter().map(reason).collect()
 }

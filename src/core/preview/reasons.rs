@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::plan::{Plan, Reason, ReasonCode, Step, StepKind};
+use crate::plan::{Plan, Reason, Step, StepKind};
 
 /// How many nodes go for another reason, by that of the base and that of the head. Figures in the sentences are no other reason.
 /// O(steps x log steps).
@@ -14,20 +14,10 @@ pub fn other_reasons(plan: &Plan, base: &Plan) -> BTreeMap<(String, String), usi
     let mut other = BTreeMap::new();
     for step in plan.steps.iter().filter(goes) {
         let Some(before) = before.get(step.node_claim.as_str()) else { continue };
-        let (before, now) = (name(before), name(&step.reason));
+        let (before, now) = (before.name(), step.reason.name());
         if before != now {
             *other.entry((before, now)).or_default() += 1;
         }
     }
     other
-}
-
-/// The code; of drift the reason that Karpenter has for it, with which the sentence begins: `NodeClassDrift`.
-fn name(reason: &Reason) -> String {
-    let is_word = |word: &&str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    let word = reason.text.split_once(": ").map(|(word, _)| word).filter(is_word);
-    match word.filter(|_| reason.code == ReasonCode::Drifted) {
-        Some(word) => word.to_owned(),
-        None => format!("{:?}", reason.code),
-    }
 }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::plan::{
-    DefinitionPlace, HeldBack, Note, NoteCode, Pending, PendingReason, Reason, ReasonCode, Risk, RiskCode, Step,
+    DefinitionPlace, HeldBack, Note, NoteCode, Pending, PendingReason, Reason, ReasonCode, Risk, RiskCode, Step, kind,
 };
 
 fn plan() -> Plan {
@@ -38,6 +38,7 @@ fn lines_that_move_make_no_other_plan() {
             node: "b".to_owned(),
             code: ReasonCode::BudgetExhausted,
             text: String::new(),
+            kind: Vec::new(),
             budget: None,
             definition: at(line),
         };
@@ -48,6 +49,13 @@ fn lines_that_move_make_no_other_plan() {
         let steps = vec![Step { definition: at(line), ..removal("a") }];
         Plan { steps, held_back: vec![held], notes: vec![note], pending: vec![waiting], ..plan() }
     };
+    let with_kinds = |mut plan: Plan| {
+        plan.held_back[0].kind = kind(["NodePool", "a", "Nodes"]);
+        plan.pending[0].reasons[0].kind.clear();
+        plan.steps[0].reason.kind = kind(["NodeClassDrift"]);
+        plan
+    };
+    assert_eq!(with_kinds(moved(3)).content_hash(), moved(3).content_hash(), "plans of older versions have none");
     assert_ne!(moved(3), moved(4));
     assert_eq!(moved(3).content_hash(), moved(4).content_hash());
     assert_eq!(digest(&moved(3)), digest(&moved(4)));
@@ -67,7 +75,7 @@ fn the_digest_is_of_what_is_decided() {
     assert!(same(|plan| plan.steps[0].also_in_base = Some(true)));
     assert!(same(|plan| plan.catalog_date = "2026-08-01".to_owned()));
     assert!(!same(|plan| plan.cluster = "green".to_owned()));
-    assert!(!same(|plan| plan.steps[0].reason = Reason { code: ReasonCode::Drifted, text: String::new() }));
+    assert!(!same(|plan| plan.steps[0].reason = Reason::new(ReasonCode::Drifted, String::new())));
     assert!(!same(|plan| plan.steps[0].pods.truncate(1)));
     assert!(!same(|plan| plan.steps.push(removal("b"))));
     assert!(!same(|plan| {
@@ -129,15 +137,19 @@ fn what_was_so_anyway_is_apart() {
 
 #[test]
 fn a_node_that_goes_for_another_reason_is_a_difference() {
-    let because = |code, text: &str| Step { reason: Reason { code, text: text.to_owned() }, ..removal("a") };
+    let because = |code, text: &str| Step { reason: Reason::new(code, text.to_owned()), ..removal("a") };
     let with = |step: Step| Plan { steps: vec![step], ..plan() };
-    let drifted = |word: &str| because(ReasonCode::Drifted, &format!("{word}: see 10.0.0.1: there"));
+    let drifted = |word: &str, text: &str| {
+        let reason = Reason { kind: kind([word]), ..Reason::new(ReasonCode::Drifted, text.to_owned()) };
+        Step { reason, ..removal("a") }
+    };
     let base = with(because(ReasonCode::Empty, "5s"));
+    let of_class = with(drifted("NodeClassDrift", "EC2NodeClass a has changed"));
     for (head, base, expected) in [
-        (because(ReasonCode::Drifted, "NodeClassDrift: a"), &base, Some(("Empty", "NodeClassDrift"))),
+        (drifted("NodeClassDrift", "a"), &base, Some(("Empty", "NodeClassDrift"))),
         (because(ReasonCode::Expired, "1h"), &base, Some(("Empty", "Expired"))),
-        (drifted("NodePoolDrifted"), &with(drifted("NodeClassDrift")), Some(("NodeClassDrift", "NodePoolDrifted"))),
-        (drifted("NodePoolDrifted"), &with(because(ReasonCode::Drifted, "NodePoolDrifted: b")), None),
+        (drifted("NodePoolDrifted", "a"), &of_class, Some(("NodeClassDrift", "NodePoolDrifted"))),
+        (drifted("NodeClassDrift", "NodePoolDrifted: said otherwise"), &of_class, None),
         (because(ReasonCode::Empty, "9s"), &base, None),
         (Step { node_claim: "b".to_owned(), ..because(ReasonCode::Expired, "1h") }, &base, None),
     ] {

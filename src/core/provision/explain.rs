@@ -71,7 +71,10 @@ fn reason(
         false => None,
     };
     let names = || unpriced.iter().map(|name| (*name).to_owned()).collect();
+    let mut kind: Vec<String> = distance.obstacles.iter().flat_map(Refusal::kind_in_words).collect();
+    kind.extend((!unpriced.is_empty()).then(|| "WithoutPrice".to_owned()));
     PendingReason {
+        kind,
         unmatched: nothing.and_then(|nothing| nothing.unmatched.clone()),
         definition: distance.obstacles.first().and_then(|first| definition(engine, distance.pool, first, places)),
         without_price: nothing.map_or_else(names, |nothing| nothing.without_price.clone()),

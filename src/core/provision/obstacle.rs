@@ -5,7 +5,8 @@ use std::fmt;
 use jiff::Timestamp;
 
 use crate::kube_scheduler;
-use crate::plan::ReasonCode;
+use crate::plan::change::key_of_taint;
+use crate::plan::{PendingReason, ReasonCode};
 use crate::scheduler::taints::EffectiveTaint;
 
 use super::amounts::amount;
@@ -114,6 +115,37 @@ impl PodObstacle {
             Self::DiskOfRemovedNode { .. } | Self::ClaimInUse { .. } => ReasonCode::VolumeUnsatisfied,
             Self::MeantForNode { .. } => ReasonCode::DaemonSetPodWaits,
             Self::RefusedByScheduler { .. } | Self::Unsettled { .. } => ReasonCode::RefusedByScheduler,
+        }
+    }
+
+    /// As the plan says it.
+    pub fn reason(&self) -> PendingReason {
+        PendingReason { kind: self.kind(), ..PendingReason::new("", self.code(), self.to_string()) }
+    }
+
+    /// What it has in common with those of other pods, in words.
+    fn kind(&self) -> Vec<String> {
+        let about = match self {
+            Self::SchedulingGate { name } | Self::OtherScheduler { name } => vec![name.clone()],
+            Self::NotSupported { what } => vec![what.clone()],
+            Self::Invalid { error } => vec![error.clone()],
+            Self::TooManyTerms { .. } | Self::Preempting { .. } | Self::RefusedByScheduler { .. } => Vec::new(),
+            Self::DiskOfRemovedNode { .. } => vec!["DiskOfRemovedNode".to_owned()],
+            Self::ClaimInUse { .. } => vec!["ClaimInUse".to_owned()],
+            Self::MeantForNode { because, .. } => because.kind(),
+            Self::Unsettled { .. } => vec!["Unsettled".to_owned()],
+        };
+        std::iter::once(self.code().word()).chain(about).collect()
+    }
+}
+
+impl DaemonObstacle {
+    fn kind(&self) -> Vec<String> {
+        match self {
+            Self::NodeIsNotThere => vec!["NodeIsNotThere".to_owned()],
+            Self::Taint(taint) => vec!["Taint".to_owned(), key_of_taint(&taint.to_string()).to_owned()],
+            Self::HostPort => vec!["HostPort".to_owned()],
+            Self::Resources(short) => short.iter().map(|shortage| shortage.resource.clone()).collect(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Why a pod does not go somewhere: data, so that the report can rank it and say what would help.
 
 use crate::plan::ReasonCode;
+use crate::plan::change::key_of_taint;
 
 use super::quota::LimitScope;
 
@@ -76,6 +77,32 @@ impl Refusal {
         }
     }
 
+    /// The same in words: the code, and what it is about.
+    pub fn kind_in_words(&self) -> Vec<String> {
+        let code = self.code().word();
+        let about = match self {
+            Self::Taint(taint) => Some(key_of_taint(taint)),
+            Self::Requirement { key }
+            | Self::Spread { key }
+            | Self::Affinity { key }
+            | Self::AntiAffinity { key }
+            | Self::MinValues { key } => Some(key.as_str()),
+            Self::Resource { name, .. } => Some(name.as_str()),
+            Self::Limit { scope: LimitScope::Reservation(id), .. } => Some(id.as_str()),
+            Self::Limit { scope: LimitScope::Cluster, resource, .. } => {
+                return vec![code, "cutlist.yaml".to_owned(), resource.clone()];
+            }
+            Self::Limit { scope: LimitScope::NodePool, resource, .. } => Some(resource.as_str()),
+            Self::Limit { scope: LimitScope::EarlyEnds(_), .. }
+            | Self::HostPort
+            | Self::Volume
+            | Self::Devices
+            | Self::Offering
+            | Self::EmptyPool => None,
+        };
+        std::iter::once(code).chain(about.map(str::to_owned)).collect()
+    }
+
     /// Smaller is nearer to fitting: a limit is one number away, a taint says that the pool is for someone else.
     pub fn distance(&self) -> u8 {
         match self {
@@ -89,5 +116,24 @@ impl Refusal {
             Self::Taint(_) => 5,
             Self::EmptyPool | Self::Devices => 6,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_about_different_labels_are_two_kinds() {
+        let requirement = |key: &str| Refusal::Requirement { key: key.to_owned() }.kind_in_words();
+        assert_ne!(requirement("kubernetes.io/arch"), requirement("topology.k8s.aws/zone-id"));
+        let taint = |value: &str| Refusal::Taint(format!("example.com/rack={value}:NoSchedule")).kind_in_words();
+        assert_eq!(taint("17"), taint("18"));
+        assert_eq!(taint("17"), ["TaintNotTolerated", "example.com/rack"]);
+        let limit = |scope, limit| {
+            Refusal::Limit { scope, resource: "cpu".to_owned(), limit, used: 1, needed: 1 }.kind_in_words()
+        };
+        assert_eq!(limit(LimitScope::NodePool, 1), limit(LimitScope::NodePool, 2));
+        assert_ne!(limit(LimitScope::NodePool, 1), limit(LimitScope::Cluster, 1));
     }
 }

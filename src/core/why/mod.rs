@@ -74,7 +74,7 @@ fn fate(plan: &Plan, machine: &Machine<'_>) -> Fate {
     let held_back = plan.held_back.iter().find(|held| held.node == machine.name);
     let leaving = machine
         .is_being_removed()
-        .then(|| Reason { code: ReasonCode::BeingDeleted, text: "it was on its way out before this plan".to_owned() });
+        .then(|| Reason::new(ReasonCode::BeingDeleted, "it was on its way out before this plan".to_owned()));
     if let Some(reason) = step(StepKind::Remove).map(|step| step.reason.clone()).or(leaving) {
         Fate::Removed { reason }
     } else if let Some(step) = step(StepKind::Hold) {
@@ -82,8 +82,7 @@ fn fate(plan: &Plan, machine: &Machine<'_>) -> Fate {
     } else if let Some(step) = step(StepKind::Adopt) {
         Fate::Adopted { node_pool: step.node_pool.clone(), reason: step.reason.clone() }
     } else if let Some(held) = held_back {
-        let reason = Reason { code: held.code, text: held.text.clone() };
-        Fate::HeldBack { reason, definition: held.definition.clone() }
+        Fate::HeldBack { reason: held.reason(), definition: held.definition.clone() }
     } else if machine.is_managed() {
         Fate::Stays
     } else {

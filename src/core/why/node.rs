@@ -338,7 +338,7 @@ fn decisions(records: &[Record<'_>], names: &BTreeSet<&str>) -> Vec<Decision> {
             decisions.push(Decision { definition, ..decision(record, &step.reason, decided(record, step)) });
         }
         for held in plan.held_back.iter().filter(|held| names.contains(held.node.as_str())) {
-            let reason = Reason { code: held.code, text: held.text.clone() };
+            let reason = held.reason();
             match decisions.last_mut() {
                 Some(last) if last.decided == Decided::HeldBack && last.reason.code == held.code => {
                     last.until = Some(plan.generated_for.clone());

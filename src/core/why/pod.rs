@@ -110,7 +110,7 @@ fn answer(
         return pending(engine, inputs, provisioning, *class, pods);
     }
     if let Some((_, obstacle)) = provisioning.backlog.not_schedulable.iter().find(|(pod, ..)| *pod == position) {
-        let reasons = vec![PendingReason::new("", obstacle.code(), obstacle.to_string())];
+        let reasons = vec![obstacle.reason()];
         return PodAnswer::Pending {
             alike: 1,
             reasons,
@@ -196,7 +196,7 @@ fn placed(inputs: &Inputs<'_>, problem: &Problem<'_>, plan: &Plan, pod: &str, re
 /// Why a node has not initialized yet, as the plan says it of nodes that stay.
 fn waited_for(machine: &Machine<'_>) -> Option<String> {
     let claim = machine.claim.filter(|_| !machine.is_initialized())?;
-    waits_for(claim, machine.node)
+    waits_for(claim, machine.node).map(|lacking| lacking.text)
 }
 
 fn running(inputs: &Inputs<'_>, problem: &Problem<'_>, plan: &Plan, host: HostIndex, pod: &str) -> PodAnswer {

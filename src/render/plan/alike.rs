@@ -1,24 +1,21 @@
-//! Sentences that read alike are told once, and counted: thousands of pods and nodes have few reasons, which differ in
-//! names and figures only.
+//! What is alike is told once, and counted: thousands of pods and nodes have few reasons, whose sentences differ in names and figures only.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::core::plan::{CloudFact, DefinitionPlace, HeldBack, Pending, ReasonCode, Risk, RiskCode};
+use crate::core::plan::{Change, CloudFact, DefinitionPlace, HeldBack, Pending, ReasonCode, Risk, RiskCode};
 
-/// The sentence without what differs from node to node: words with a digit or a slash. The keys of labels and taints
-/// stay, since sentences about different keys are not alike. Their values go.
-fn shape(text: &str) -> String {
-    let word = |word: &str| {
-        // A price for an hour has a dot and a slash, too.
-        let is_domain = |text: &str| text.contains('.') && text.starts_with(|first: char| first.is_ascii_alphabetic());
-        let is_quoted = |character: char| matches!(character, '`' | '"' | '(');
-        if word.split_once('/').is_some_and(|(domain, _)| is_domain(domain.trim_start_matches(is_quoted))) {
-            return word.split_once('=').map_or_else(|| word.to_owned(), |(key, _)| format!("{key}=#"));
-        }
-        let is_particular = word.contains(|character: char| character.is_ascii_digit() || character == '/');
-        if is_particular { "#".to_owned() } else { word.to_owned() }
-    };
-    text.split(' ').map(word).collect::<Vec<_>>().join(" ")
+/// What reasons with one code have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Likeness<'a> {
+    Kind(&'a [String]),
+    /// Of plans of older versions: nothing is alike but what reads the same.
+    Text(&'a str),
+}
+
+impl<'a> Likeness<'a> {
+    fn of(kind: &'a [String], text: &'a str) -> Self {
+        if kind.is_empty() { Self::Text(text) } else { Self::Kind(kind) }
+    }
 }
 
 /// What is at risk, by the kind of risk.
@@ -30,7 +27,7 @@ pub fn risks_by_code(risks: &[Risk]) -> BTreeMap<RiskCode, Vec<&Risk>> {
     by_code
 }
 
-/// Nodes that are held back with sentences of one shape.
+/// Nodes that are held back for what is alike.
 #[derive(Debug, PartialEq, Eq)]
 pub struct HeldBackAlike<'a> {
     /// In the order of the plan.
@@ -42,14 +39,14 @@ pub struct HeldBackAlike<'a> {
     pub definition: Option<&'a DefinitionPlace>,
 }
 
-/// Nodes that are held back, by code and shape of sentence, the shape with most nodes first. O(nodes log nodes).
+/// Nodes that are held back, by code and likeness, the likeness with most nodes first. O(nodes log nodes).
 pub fn held_back_alike(held_back: &[HeldBack]) -> BTreeMap<ReasonCode, Vec<HeldBackAlike<'_>>> {
-    let mut shapes: BTreeMap<(ReasonCode, String), Vec<&HeldBack>> = BTreeMap::new();
+    let mut alike: BTreeMap<(ReasonCode, Likeness<'_>), Vec<&HeldBack>> = BTreeMap::new();
     for held in held_back {
-        shapes.entry((held.code, shape(&held.text))).or_default().push(held);
+        alike.entry((held.code, Likeness::of(&held.kind, &held.text))).or_default().push(held);
     }
     let mut by_code: BTreeMap<ReasonCode, Vec<HeldBackAlike<'_>>> = BTreeMap::new();
-    for ((code, _), held) in shapes {
+    for ((code, _), held) in alike {
         let alike = HeldBackAlike {
             nodes: held.iter().map(|held| held.node.as_str()).collect(),
             text: held.first().map_or("", |held| held.text.as_str()),
@@ -64,7 +61,7 @@ pub fn held_back_alike(held_back: &[HeldBack]) -> BTreeMap<ReasonCode, Vec<HeldB
     by_code
 }
 
-/// Groups of pods that wait for reasons of one shape, with changes of one shape.
+/// Groups of pods that wait for reasons that are alike, and that changes of one kind would help.
 #[derive(Debug)]
 pub struct PendingAlike<'a> {
     pub groups: Vec<&'a Pending>,
@@ -79,16 +76,24 @@ impl<'a> PendingAlike<'a> {
     }
 }
 
-/// Pods that wait, with groups that read alike as one: most pods first, then in the order of the plan. O(pods log
+/// What groups of pods have in common that are told as one: of each reason its pool, code and likeness, and what would help.
+type WaitsAlike<'a> = (Vec<(&'a str, ReasonCode, Likeness<'a>)>, Vec<Change>, Option<&'a str>);
+
+fn waits_alike(group: &Pending) -> WaitsAlike<'_> {
+    let reasons = group.reasons.iter();
+    let reasons = reasons.map(|it| (it.node_pool.as_str(), it.code, Likeness::of(&it.kind, &it.text))).collect();
+    // Plans of older versions have changes in words alone.
+    let in_words = group.smallest_change.as_deref().filter(|_| group.changes.is_empty());
+    (reasons, group.changes.iter().map(Change::kind).collect(), in_words)
+}
+
+/// Pods that wait, with groups that are alike as one: most pods first, then in the order of the plan. O(pods log
 /// pods).
 pub fn pending_alike(pending: &[Pending]) -> Vec<PendingAlike<'_>> {
-    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    let mut places: BTreeMap<WaitsAlike<'_>, usize> = BTreeMap::new();
     let mut alike: Vec<PendingAlike<'_>> = Vec::new();
     for group in pending {
-        let reasons = group.reasons.iter().map(|it| format!("{}\n{:?}\n{}", it.node_pool, it.code, shape(&it.text)));
-        let change = group.smallest_change.as_deref().map(shape).unwrap_or_default();
-        let key = format!("{}\n\n{change}", reasons.collect::<Vec<_>>().join("\n"));
-        let place = *places.entry(key).or_insert(alike.len());
+        let place = *places.entry(waits_alike(group)).or_insert(alike.len());
         match alike.get_mut(place) {
             Some(existing) => {
                 existing.groups.push(group);
@@ -113,34 +118,61 @@ pub fn by_class(facts: &[CloudFact]) -> BTreeMap<&str, Vec<&CloudFact>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::plan::PendingReason;
 
-    #[test]
-    fn sentences_about_different_labels_are_two() {
-        let of = |key: &str, value: &str| shape(&format!("the pod wants {key} {value}, the pool has no such label"));
-        assert_ne!(of("kubernetes.io/arch", "arm64"), of("topology.k8s.aws/zone-id", "use1-az9"));
-        assert_eq!(of("topology.k8s.aws/zone-id", "use1-az8"), of("topology.k8s.aws/zone-id", "use1-az9"));
-        let taint = |value: &str| shape(&format!("taint example.com/rack={value}:NoSchedule is not tolerated"));
-        assert_eq!(taint("17"), taint("18"));
-        let saved = |price: &str| shape(&format!("up to {price}/h could be saved (now {price}/h)"));
-        assert_eq!(saved("$0.0910"), saved("$0.1736"), "figures are figures");
-    }
-
-    #[test]
-    fn sentences_that_differ_in_figures_and_names_are_one() {
-        let held = |node: &str, text: &str| HeldBack {
+    fn held(node: &str, kind: &[&str], text: &str) -> HeldBack {
+        HeldBack {
             node: node.to_owned(),
             code: ReasonCode::NotCheaper,
             text: text.to_owned(),
+            kind: kind.iter().map(|word| (*word).to_owned()).collect(),
             budget: None,
             definition: None,
-        };
+        }
+    }
+
+    fn rows(held_back: &[HeldBack]) -> Vec<(usize, usize, &str)> {
+        let alike = held_back_alike(held_back).remove(&ReasonCode::NotCheaper).unwrap();
+        alike.iter().map(|row| (row.nodes.len(), row.texts, row.text)).collect()
+    }
+
+    #[test]
+    fn nodes_that_are_held_back_for_one_kind_of_reason_are_one_row() {
         let nodes = [
-            held("a", "3 of its 5 pods fit neither on other nodes nor on one cheaper node"),
-            held("b", "nothing would be saved"),
-            held("c", "1 of its 5 pods fit neither on other nodes nor on one cheaper node"),
+            held("a", &["NoRoom", "OneCheaperNode"], "3 of its 5 pods fit nowhere"),
+            held("b", &["NothingIsSaved"], "nothing would be saved"),
+            held("c", &["NoRoom", "OneCheaperNode"], "its only pod fits nowhere"),
         ];
-        let alike = held_back_alike(&nodes).remove(&ReasonCode::NotCheaper).unwrap();
-        let rows: Vec<(usize, usize, &str)> = alike.iter().map(|row| (row.nodes.len(), row.texts, row.text)).collect();
-        assert_eq!(rows, [(2, 2, nodes[0].text.as_str()), (1, 1, "nothing would be saved")]);
+        assert_eq!(rows(&nodes), [(2, 2, nodes[0].text.as_str()), (1, 1, "nothing would be saved")]);
+    }
+
+    #[test]
+    fn of_a_plan_without_kinds_only_the_same_sentence_is_alike() {
+        let nodes = [held("a", &[], "2 pods"), held("b", &[], "3 pods"), held("c", &[], "3 pods")];
+        assert_eq!(rows(&nodes), [(2, 1, "3 pods"), (1, 1, "2 pods")]);
+    }
+
+    #[test]
+    fn pods_that_the_same_kinds_of_changes_would_help_are_one_group() {
+        let raise = |node_pool: &str, to: &str| Change::RaiseLimit {
+            node_pool: node_pool.to_owned(),
+            resource: "cpu".to_owned(),
+            from: "1".to_owned(),
+            to: to.to_owned(),
+        };
+        let group = |pod: &str, text: &str, change: Change| Pending {
+            pods: vec![pod.to_owned()],
+            reasons: vec![PendingReason::new("a", ReasonCode::LimitReached, text.to_owned())],
+            smallest_change: Some(change.to_string()),
+            changes: vec![change],
+        };
+        let pending = [
+            group("a", "4 used", raise("a", "5")),
+            group("b", "1 used", raise("b", "2")),
+            group("c", "5 used", raise("a", "6")),
+        ];
+        let alike = pending_alike(&pending);
+        assert_eq!(alike.iter().map(|it| it.pods).collect::<Vec<_>>(), [2, 1]);
+        assert_eq!(alike[0].other_texts(|group| group.smallest_change.as_deref()), 1);
     }
 }

@@ -201,6 +201,7 @@ mod tests {
             node: node.to_owned(),
             code,
             text: String::new(),
+            kind: Vec::new(),
             budget: None,
             definition: None,
         };

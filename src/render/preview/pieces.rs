@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use crate::api::preview::{
     PreviewCause, PreviewCount, PreviewMarkdown, PreviewSection, PreviewSeverity, PreviewTarget,
 };
-use crate::core::plan::{Note, NoteCode, Pending, Plan, Reason, ReasonCode, Step, StepKind};
+use crate::core::plan::{Note, NoteCode, Pending, Plan, Reason, Step, StepKind};
 use crate::core::preview::{DIGEST_DIGITS, caused_steps, held_back, pending, risks, steps_anyway, steps_taken_away};
 use crate::render::plan::markdown::details::{self, Detail};
 use crate::render::plan::markdown::escape::{code, prose};
@@ -290,8 +290,7 @@ fn as_in_base(plan: &Plan, base: Option<&Plan>) -> Vec<Step> {
     let as_in_base = |step: &Step| match of_base.get(step.node_claim.as_str()) {
         Some(other) if other.kind == step.kind && !step.node_claim.is_empty() => {
             let (now, before) = (&step.reason, &other.reason);
-            // Of drift the code does not say what has drifted.
-            if now.code != before.code || (now.code == ReasonCode::Drifted && now.text != before.text) {
+            if !now.is_like(before) {
                 let text = format!("{} (without this change: {})", now.text, before.text);
                 return Step { reason: Reason { text, ..now.clone() }, ..step.clone() };
             }

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::model::HourlyPrice;
 use crate::model::time::duration_text;
 use crate::model::words::{part_of, pods_text};
-use crate::plan::{Balance, ReasonCode};
+use crate::plan::{Balance, ReasonCode, kind};
 use crate::provision::amounts::amount;
 use crate::provision::purchase::Lowered;
 use crate::scheduler::quota::LimitScope;
@@ -101,6 +101,59 @@ impl NotSaved {
             Self::NotBalanced(_) => ReasonCode::ConsolidationDisabled,
             Self::SpotToSpotIsOff => ReasonCode::NotSupported,
         }
+    }
+
+    pub fn kind(&self) -> Vec<String> {
+        match self {
+            Self::Receives => kind(["Receives"]),
+            Self::NoPrice => kind(["NoPrice"]),
+            Self::MovesUnderWay => kind(["MovesUnderWay"]),
+            Self::RoomSoon => kind(["RoomSoon"]),
+            Self::NoRoom(pods) => pods.kind(),
+            Self::Limit(limit) => limit.kind(),
+            Self::CostsNothing => kind(["CostsNothing"]),
+            Self::NothingIsSaved => kind(["NothingIsSaved"]),
+            Self::Concentration { .. } => kind(["Concentration"]),
+            Self::Payback { is_bound: true, .. } => kind(["Payback", "Bound"]),
+            Self::Payback { is_bound: false, .. } => kind(["Payback"]),
+            Self::NotBalanced(balance) => kind(["NotBalanced", &balance.node_pool]),
+            Self::FewSpotTypes { .. } => kind(["FewSpotTypes"]),
+            Self::MinValues(lowered) => kind(["MinValues", &lowered.key]),
+            Self::SpotToSpotIsOff => kind(["SpotToSpotIsOff"]),
+            Self::LikeOneCreated => kind(["LikeOneCreated"]),
+            Self::LikeOneRemoved => kind(["LikeOneRemoved"]),
+        }
+    }
+}
+
+impl LimitInTheWay {
+    fn kind(&self) -> Vec<String> {
+        match self.scope {
+            LimitScope::Cluster => kind(["LimitInTheWay", "cutlist.yaml", &self.resource]),
+            _ => kind(["LimitInTheWay", &self.node_pool, &self.resource]),
+        }
+    }
+}
+
+impl NoRoomFor {
+    fn kind(self) -> Vec<String> {
+        match self {
+            Self::OneCheaperNode { pods, preferring, .. } => {
+                kind(["NoRoom", "OneCheaperNode", kind_of_preferences(pods, preferring)])
+            }
+            Self::WhileRolloutWaits { .. } => kind(["NoRoom", "WhileRolloutWaits"]),
+            Self::Some { pods, preferring, .. } => kind(["NoRoom", "Some", kind_of_preferences(pods, preferring)]),
+            Self::AllTogether { .. } => kind(["NoRoom", "AllTogether"]),
+            Self::Any => kind(["NoRoom"]),
+        }
+    }
+}
+
+fn kind_of_preferences(pods: usize, preferring: usize) -> &'static str {
+    match preferring {
+        0 => "NonePrefers",
+        _ if preferring == pods => "AllPrefer",
+        _ => "SomePrefer",
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::plan::kind;
+
 use super::selected::Selector;
 
 /// What a node is not as it should be by, and the sentence about it.
@@ -15,8 +17,11 @@ pub struct Drift {
 pub enum DriftCause {
     /// The pool's template has another hash.
     Template,
-    /// The position of the requirement in the pool; `None` where no single entry refuses the node.
-    Requirement(Option<usize>),
+    /// A label, and the position of its requirement in the pool; `None` where no single entry refuses the node.
+    Requirement {
+        key: String,
+        position: Option<usize>,
+    },
     /// The catalog does not have the instance type.
     Catalog,
     NodeClass,
@@ -35,11 +40,22 @@ impl DriftCause {
     pub fn reason(&self) -> &str {
         match self {
             Self::Template => "NodePoolDrifted",
-            Self::Requirement(_) => "RequirementsDrifted",
+            Self::Requirement { .. } => "RequirementsDrifted",
             Self::Catalog => INSTANCE_TYPE_NOT_IN_CATALOG,
             Self::NodeClass => "NodeClassDrift",
             Self::Selector(selector) => selector.reason(),
             Self::Reported(reason) => reason,
+        }
+    }
+}
+
+impl Drift {
+    /// The reason, and the label where it is about one.
+    pub fn kind(&self) -> Vec<String> {
+        let reason = self.cause.reason();
+        match &self.cause {
+            DriftCause::Requirement { key, .. } => kind([reason, key]),
+            _ => kind([reason]),
         }
     }
 }

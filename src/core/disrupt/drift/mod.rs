@@ -49,8 +49,10 @@ pub fn definition(inputs: &Inputs<'_>, machine: &Machine<'_>, code: ReasonCode) 
             inputs.places.of_pool(name, "/spec/template/spec/expireAfter")
         }
         ReasonCode::Drifted => match seen(inputs, machine, pool)?.cause {
-            DriftCause::Template | DriftCause::Requirement(None) => inputs.places.of_pool(name, "/spec/template"),
-            DriftCause::Requirement(Some(position)) => {
+            DriftCause::Template | DriftCause::Requirement { position: None, .. } => {
+                inputs.places.of_pool(name, "/spec/template")
+            }
+            DriftCause::Requirement { position: Some(position), .. } => {
                 inputs.places.of_pool(name, &format!("/spec/template/spec/requirements/{position}"))
             }
             DriftCause::Selector(Selector::Images)
@@ -92,7 +94,8 @@ fn seen(inputs: &Inputs<'_>, machine: &Machine<'_>, pool: &NodePool) -> Option<D
         let refuses = |entry: &NodeSelectorRequirement| {
             Requirements::from_entries(std::slice::from_ref(entry)).iter().any(|it| it.0 == key && is_unmet(&it))
         };
-        let cause = DriftCause::Requirement(pool.spec.template.spec.requirements.iter().position(refuses));
+        let position = pool.spec.template.spec.requirements.iter().position(refuses);
+        let cause = DriftCause::Requirement { key: key.to_owned(), position };
         let message = match crate::model::requirements::label(&labels, key) {
             Some(value) => format!("NodePool {name} no longer allows {key} {value}"),
             None => format!("NodePool {name} now asks for {key}, which the node has not"),

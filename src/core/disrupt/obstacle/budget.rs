@@ -6,7 +6,7 @@ use std::fmt;
 use jiff::Timestamp;
 
 use crate::model::HourlyPrice;
-use crate::plan::{BudgetKind, DefinitionPlace, HoldingBudget};
+use crate::plan::{BudgetKind, DefinitionPlace, HoldingBudget, kind};
 
 /// A budget that lets no more nodes go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,6 +66,18 @@ impl SpentBudget {
     pub fn for_plan(&self) -> HoldingBudget {
         let is_out_of_money = matches!(self.spent, Spent::Money { .. });
         HoldingBudget { kind: self.kind, name: self.name.clone(), is_out_of_money }
+    }
+
+    pub fn kind(&self) -> Vec<String> {
+        let spent = match self.spent {
+            Spent::ByWindow(_) => "Window",
+            Spent::Money { .. } => "Money",
+            Spent::Nodes { .. } => "Nodes",
+        };
+        match self.kind {
+            BudgetKind::NodePool => kind(["NodePool", &self.name, spent]),
+            BudgetKind::DisruptionBudget => kind(["DisruptionBudget", &self.name, spent]),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::model::time::duration_text;
-use crate::plan::ReasonCode;
+use crate::plan::{ReasonCode, kind};
 use cutlist_api::duration::NillableDuration;
 
 /// Why the definitions do not let a node go to save money now.
@@ -33,6 +33,17 @@ impl NotConsolidatable {
             Self::StaticPool { .. } | Self::Never | Self::OnlyWhenEmpty => ReasonCode::ConsolidationDisabled,
             Self::UndefinedPool { .. } => ReasonCode::UnknownNodePool,
             Self::NotQuiet { .. } => ReasonCode::ConsolidateAfterNotElapsed,
+        }
+    }
+
+    pub fn kind(&self) -> Vec<String> {
+        match self {
+            Self::StaticPool { node_pool } => kind(["StaticPool", node_pool]),
+            Self::UndefinedPool { node_pool } => kind(["UndefinedPool", node_pool]),
+            Self::Never => kind(["Never"]),
+            Self::NotQuiet { quiet_seconds: Some(_), .. } => kind(["NotQuiet"]),
+            Self::NotQuiet { quiet_seconds: None, .. } => kind(["NotKnownToBeQuiet"]),
+            Self::OnlyWhenEmpty => kind(["OnlyWhenEmpty"]),
         }
     }
 }

@@ -9,8 +9,9 @@ use std::fmt;
 
 use jiff::Timestamp;
 
+use crate::lifecycle::Lacking;
 use crate::lifecycle::health::UNHEALTHY_PERCENT_MAX;
-use crate::plan::{PendingReason, ReasonCode};
+use crate::plan::{PendingReason, ReasonCode, kind};
 use crate::provision::obstacle::RefusedNeed;
 use crate::snapshot::doubts::Doubt;
 use cutlist_api::keys;
@@ -27,7 +28,7 @@ use static_capacity::StaticObstacle;
 #[derive(Clone, Debug, PartialEq)]
 pub enum NodeObstacle {
     NotInitialized {
-        waits_for: Option<String>,
+        waits_for: Option<Lacking>,
     },
     /// Nobody knows its NodePool; empty where it names none.
     UnknownNodePool {
@@ -121,6 +122,33 @@ impl NodeObstacle {
             Self::NotSaved(not) => not.code(),
         }
     }
+
+    /// What it has in common with those of other nodes: words, and names of NodePools, budgets, labels and resources.
+    pub fn kind(&self) -> Vec<String> {
+        match self {
+            Self::NotInitialized { waits_for } => {
+                kind(["NotInitialized", waits_for.as_ref().map_or("Unknown", |lacking| lacking.kind)])
+            }
+            Self::UnknownNodePool { node_pool, .. } => kind(["UnknownNodePool", node_pool]),
+            Self::StaticCapacityIsOff => kind(["StaticCapacityIsOff"]),
+            Self::Nominated => kind(["Nominated"]),
+            Self::DoNotDisrupt => kind(["NodeDoNotDisrupt"]),
+            Self::RemovalRefused => kind(["RemovalRefused"]),
+            Self::InDoubt(_) => kind(["InDoubt"]),
+            Self::TooManyUnhealthy { node_pool, .. } => kind(["TooManyUnhealthy", node_pool]),
+            Self::Pod(pod) => pod.kind(),
+            Self::Budget(budget) => budget.kind(),
+            Self::Rollout(rollout) => rollout.kind(),
+            Self::NoPlace { nearest, .. } => {
+                let nearest = nearest.iter().flat_map(|nearest| nearest.kind.clone());
+                std::iter::once("NoPlace".to_owned()).chain(nearest).collect()
+            }
+            Self::RoomOnItsWay => kind(["RoomOnItsWay"]),
+            Self::Static(of_pool) => of_pool.kind(),
+            Self::NotConsolidatable(not) => not.kind(),
+            Self::NotSaved(not) => not.kind(),
+        }
+    }
 }
 
 impl HoldingPod {
@@ -134,13 +162,31 @@ impl HoldingPod {
             Self::Invalid { .. } => ReasonCode::InvalidPod,
         }
     }
+
+    fn kind(&self) -> Vec<String> {
+        match self {
+            Self::DoNotDisrupt { until: None, .. } => kind(["PodDoNotDisrupt"]),
+            Self::DoNotDisrupt { until: Some(_), .. } => kind(["PodDoNotDisruptUntil"]),
+            Self::Eviction(EvictionObstacle::Never { .. }) => kind(["NeverEvicted"]),
+            Self::Eviction(EvictionObstacle::NotNow { .. }) => kind(["NotEvictedNow"]),
+            Self::Eviction(EvictionObstacle::TwoBudgets { .. }) => kind(["TwoPodDisruptionBudgets"]),
+            Self::Together(_) => kind(["Together"]),
+            Self::Refused(_) => kind(["RefusedByScheduler"]),
+            Self::LocalVolume { fits_on_no_other: true, .. } => kind(["LocalVolume", "FitsOnNoOther"]),
+            Self::LocalVolume { fits_on_no_other: false, .. } => kind(["LocalVolume", "DataLost"]),
+            Self::TooManyTerms { .. } => kind(["TooManyTerms"]),
+            Self::Invalid { .. } => kind(["InvalidPod"]),
+        }
+    }
 }
 
 impl fmt::Display for NodeObstacle {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotInitialized { waits_for: None } => out.write_str("it has not initialized yet"),
-            Self::NotInitialized { waits_for: Some(text) } => write!(out, "it has not initialized yet: {text}"),
+            Self::NotInitialized { waits_for: Some(lacking) } => {
+                write!(out, "it has not initialized yet: {}", lacking.text)
+            }
             Self::UnknownNodePool { unplanned: Some(why), .. } => out.write_str(why),
             Self::UnknownNodePool { node_pool, unplanned: None } => {
                 let name = if node_pool.is_empty() { "its NodePool".to_owned() } else { of_pool(node_pool) };

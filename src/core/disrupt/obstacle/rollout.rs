@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::lifecycle::rollout_failures::Failures;
-use crate::plan::ReasonCode;
+use crate::plan::{ReasonCode, kind};
 
 /// Why a rollout does not replace one more node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +27,14 @@ impl RolloutObstacle {
         match self {
             Self::Halted { .. } => ReasonCode::RolloutHalted,
             Self::CanaryComes { .. } | Self::CanaryReplaces { .. } => ReasonCode::WaitsForCanary,
+        }
+    }
+
+    pub fn kind(&self) -> Vec<String> {
+        match self {
+            Self::Halted { node_pool, .. } => kind(["RolloutHalted", node_pool]),
+            Self::CanaryComes { .. } => kind(["CanaryComes"]),
+            Self::CanaryReplaces { .. } => kind(["CanaryReplaces"]),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::model::words::part_of;
-use crate::plan::ReasonCode;
+use crate::plan::{ReasonCode, kind};
 use crate::scheduler::quota::LimitScope;
 
 /// Why a node of a static pool is not replaced by another one of it.
@@ -36,6 +36,16 @@ impl StaticObstacle {
             Self::InstancesEndEarly { .. } => ReasonCode::InstancesEndEarly,
             Self::NothingOffered { .. } => ReasonCode::NoOffering,
             Self::NoRoom { .. } => ReasonCode::PodsWouldNotFit,
+        }
+    }
+
+    pub fn kind(&self) -> Vec<String> {
+        match self {
+            Self::SurplusGoesFirst => kind(["SurplusGoesFirst"]),
+            Self::Limit { resource, .. } => kind(["LimitOfStaticPool", resource]),
+            Self::InstancesEndEarly { .. } => kind(["InstancesEndEarly"]),
+            Self::NothingOffered { .. } => kind(["NothingOffered"]),
+            Self::NoRoom { .. } => kind(["NoRoomInStaticPool"]),
         }
     }
 }
