@@ -44,7 +44,7 @@
 //! | held back | a candidate that stays, with its obstacle |
 //! | obstacle | what keeps a node from going, or a pod from being bought for: data with figures, said in words in the report |
 //! | kind (of a reason) | what reasons with one code have in common, whatever figures and names of nodes and pods are in their sentences |
-//! | refusal | why one place does not take one pod (`Refusal`); of kube-scheduler's filters (`FilterRefusal`); of a move (`MoveRefusal`) |
+//! | refusal | why one place does not take one pod (`Refusal`); why no node that exists does (`ExistingRefusal`); of kube-scheduler's filters (`FilterRefusal`); of a move (`MoveRefusal`) |
 //! | rollout, canary, wave | nodes that go because definitions changed; the first of them; those that go at one time |
 //! | need | pods of one workload that ask for the same, whatever they are called |
 //! | payback, horizon | in what time a move must repay itself; over what time moves are compared |

@@ -17,6 +17,7 @@ use crate::snapshot::PodIndex;
 use cutlist_api::settings::Packing;
 
 use super::build::{Builder, NodeStep};
+use super::creation_cause::CreationCause;
 use super::disturbed::Disturbed;
 use super::fewer_nodes::fewer_nodes;
 use super::{cloud_facts, cluster_notes, costs, drains, penalties, report, risks};
@@ -45,7 +46,7 @@ pub fn decide_in_phases(inputs: &Inputs<'_>, done: &mut dyn FnMut(Phase)) -> Pla
     let mut provisioning = provision(&mut engine, inputs, inputs.policy.packing);
     done(Phase::Provisioned);
     let (explained, changes_not_tried) = report::pending(&engine, inputs, &provisioning);
-    let reasons = report::creation_reasons(&engine, inputs, &provisioning);
+    let causes = report::creation_causes(&engine, inputs, &provisioning);
     let mut notes = report::preemption(&engine, inputs, &provisioning);
     notes.extend(report::notes_of_shortfalls(&engine, &provisioning));
     notes.extend(report::note_of_lost_places(&problem, &provisioning));
@@ -61,22 +62,22 @@ pub fn decide_in_phases(inputs: &Inputs<'_>, done: &mut dyn FnMut(Phase)) -> Pla
     drop(engine);
     provisioning.fewer_nodes = fewer_nodes(inputs, &mut problem, &provisioning);
     done(Phase::Disrupted);
-    assemble(inputs, &problem, &provisioning, reasons, explained, disruption, notes)
+    assemble(inputs, &problem, &provisioning, &causes, explained, disruption, notes)
 }
 
 pub fn assemble(
     inputs: &Inputs<'_>,
     problem: &Problem<'_>,
     provisioning: &Provisioning,
-    reasons: Vec<Reason>,
+    causes: &[CreationCause],
     pending: Vec<Pending>,
     disruption: Disruption,
     further_notes: Vec<Note>,
 ) -> Plan {
     let mut builder = Builder::new(inputs, problem);
-    for (purchase, reason) in provisioning.purchases.iter().zip(reasons) {
+    for (purchase, cause) in provisioning.purchases.iter().zip(causes) {
         let number = builder.begin_move();
-        builder.create(number, purchase, reason, None);
+        builder.create(number, purchase, cause.reason(), None);
     }
     for adoption in &disruption.adoptions {
         builder.adopt(adoption);

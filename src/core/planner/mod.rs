@@ -13,6 +13,7 @@ pub mod calendar;
 mod cloud_facts;
 pub mod cluster_notes;
 mod costs;
+mod creation_cause;
 pub mod decide;
 mod disturbed;
 mod drains;

@@ -1,5 +1,6 @@
 //! What was not done, why things are done, and the sums.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -14,12 +15,13 @@ use crate::model::time::{duration_text, seconds_between};
 use crate::model::words::pods_text;
 use crate::offer::{NotReady, Reservation, Subnets};
 use crate::plan::{
-    NodeCounts, Note, NoteCode, Pending, PendingReason, Reason, ReasonCode, Step, StepKind, Summary, Unlimited, change,
+    NodeCounts, Note, NoteCode, Pending, PendingReason, ReasonCode, Step, StepKind, Summary, Unlimited, change,
 };
 use crate::provision::advice::Adviser;
 use crate::provision::amounts::amount;
 use crate::provision::bound::{OpenNode, lower_bound};
 use crate::provision::cheapest::market::Counted;
+use crate::provision::existing_refusal::ExistingRefusal;
 use crate::provision::explain::{explain, why_not_existing};
 use crate::provision::passing::passes;
 use crate::provision::priority::may_preempt;
@@ -37,6 +39,7 @@ use cutlist_api::node_claim::NodeClaim;
 use cutlist_api::node_pool::{DisruptionReason, NodePool};
 use cutlist_api::settings::Packing;
 
+use super::creation_cause::{CreationCause, PodsInNeed};
 use super::{annotations, namespaces, penalties, windows};
 
 /// Pods that stay pending, by what keeps them: one entry for pods that can not be told apart or share a reason.
@@ -52,7 +55,7 @@ pub fn pending(
     let mut adviser = any.then(|| Adviser::new(engine, inputs, waiting));
     // Where the work does not do for all, it goes to what most pods wait for.
     let mut unplaced: Vec<(&ClassIndex, &Vec<PodIndex>)> = provisioning.unplaced.iter().collect();
-    unplaced.sort_by_key(|(class, pods)| (std::cmp::Reverse(pods.len()), **class));
+    unplaced.sort_by_key(|(class, pods)| (Reverse(pods.len()), **class));
     let mut not_tried = 0;
     for (class, pods) in unplaced {
         // What passes by itself needs no change.
@@ -83,34 +86,29 @@ pub fn pending(
     (entries, note)
 }
 
-/// For each purchase, why it is made: the reason of the largest group of its pods.
-pub fn creation_reasons(engine: &Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &Provisioning) -> Vec<Reason> {
-    let mut known: BTreeMap<ClassIndex, String> = BTreeMap::new();
-    let reason = |purchase: &Purchase| {
+/// For each purchase, why it is made: what the largest group of its pods says of the nodes that exist.
+pub fn creation_causes(
+    engine: &Engine<'_, '_>,
+    inputs: &Inputs<'_>,
+    provisioning: &Provisioning,
+) -> Vec<CreationCause> {
+    let mut known: BTreeMap<ClassIndex, Option<ExistingRefusal>> = BTreeMap::new();
+    let cause = |purchase: &Purchase| {
         let template = &engine.problem.templates[purchase.template];
         if let Some(replicas) = template.replicas {
-            let text = format!("NodePool {} has {} of {} replicas", template.name, replicas.there, replicas.wanted);
-            return Reason::new(ReasonCode::StaticCapacity, text);
+            let (there, wanted) = (replicas.there, replicas.wanted);
+            return CreationCause::StaticCapacity { node_pool: template.name.clone(), there, wanted };
         }
         let mut counts: BTreeMap<ClassIndex, usize> = BTreeMap::new();
         for class in purchase.pods.iter().filter_map(|pod| engine.problem.class_of_pod[*pod]) {
             *counts.entry(class).or_default() += 1;
         }
-        let most =
-            counts.iter().max_by_key(|(class, count)| (**count, std::cmp::Reverse(**class))).map(|(class, _)| *class);
-        let why = most
-            .map(|class| known.entry(class).or_insert_with(|| why_not_existing(engine, class)).clone())
-            .unwrap_or_default();
-        let displaced = purchase.pods.iter().filter(|pod| provisioning.backlog.displaced.contains(pod)).count();
-        let buffered = purchase.pods.iter().filter(|pod| is_of_buffer(&inputs.snapshot.pods[**pod])).count();
-        let pods = match purchase.pods.len() - buffered {
-            0 => format!("room for {} of buffers", pods_text(buffered)),
-            count if displaced == count => format!("{} from nodes that are being removed", pods_text(count)),
-            count => format!("{} pending", pods_text(count)),
-        };
-        Reason::new(ReasonCode::PodsPending, format!("{pods}: {why}"))
+        let most = counts.iter().max_by_key(|(class, count)| (**count, Reverse(**class))).map(|(class, _)| *class);
+        let because =
+            most.and_then(|class| known.entry(class).or_insert_with(|| why_not_existing(engine, class)).clone());
+        CreationCause::Pods { pods: PodsInNeed::of(purchase, inputs, provisioning), because }
     };
-    provisioning.purchases.iter().map(reason).collect()
+    provisioning.purchases.iter().map(cause).collect()
 }
 
 /// Counts and money, before and after.
@@ -521,7 +519,7 @@ fn events_to_come(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Option<String> 
         [] => (created, ["was made", "were made"]),
         _ => (noted, ["noted a pod", "noted a pod"]),
     };
-    let (node, seconds) = ahead.iter().max_by_key(|(node, seconds)| (*seconds, std::cmp::Reverse(*node)))?;
+    let (node, seconds) = ahead.iter().max_by_key(|(node, seconds)| (*seconds, Reverse(*node)))?;
     let nodes = match ahead.len() {
         1 => format!("node {node} {one}"),
         count => format!("{count} nodes, {node} first, {several}"),

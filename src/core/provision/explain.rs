@@ -1,5 +1,6 @@
 //! Why pods stay pending: what keeps them from each pool, nearest first, and from the nodes that exist.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
@@ -23,6 +24,7 @@ use cutlist_api::node_pool::Operator;
 
 use super::amounts::amount;
 use super::distances::{Distance, distances};
+use super::existing_refusal::{ExistingRefusal, in_short};
 use super::passing::{Passing, passing};
 use super::unpriced;
 
@@ -108,11 +110,11 @@ fn definition(
 }
 
 /// Why the nodes that exist do not take one more pod of the class: the reason that most of them give. Where there are nodes that the pod may
-/// run on, by their labels and taints, those alone are asked.
-pub fn why_not_existing(engine: &Engine<'_, '_>, class: ClassIndex) -> String {
-    let Some(variant) = engine.problem.classes[class].variants.first().copied() else { return String::new() };
+/// run on, by their labels and taints, those alone are asked. `None` where nothing is known of the class.
+pub fn why_not_existing(engine: &Engine<'_, '_>, class: ClassIndex) -> Option<ExistingRefusal> {
+    let variant = engine.problem.classes[class].variants.first().copied()?;
     if let Some(key) = spread_that_kept_away(engine, class, variant) {
-        return format!("nodes with room would have been against the topology spread over {key}");
+        return Some(ExistingRefusal::Spread { key: key.to_owned() });
     }
     let mut counts: BTreeMap<Refusal, usize> = BTreeMap::new();
     for (_, refusal) in refusals_of_existing(engine, class, variant) {
@@ -120,13 +122,10 @@ pub fn why_not_existing(engine: &Engine<'_, '_>, class: ClassIndex) -> String {
     }
     let is_allowed = |kind: &Refusal| !matches!(kind, Refusal::Requirement { .. } | Refusal::Taint(_));
     let (allowed, others): (Vec<_>, Vec<_>) = counts.into_iter().partition(|(kind, _)| is_allowed(kind));
-    let (asked, which) = match (allowed.is_empty(), others.is_empty()) {
-        (false, false) => (allowed, "allowed node"),
-        (false, true) => (allowed, "node"),
-        (true, _) => (others, "node"),
-    };
-    let texts = asked.iter().map(|(kind, count)| (*count, std::cmp::Reverse(in_short(kind, which))));
-    texts.max().map_or_else(|| "there is no node".to_owned(), |(_, std::cmp::Reverse(text))| text)
+    let of_allowed = !allowed.is_empty() && !others.is_empty();
+    let asked = if allowed.is_empty() { others } else { allowed };
+    let most = asked.into_iter().max_by_key(|(kind, count)| (*count, Reverse(in_short(kind, "node"))));
+    Some(most.map_or(ExistingRefusal::NoNode, |(refusal, _)| ExistingRefusal::Most { refusal, of_allowed }))
 }
 
 /// The label of a spread of the class, where nodes that exist would take one more of it by now: they had room before, too, and only with
@@ -212,24 +211,6 @@ fn of_node(refusal: &Refusal, free: i64) -> String {
     }
 }
 
-/// `which`: what the nodes are called of which it is said.
-fn in_short(refusal: &Refusal, which: &str) -> String {
-    match refusal {
-        Refusal::Resource { name, .. } => format!("no {which} has room ({name})"),
-        Refusal::Taint(taint) => format!("no {which} without taint {taint} has room"),
-        Refusal::Requirement { key } => format!("no {which} has the {key} asked for"),
-        Refusal::HostPort => format!("the host port is taken on every {which}"),
-        Refusal::Volume => format!("no {which} can reach or attach the volumes"),
-        Refusal::Devices => format!("no {which} has free the devices that its resource claims ask for"),
-        Refusal::Spread { key } => format!("no {which} satisfies the topology spread over {key}"),
-        Refusal::Affinity { key } => format!("no {which} satisfies the pod affinity over {key}"),
-        Refusal::AntiAffinity { key } => format!("no {which} satisfies the pod anti-affinity over {key}"),
-        Refusal::Offering | Refusal::EmptyPool | Refusal::Limit { .. } | Refusal::MinValues { .. } => {
-            format!("no {which} has room")
-        }
-    }
-}
-
 fn describe(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, refusal: &Refusal) -> String {
     match refusal {
         Refusal::Taint(taint) => format!("taint {taint} is not tolerated"),
@@ -243,7 +224,8 @@ fn describe(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, refusal: &Re
         Refusal::HostPort => "a DaemonSet takes the host port on every node".to_owned(),
         Refusal::Volume => volumes_out_of_reach(engine, class),
         Refusal::Devices => {
-            format!("{}, and nobody knows which devices a new node would have", why_not_existing(engine, class))
+            let existing = why_not_existing(engine, class).map(|it| it.to_string()).unwrap_or_default();
+            format!("{existing}, and nobody knows which devices a new node would have")
         }
         Refusal::Spread { key } => format!("a new node would violate the topology spread over {key}"),
         Refusal::Affinity { key } => format!("no new node would be near the pods that the affinity over {key} names"),

@@ -12,6 +12,7 @@ pub mod cheapest;
 pub mod choice;
 pub mod daemon_pods;
 pub mod distances;
+pub mod existing_refusal;
 mod expected;
 pub mod explain;
 pub mod karpenter;

@@ -62,9 +62,9 @@ pub enum Fate {
 
 /// The plan without what waits and without notes. The engine holds the provisioning.
 fn planned(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &Provisioning) -> Plan {
-    let reasons = report::creation_reasons(engine, inputs, provisioning);
+    let causes = report::creation_causes(engine, inputs, provisioning);
     let disruption = disrupt(engine, inputs, provisioning);
-    assemble(inputs, engine.problem, provisioning, reasons, Vec::new(), disruption, Vec::new())
+    assemble(inputs, engine.problem, provisioning, &causes, Vec::new(), disruption, Vec::new())
 }
 
 /// What the plan does with a node that exists.
