@@ -15,6 +15,7 @@ use cutlist_api::node_pool::{NodePool, Operator};
 use cutlist_api::settings::{MinValuesPolicy, Packing};
 
 use super::known::{Existing, Known, add_old_names, new_node, quantities, to_core_taint};
+use super::removals::Rights;
 use super::steps::{alternatives, claim, removed_nodes, shown, steps};
 use super::violation::{Findings, ViolationCode, ViolationPlace};
 use super::{classes, reservations};
@@ -266,9 +267,8 @@ fn replicas(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
             let text = format!("{there} nodes, {added} created, {taken} removed, and replicas is {replicas}");
             findings.add(ViolationCode::WrongReplicas, place.clone(), text);
         }
-        let renewed = |code| matches!(code, ReasonCode::Drifted | ReasonCode::Expired | ReasonCode::StaticCapacity);
         let mut created = steps(plan, StepKind::Create).filter(|step| step.node_pool == **name);
-        if created.any(|step| !renewed(step.reason.code))
+        if created.any(|step| !Rights::of(step.reason.code).adds_to_static_pool)
             || of_pool(StepKind::Create, false) > of_pool(StepKind::Remove, false)
         {
             findings.add(ViolationCode::WrongReplicas, place, "grows for pods, although it is static");

@@ -2,10 +2,11 @@
 
 use k8s_openapi::api::core::v1::{NodeSelectorTerm, PersistentVolume};
 
-use crate::plan::{Plan, ReasonCode, Step, StepKind};
+use crate::plan::{Plan, Step, StepKind};
 use crate::snapshot::Pod;
 
 use super::known::{Existing, Known, must_move};
+use super::removals::{LosesDisks, Rights};
 use super::steps::{removed_node, steps};
 use super::violation::{Findings, ViolationCode, ViolationPlace};
 
@@ -23,12 +24,10 @@ pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
 
 /// Whether the node goes whatever is lost with it.
 fn may_go(step: &Step, existing: &Existing<'_>) -> bool {
-    use ReasonCode::{Drifted, Expired, Interrupted, NodePoolRemoved, Unhealthy};
-    let has_deadline = existing.claim.is_some_and(|claim| claim.spec.termination_grace_period.is_some());
-    match step.reason.code {
-        Expired | Interrupted | NodePoolRemoved | Unhealthy => true,
-        Drifted => has_deadline,
-        _ => false,
+    match Rights::of(step.reason.code).loses_disks {
+        LosesDisks::Yes => true,
+        LosesDisks::ByDeadline => existing.claim.is_some_and(|claim| claim.spec.termination_grace_period.is_some()),
+        LosesDisks::No => false,
     }
 }
 

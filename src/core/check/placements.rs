@@ -9,7 +9,7 @@ use crate::snapshot::{Pod, nodes};
 use super::disks::needs_disk;
 use super::known::{Existing, Known, belongs_to_node, must_move};
 use super::rehearsal::{Scene, daemon_pods};
-use super::removals::has_no_future;
+use super::removals::{Rights, has_no_future};
 use super::steps::{alternatives, removed_node, removed_nodes, steps};
 use super::violation::{Findings, ViolationCode, ViolationPlace};
 
@@ -200,11 +200,7 @@ fn everybody_has_a_place(
     findings: &mut Findings,
 ) {
     let removals = steps(plan, StepKind::Remove);
-    let waits = |code| {
-        use ReasonCode::{Empty, Expired, Interrupted, StaticCapacity, Unhealthy};
-        !matches!(code, Empty | Expired | Interrupted | StaticCapacity | Unhealthy)
-    };
-    for step in removals.filter(|step| waits(step.reason.code)) {
+    for step in removals.filter(|step| !Rights::of(step.reason.code).leaves_pods_without_place) {
         for pod in known.pods_on(removed_node(step)).filter(|pod| must_move(pod)) {
             let needs_disk =
                 known.nodes.get(removed_node(step)).is_some_and(|existing| needs_disk(pod, existing, known));

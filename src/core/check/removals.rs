@@ -20,6 +20,43 @@ use super::violation::{Findings, ViolationCode, ViolationPlace};
 
 const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 
+/// What a step may do for its reason.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rights {
+    /// Pods of the node need not have another place.
+    pub leaves_pods_without_place: bool,
+    pub loses_disks: LosesDisks,
+    /// It follows a change of definitions, so that a canary comes first.
+    pub is_rollout: bool,
+    /// A static pool gets a node for it.
+    pub adds_to_static_pool: bool,
+}
+
+/// Whether data on disks of the node may be lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LosesDisks {
+    No,
+    /// Where the node has a `terminationGracePeriod`.
+    ByDeadline,
+    Yes,
+}
+
+impl Rights {
+    pub(super) fn of(code: ReasonCode) -> Self {
+        use ReasonCode::{Drifted, Empty, Expired, Interrupted, NodePoolRemoved, StaticCapacity, Unhealthy};
+        Self {
+            leaves_pods_without_place: matches!(code, Empty | Expired | Interrupted | StaticCapacity | Unhealthy),
+            loses_disks: match code {
+                Expired | Interrupted | NodePoolRemoved | Unhealthy => LosesDisks::Yes,
+                Drifted => LosesDisks::ByDeadline,
+                _ => LosesDisks::No,
+            },
+            is_rollout: matches!(code, Drifted | NodePoolRemoved),
+            adds_to_static_pool: matches!(code, Drifted | Expired | StaticCapacity),
+        }
+    }
+}
+
 pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
     for step in steps(plan, StepKind::Remove) {
         let Some(existing) = known.nodes.get(removed_node(step)) else { continue };

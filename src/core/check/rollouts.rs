@@ -5,17 +5,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::lifecycle::rollout_failures::Failures;
 use crate::model::static_hash::{HASH_VERSION, node_pool_hash};
-use crate::plan::{Plan, ReasonCode, StepKind};
+use crate::plan::{Plan, StepKind};
 use cutlist_api::keys;
 use cutlist_api::settings::Packing;
 
 use super::known::{Existing, Known};
+use super::removals::Rights;
 use super::steps::steps;
 use super::violation::{Findings, ViolationCode, ViolationPlace};
 
 pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
     let removals = steps(plan, StepKind::Remove);
-    let changed = removals.filter(|step| matches!(step.reason.code, ReasonCode::Drifted | ReasonCode::NodePoolRemoved));
+    let changed = removals.filter(|step| Rights::of(step.reason.code).is_rollout);
     let moves: BTreeSet<u32> = changed.map(|step| step.move_number).collect();
     let mut launched: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
     for step in steps(plan, StepKind::Create).filter(|step| moves.contains(&step.move_number)) {
