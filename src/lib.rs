@@ -24,7 +24,7 @@
 //! | catalog | instance types, offerings, prices |
 //! | step, move | a step creates, removes, adopts or holds one node; the steps of a move stand or fall together |
 //! | candidate | a node that a disruption method may remove |
-//! | method, pass | one reason for which nodes go (`core/disrupt`, the table `METHODS`); one look of all methods at all candidates |
+//! | method, pass | one reason for which nodes go (`core/disrupt/methods`, the table `METHODS`); one look of all methods at all candidates |
 //! | ledger | what disruption budgets have left while a plan is made |
 //! | target, rooms | a node as a place for pods that lose theirs; what is free on such nodes |
 //! | guide, allotment | which nodes displaced pods should rather go to; how many of each size a purchase or a node should take |

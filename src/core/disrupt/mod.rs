@@ -1,27 +1,22 @@
 //! Which nodes may go, and which of them should.
-//! Behaviour: reference, section 4. The methods and their order: [`METHODS`].
+//! Behaviour: reference, section 4. The methods and their order: [`methods::METHODS`].
 
 pub mod budgets;
 pub mod candidate;
 pub mod consolidate;
 pub mod cost;
-pub mod doubts;
 pub mod drift;
-mod drifted;
-mod empty;
 pub mod evictions;
-mod expired;
-mod interrupted;
+mod methods;
 pub mod obstacle;
+mod one_for_one;
 mod pass;
 mod refused;
 pub mod rehome;
 pub mod removal_cause;
 pub mod removed_pools;
-pub mod repair;
 pub mod rollout;
 pub mod schedules;
-mod static_capacity;
 pub mod together;
 pub mod waves;
 pub mod windows;
@@ -41,35 +36,13 @@ use crate::snapshot::PodIndex;
 use cutlist_api::node_pool::NodePool;
 
 use budgets::{Ledger, PoolNodes};
-use candidate::Candidate;
 use consolidate::totals::PoolTotals;
 use cost::MoveCosts;
+use methods::METHODS;
 use pass::Pass;
-use refused::{Cause, Refused};
 use removal_cause::RemovalCause;
 use removed_pools::{Adoption, removed_pools};
 use rollout::Rollouts;
-
-/// What a method does: it looks at all candidates, and decides on those that it is about and none before it decided on.
-type Method = fn(&mut Pass<'_, '_>, &mut Engine<'_, '_>, &[Candidate]);
-
-/// All methods, in their order. One more is a file that has such a function, a row here, a [`RemovalCause`], and a code of
-/// [`ReasonCode`](crate::plan::ReasonCode) with what it says of it. The judge has to be told what it may do: in `core/check/removals.rs`,
-/// and in `placements.rs`, `disks.rs`, `creations.rs` and `rollouts.rs` there, where those name codes.
-const METHODS: [Method; 10] = [
-    interrupted::look,
-    // Before anything that removes because somebody here wants it. What EC2 takes away goes in any case.
-    doubts::look,
-    repair::look,
-    removed_pools::look,
-    // What asks no budget first: the others have what is left.
-    static_capacity::look,
-    hold_obstructed,
-    expired::look,
-    empty::look,
-    drifted::look,
-    consolidate::look,
-];
 
 /// Nodes that go together, with the creations that have to come first.
 #[derive(Clone, Debug)]
@@ -141,16 +114,6 @@ pub fn disrupt(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &
         pass.held_back.iter().map(|(host, refused)| pass.report(engine, *host, refused)).collect();
     held_back.sort();
     Disruption { held_back, ..pass.disruption }
-}
-
-/// What no further method may touch.
-fn hold_obstructed(pass: &mut Pass<'_, '_>, _engine: &mut Engine<'_, '_>, candidates: &[Candidate]) {
-    for candidate in pass.open(candidates) {
-        if let Some(obstacle) = candidate.obstacle.clone() {
-            let cause = candidate.removal_cause.as_ref().map(Cause::from);
-            pass.hold_back(candidate.host, Refused { cause, ..obstacle.into() });
-        }
-    }
 }
 
 /// All nodes of each pool together, those on their way out as well. Source: reference, section 4.5.

@@ -188,6 +188,20 @@ impl Pass<'_, '_> {
         }
     }
 
+    pub(super) fn may_go_as_empty(&self, candidate: &Candidate) -> Result<(), Refused> {
+        candidate.consolidatable_at(self.inputs.now)?;
+        self.is_not_receiving(candidate)?;
+        self.disruption.budgets.check(&candidate.pool, DisruptionReason::Empty, candidate.price_counted())
+    }
+
+    /// What gets pods by this plan gives none away: no pod moves twice.
+    pub(super) fn is_not_receiving(&self, candidate: &Candidate) -> Result<(), Refused> {
+        if self.targets[candidate.host].receives {
+            return Err(NotSaved::Receives.into());
+        }
+        Ok(())
+    }
+
     /// Takes a node off the budgets, which were asked about it where it goes for a reason that asks any.
     pub(super) fn spend(&mut self, engine: &Engine<'_, '_>, candidate: &Candidate, budget: Option<DisruptionReason>) {
         let ledger = &mut self.disruption.budgets;

@@ -7,15 +7,13 @@ use std::collections::BTreeMap;
 use crate::inputs::Inputs;
 use crate::model::static_hash::node_pool_hash;
 use crate::plan::{Note, NoteCode, Reason, ReasonCode};
-use crate::scheduler::{Engine, HostIndex};
+use crate::scheduler::HostIndex;
 use crate::snapshot::nodes::Machine;
 use cutlist_api::keys;
 use cutlist_api::node_pool::{NodePool, NodeSelectorRequirement};
 
 use super::budgets::limit;
-use super::candidate::Candidate;
 use super::drift::is_from_definitions;
-use super::pass::Pass;
 
 /// A node that another pool takes over.
 #[derive(Clone, Debug)]
@@ -69,7 +67,7 @@ fn makes_the_same_nodes(one: &NodePool, other: &NodePool) -> bool {
 }
 
 /// By pool that was removed, the pool that takes its nodes over.
-fn heirs<'i>(inputs: &Inputs<'i>) -> BTreeMap<String, &'i NodePool> {
+pub(super) fn heirs<'i>(inputs: &Inputs<'i>) -> BTreeMap<String, &'i NodePool> {
     removed_pools(inputs).filter_map(|pool| Some((name_of(pool).to_owned(), heir(pool, inputs)?))).collect()
 }
 
@@ -108,35 +106,6 @@ pub fn notes(inputs: &Inputs<'_>, machines: &[Machine<'_>]) -> Vec<Note> {
     unconfirmed(inputs, machines).into_iter().map(note).collect()
 }
 
-/// Gives nodes of removed pools to those that would make the same, as far as their limits go. What is left goes as nodes of
-/// other removed pools do.
-pub(super) fn look(pass: &mut Pass<'_, '_>, engine: &mut Engine<'_, '_>, candidates: &[Candidate]) {
-    let heirs = heirs(pass.inputs);
-    if heirs.is_empty() {
-        return;
-    }
-    for candidate in pass.open(candidates) {
-        let machine = &engine.problem.machines[candidate.host];
-        let Some((pool, heir)) = former_pool(machine).and_then(|pool| heirs.get_key_value(pool)) else { continue };
-        let by = name_of(heir);
-        let Some(template) = engine.problem.templates.position(|template| template.name == by) else {
-            continue;
-        };
-        if !machine.is_initialized() || !engine.take_over(template, &machine.capacity()) {
-            continue;
-        }
-        pass.done.insert(candidate.host);
-        let adoption = Adoption { host: candidate.host, by: by.to_owned(), former: pool.clone() };
-        pass.disruption.adoptions.push(adoption);
-    }
-}
-
-/// The pool that a claim still belongs to, though its node may have been given away already, or else the node's.
-fn former_pool<'m>(machine: &'m Machine<'_>) -> Option<&'m str> {
-    let of_claim = machine.claim.and_then(|claim| claim.metadata.labels.as_ref()?.get(keys::NODE_POOL));
-    of_claim.map(String::as_str).or_else(|| machine.node_pool())
-}
-
-fn name_of(pool: &NodePool) -> &str {
+pub(super) fn name_of(pool: &NodePool) -> &str {
     pool.metadata.name.as_deref().unwrap_or_default()
 }

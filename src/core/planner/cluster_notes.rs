@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::disrupt::doubts;
 use crate::plan::{Note, NoteCode};
 use crate::prepare::lost_nodes::pods_of_missing_nodes;
 use crate::snapshot::Snapshot;
+use crate::snapshot::doubts::Doubt;
 use crate::snapshot::nodes::Machine;
 use cutlist_api::node_pool::NodePool;
 
@@ -15,10 +15,28 @@ pub fn notes<'m>(
     machines: impl IntoIterator<Item = &'m Machine<'m>>,
     node_pools: &[NodePool],
 ) -> Vec<Note> {
-    let mut notes = doubts::notes(snapshot);
-    notes.extend(without_claim(snapshot, machines, node_pools));
-    notes.extend(without_node(snapshot));
-    notes
+    let without = without_claim(snapshot, machines, node_pools).into_iter().chain(without_node(snapshot));
+    of_doubts(snapshot).chain(without).collect()
+}
+
+/// What of the cluster this plan does not rely on.
+fn of_doubts(snapshot: &Snapshot) -> impl Iterator<Item = Note> {
+    let consequence = |doubt: &Doubt| match doubt {
+        Doubt::Kind(_) => "no node is removed until it is",
+        Doubt::Object(_) => "it is left out, and no node that it may speak for is removed",
+        Doubt::Doubled(_) => "none of them is relied on, and no node of their pools is removed until only one has it",
+    };
+    let note = move |doubt: Doubt| {
+        Note::new(
+            match doubt {
+                Doubt::Kind(_) => NoteCode::SnapshotIncomplete,
+                Doubt::Object(_) => NoteCode::ObjectUnreadable,
+                Doubt::Doubled(_) => NoteCode::ProviderIdShared,
+            },
+            format!("{}; {}", doubt.text(), consequence(&doubt)),
+        )
+    };
+    snapshot.doubts.sentences().map(note)
 }
 
 fn without_node(snapshot: &Snapshot) -> Option<Note> {

@@ -108,12 +108,4 @@ impl Pass<'_, '_> {
         let price = candidate.price.ok_or(NotSaved::NoPrice)?;
         Ok(Source { candidate, price })
     }
-
-    /// What gets pods by this plan gives none away: no pod moves twice.
-    pub(super) fn is_not_receiving(&self, candidate: &Candidate) -> Result<(), Refused> {
-        if self.targets[candidate.host].receives {
-            return Err(NotSaved::Receives.into());
-        }
-        Ok(())
-    }
 }

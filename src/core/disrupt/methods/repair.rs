@@ -1,15 +1,14 @@
 //! Node repair: nodes that stay broken are removed by force, whatever stands in the way, while not too many are broken at once.
 //! Behaviour: reference, sections 4.8 and 5. Unlike there, new places for the pods are part of the plan.
 
+use crate::disrupt::candidate::Candidate;
+use crate::disrupt::obstacle::NodeObstacle;
+use crate::disrupt::pass::Pass;
+use crate::disrupt::refused::Refused;
+use crate::disrupt::removal_cause::RemovalCause;
 use crate::lifecycle::health::{self, Fault};
 use crate::plan::RemovalMode;
 use crate::scheduler::Engine;
-
-use super::candidate::Candidate;
-use super::obstacle::NodeObstacle;
-use super::pass::Pass;
-use super::refused::Refused;
-use super::removal_cause::RemovalCause;
 
 /// Removes nodes whose time is over, before anything else is looked at.
 pub(super) fn look(pass: &mut Pass<'_, '_>, engine: &mut Engine<'_, '_>, candidates: &[Candidate]) {

@@ -1,16 +1,16 @@
 //! Nodes that are older than `expireAfter`. Expiry does not wait for budgets, but what takes the place of a node is there before it goes.
 //! Source: reference, sections 3.2 and 4.8: the pods of all nodes that expired are one batch for the provisioner.
 
+use crate::disrupt::candidate::Candidate;
+use crate::disrupt::obstacle::NodeObstacle;
+use crate::disrupt::pass::Pass;
+use crate::disrupt::refused::Refused;
+use crate::disrupt::rehome;
+use crate::disrupt::removal_cause::RemovalCause;
 use crate::lifecycle::expiry::expired_for_seconds;
 use crate::model::HourlyPrice;
 use crate::provision::cheapest::improve;
 use crate::scheduler::{Engine, HostIndex};
-
-use super::candidate::Candidate;
-use super::obstacle::NodeObstacle;
-use super::refused::Refused;
-use super::removal_cause::RemovalCause;
-use super::{Pass, rehome};
 
 /// A node that expired waits for the room of others for a day at most, however many are on their way by then.
 const WAITS_SECONDS_MAX: i64 = 24 * 60 * 60;

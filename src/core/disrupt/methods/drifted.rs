@@ -1,12 +1,11 @@
 //! Nodes that are not as the definitions want them, and nodes of pools that left the definitions.
 
+use crate::disrupt::candidate::Candidate;
+use crate::disrupt::pass::Pass;
+use crate::disrupt::removal_cause::RemovalCause;
 use crate::inputs::Inputs;
 use crate::scheduler::Engine;
 use cutlist_api::node_pool::DisruptionReason;
-
-use super::candidate::Candidate;
-use super::pass::Pass;
-use super::removal_cause::RemovalCause;
 
 /// Empty ones first, then the one that drifted first.
 pub(super) fn look(pass: &mut Pass<'_, '_>, engine: &mut Engine<'_, '_>, candidates: &[Candidate]) {

@@ -2,13 +2,12 @@
 
 use std::cmp::Reverse;
 
+use crate::disrupt::candidate::Candidate;
+use crate::disrupt::pass::Pass;
+use crate::disrupt::refused::Refused;
+use crate::disrupt::rehome::Rehoming;
 use crate::scheduler::Engine;
 use cutlist_api::node_pool::DisruptionReason;
-
-use super::candidate::Candidate;
-use super::pass::Pass;
-use super::refused::Refused;
-use super::rehome::Rehoming;
 
 /// Nodes without pods that would have to move, the dearest first: of budgets that do not do for all, the most is saved.
 /// Nothing has to be placed, so each costs a comparison. Source: reference, section 4.3.
@@ -36,11 +35,5 @@ impl Pass<'_, '_> {
         // Asked just now.
         let _ = self.disruption.budgets.take(&candidate.pool, DisruptionReason::Empty, candidate.price_counted());
         Ok(())
-    }
-
-    pub(super) fn may_go_as_empty(&self, candidate: &Candidate) -> Result<(), Refused> {
-        candidate.consolidatable_at(self.inputs.now)?;
-        self.is_not_receiving(candidate)?;
-        self.disruption.budgets.check(&candidate.pool, DisruptionReason::Empty, candidate.price_counted())
     }
 }
