@@ -1,7 +1,7 @@
 //! What EC2 sells: instance types, offerings, prices; and the arithmetic from capacity to allocatable.
 //!
 //! [`Catalog::built_in`] is the catalog in this binary, [`Catalog::parse`] reads one from a file, and
-//! [`for_node_class`] says what a node class makes of an instance type; [`user_data`] is what a machine of the class is told when it boots, which
+//! [`for_node_class`] says what a node class makes of an instance type; [`user_data`] is what an instance of the class is told when it boots, which
 //! lint asks as well as a launch. To add an attribute of instance types: the
 //! fact goes to `facts.rs` (and `adapters/aws/facts.rs`, which asks EC2), the label to `labels.rs`, the resource to
 //! `arithmetic.rs`.

@@ -1,4 +1,4 @@
-//! Why a machine can not be told what it has to know. Each says where, and what to do.
+//! Why an instance can not be told what it has to know. Each says where, and what to do.
 
 use super::BYTES_MAX;
 

@@ -1,4 +1,4 @@
-//! Labels that a machine registers with.
+//! Labels that an instance registers with.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::Bootstrap;
 /// The node gets such labels when it is registered. Source: reference, section 6.3; the admission plugin NodeRestriction.
 const RESTRICTED_DOMAINS: [&str; 2] = ["kubernetes.io", "k8s.io"];
 
-/// Whether a machine may give its node this label itself.
+/// Whether an instance may give its node this label itself.
 pub fn registers_itself_with(label: &str) -> bool {
     let Some((domain, _)) = label.split_once('/') else { return true };
     !RESTRICTED_DOMAINS.iter().any(|restricted| {

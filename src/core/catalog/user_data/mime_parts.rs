@@ -1,7 +1,7 @@
 //! User data in parts: the MIME archive that cloud-init reads, taken apart and put together.
 //!
 //! Headers and bodies of parts are kept as they are, so a part in base64 stays one that says so. The reader is strict where
-//! cloud-init would guess, because a part that is lost is a machine that never joins, and it knows the line of everything.
+//! cloud-init would guess, because a part that is lost is an instance that never joins, and it knows the line of everything.
 //! Source: RFC 2046, section 5.1; cloud-init's user data formats.
 
 use std::borrow::Cow;
@@ -58,7 +58,7 @@ impl MimePart {
                 let bytes = BASE64_STANDARD.decode(digits).map_err(|_| {
                     UserDataError::malformed(self.line, "the part says that it is in base64, and is not")
                 })?;
-                // What is compressed, or no text, is for the machine to understand.
+                // What is compressed, or no text, is for the instance to understand.
                 Ok(String::from_utf8(bytes).ok().map(Cow::Owned))
             }
             _ => Ok(None),

@@ -1,4 +1,4 @@
-//! What a machine is told when it boots: how it joins the cluster, and what the EC2NodeClass adds.
+//! What an instance is told when it boots: how it joins the cluster, and what the EC2NodeClass adds.
 //!
 //! [`render`] makes the text for an image family out of a [`Bootstrap`]. The same input gives the same bytes, whatever the
 //! order of maps, so that equal launches have equal launch templates. What the class says (`spec.userData`) is merged, not
@@ -38,7 +38,7 @@ pub const BYTES_MAX: usize = 16_384;
 /// From this size on it is said how little room is left: nine tenths, as in the reference.
 const BYTES_NEAR_MAX: usize = BYTES_MAX / 10 * 9;
 
-/// What a machine has to know to join a cluster, before it is written in the words of its image family.
+/// What an instance has to know to join a cluster, before it is written in the words of its image family.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Bootstrap {
@@ -64,7 +64,7 @@ pub struct Bootstrap {
     pub user_data: Option<String>,
 }
 
-/// The cluster that a machine joins.
+/// The cluster that an instance joins.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Cluster {
@@ -90,7 +90,7 @@ impl Cluster {
     }
 }
 
-/// The text that a machine gets, and what is to be said about it.
+/// The text that an instance gets, and what is to be said about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UserData {
     pub text: String,
@@ -132,7 +132,7 @@ pub enum FindingCode {
     VersionReplaced,
     /// A value that loses against the one that the cluster, the NodePool or the class has.
     Overridden,
-    /// A setting that is kept and is not known: a machine that does not know it either refuses to start.
+    /// A setting that is kept and is not known: an instance that does not know it either refuses to start.
     UnknownSetting,
     /// A script without a `#!` line, which cloud-init can not start.
     NoInterpreter,
@@ -146,7 +146,7 @@ pub enum FindingCode {
     NearTheLimit,
 }
 
-/// The user data of a machine with an image of this family. Nothing in it depends on the instance type but `max_pods`.
+/// The user data of an instance with an image of this family. Nothing in it depends on the instance type but `max_pods`.
 pub fn render(family: AmiFamily, bootstrap: &Bootstrap) -> Result<UserData, UserDataError> {
     let mut findings = Vec::new();
     let text = match family {

@@ -1,4 +1,4 @@
-//! Taints that a machine registers with, so that no pod lands on it before it is known.
+//! Taints that an instance registers with, so that no pod lands on it before it is known.
 
 use serde_json::{Value, json};
 
