@@ -55,6 +55,7 @@
 //! | neighbour | a DaemonSet on nodes to come, whose pod takes room there |
 //! | breaker | what stops launches of a pool after early ends, as in an electric circuit |
 //! | doubt | what of the cluster is not known as it is now; nothing ends on its word |
+//! | fidelity | planned against what happened: of pods, of nodes and of prices |
 //! | early end | an instance that ends before its node joins |
 //! | look | one time that the controller sees everything and does what can be done |
 //! | notice | what is told about an object of the cluster as a Kubernetes Event |
