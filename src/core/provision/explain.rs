@@ -73,7 +73,14 @@ fn reason(
         false => None,
     };
     let names = || unpriced.iter().map(|name| (*name).to_owned()).collect();
-    let mut kind: Vec<String> = distance.obstacles.iter().flat_map(Refusal::kind_in_words).collect();
+    let kind_of = |refusal: &Refusal| {
+        let form = match refusal {
+            Refusal::Requirement { key } => Some(describe_requirement(engine, class, distance.pool, key).0),
+            _ => None,
+        };
+        refusal.kind_in_words().into_iter().chain(form.map(str::to_owned))
+    };
+    let mut kind: Vec<String> = distance.obstacles.iter().flat_map(kind_of).collect();
     kind.extend((!unpriced.is_empty()).then(|| "WithoutPrice".to_owned()));
     PendingReason {
         kind,
@@ -214,7 +221,7 @@ fn of_node(refusal: &Refusal, free: i64) -> String {
 fn describe(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, refusal: &Refusal) -> String {
     match refusal {
         Refusal::Taint(taint) => format!("taint {taint} is not tolerated"),
-        Refusal::Requirement { key } => describe_requirement(engine, class, pool, key),
+        Refusal::Requirement { key } => describe_requirement(engine, class, pool, key).1,
         Refusal::Resource { name, requested, available } => format!(
             "no allowed instance type has room: {name} {} requested, at most {} on one node{}",
             amount(name, *requested),
@@ -378,60 +385,70 @@ pub fn sides<'p>(engine: &Engine<'p, '_>, class: ClassIndex, pool: &str, key: &s
     Some(Sides { asked: variant.requirements.get(key)?, pool: template, offered })
 }
 
-fn describe_requirement(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, key: &str) -> String {
-    let Some(sides) = sides(engine, class, pool, key) else { return format!("pod and pool do not agree on {key}") };
+/// On which label pod and pool do not agree, and how: the word of the kind, and the sentence.
+fn describe_requirement(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, key: &str) -> (&'static str, String) {
+    let Some(sides) = sides(engine, class, pool, key) else {
+        return ("NotAgreed", format!("pod and pool do not agree on {key}"));
+    };
     let (problem, asked) = (engine.problem, values(sides.asked));
     match sides.offered {
-        _ if key == NODE_NAME => format!("the pod asks for a node by its name: {asked}"),
+        _ if key == NODE_NAME => ("NodeByName", format!("the pod asks for a node by its name: {asked}")),
         _ if key == keys::HOSTNAME && sides.asked.allows_nothing() && sides.asked.allows_absence() => {
-            format!("the pod wants a node without {key}, and every node has one")
+            ("OnEveryNode", format!("the pod wants a node without {key}, and every node has one"))
         }
         _ if opts_out(&sides, key) => {
-            format!("the pod wants no node of any NodePool ({key} DoesNotExist): none is bought for it")
+            ("OptsOut", format!("the pod wants no node of any NodePool ({key} DoesNotExist): none is bought for it"))
         }
         _ if key == keys::NODE_POOL && sides.asked.values().is_some() => {
             let pools = problem.templates.iter().map(|template| template.name.as_str());
             let meant = suggest::nearest(&asked, pools).filter(|pool| *pool != asked);
             let hint = meant.map(|pool| format!(" (did you mean {pool}?)")).unwrap_or_default();
-            format!("the pod asks for NodePool {asked}{hint}")
+            ("OtherNodePool", format!("the pod asks for NodePool {asked}{hint}"))
         }
-        _ if sides.asked.is_contradiction() => {
-            format!("what the pod asks for on {key} leaves no value: its selector and affinity exclude each other")
-        }
-        _ if is_without_image(engine, &sides, key) => {
-            format!("the pod wants {key} {asked}, which EC2NodeClass {} has no image for", class_of(&sides))
-        }
+        _ if sides.asked.is_contradiction() => (
+            "Contradiction",
+            format!("what the pod asks for on {key} leaves no value: its selector and affinity exclude each other"),
+        ),
+        _ if is_without_image(engine, &sides, key) => (
+            "NoImage",
+            format!("the pod wants {key} {asked}, which EC2NodeClass {} has no image for", class_of(&sides)),
+        ),
         _ if !unpriced::alone_left(sides.pool, &only(key, sides.asked)).is_empty() => {
-            format!("the pod wants {key} {asked}, which no instance type with a price has")
+            ("NoPrice", format!("the pod wants {key} {asked}, which no instance type with a price has"))
         }
         _ if is_of_reservations_used_up(&sides, key) => {
             let class = class_of(&sides);
-            format!(
+            let text = format!(
                 "the pod wants {key} {asked}, and no capacity reservation of EC2NodeClass {class} has it with an instance left"
-            )
+            );
+            ("ReservationsUsedUp", text)
         }
         Some(offered) => {
             // What others sell, and this pool does not, is no slip.
             let hints = if sides.pool.offerings.defines(key) { hints(&sides, key) } else { Vec::new() };
             let slip = if hints.iter().any(|hint| hint.asks) { in_brackets(&hints) } else { String::new() };
-            format!("the pod wants {key} {asked}, the pool has {}{slip}", values(offered))
+            ("OtherValues", format!("the pod wants {key} {asked}, the pool has {}{slip}", values(offered)))
         }
-        None if key == keys::OPERATING_SYSTEM => {
-            format!("the pod wants {key} {asked}, which no node of EC2NodeClass {} has", class_of(&sides))
-        }
+        None if key == keys::OPERATING_SYSTEM => (
+            "NotOfClass",
+            format!("the pod wants {key} {asked}, which no node of EC2NodeClass {} has", class_of(&sides)),
+        ),
         None if !sides.pool.offerings.defines(key) => {
-            format!("the pod wants {key} {asked}, the pool has no such label")
+            ("NoSuchLabel", format!("the pod wants {key} {asked}, the pool has no such label"))
         }
         None => match restricting(&sides, key) {
             Some((own, requirement)) => {
-                format!("the pod wants {key} {asked}, which the pool's {own} {} leaves out", values(requirement))
+                let text =
+                    format!("the pod wants {key} {asked}, which the pool's {own} {} leaves out", values(requirement));
+                ("LeftOut", text)
             }
-            None if is_in_subnets(key) && problem.offer.zones_of_pool(sides.pool.pool).is_some() => {
-                format!("the pod wants {key} {asked}, where EC2NodeClass {} has no subnet", class_of(&sides))
-            }
+            None if is_in_subnets(key) && problem.offer.zones_of_pool(sides.pool.pool).is_some() => (
+                "NoSubnet",
+                format!("the pod wants {key} {asked}, where EC2NodeClass {} has no subnet", class_of(&sides)),
+            ),
             None => {
                 let hints = in_brackets(&hints(&sides, key));
-                format!("the pod wants {key} {asked}, which the catalog does not have{hints}")
+                ("NotInCatalog", format!("the pod wants {key} {asked}, which the catalog does not have{hints}"))
             }
         },
     }

@@ -128,10 +128,11 @@ impl PodObstacle {
         let about = match self {
             Self::SchedulingGate { name } | Self::OtherScheduler { name } => vec![name.clone()],
             Self::NotSupported { what } => vec![what.clone()],
+            Self::TooManyTerms { has } => vec![has.clone()],
             Self::Invalid { error } => vec![error.clone()],
-            Self::TooManyTerms { .. } | Self::Preempting { .. } | Self::RefusedByScheduler { .. } => Vec::new(),
+            Self::Preempting { .. } | Self::RefusedByScheduler { .. } => Vec::new(),
             Self::DiskOfRemovedNode { .. } => vec!["DiskOfRemovedNode".to_owned()],
-            Self::ClaimInUse { .. } => vec!["ClaimInUse".to_owned()],
+            Self::ClaimInUse { claim, .. } => vec!["ClaimInUse".to_owned(), claim.clone()],
             Self::MeantForNode { because, .. } => because.kind(),
             Self::Unsettled { .. } => vec!["Unsettled".to_owned()],
         };
