@@ -67,7 +67,7 @@ mod tests {
         let text =
             format!("apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {{ name: {name} }}\nspec:\n  {name}: 1\n");
         let definitions = lint(&[SourceFile::new("pool.yaml", text.as_str())], &GivenVariables::default());
-        assert!(definitions.diagnostics.len() > 1, "{:?}", definitions.diagnostics.len());
+        assert!(!definitions.diagnostics.is_empty());
         for found in &definitions.diagnostics {
             let texts = [Some(&found.message), found.hint.as_ref(), found.object.as_ref()];
             assert!(texts.into_iter().flatten().all(|it| it.len() < 2_000), "{}", found.code);

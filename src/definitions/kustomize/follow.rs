@@ -193,7 +193,7 @@ spec:
         assert_eq!(linted(&files), Vec::new());
         // One that a base names holds for what is around it.
         let base = "resources: [../base]\nconfigurations: [references.yaml]\n";
-        let around = ("around/kustomization.yaml", "resources: [../prod]\nnameSuffix: -2\n");
+        let around = ("around/kustomization.yaml", "resources: [../prod]\nnameSuffix: \"-2\"\n");
         let files = [("prod/kustomization.yaml", base), ("prod/references.yaml", REFERENCES), around];
         assert_eq!(linted(&files), Vec::new());
     }
