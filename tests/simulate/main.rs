@@ -221,7 +221,11 @@ fn plans_and_simulations_of_one_cluster_agree() {
 /// the first point of the series.
 fn pods_to_run(case: &Path) -> u64 {
     let text = std::fs::read_to_string(case.join("cluster.yaml")).unwrap();
-    let objects = serde_yaml::Deserializer::from_str(&text).map(|document| Value::deserialize(document).unwrap());
+    let documents = serde_yaml::Deserializer::from_str(&text).map(|document| Value::deserialize(document).unwrap());
+    let objects = documents.flat_map(|document| match document["items"].as_array() {
+        Some(items) => items.clone(),
+        None => vec![document],
+    });
     let is_of_daemon_set = |pod: &Value| {
         let owners = pod["metadata"]["ownerReferences"].as_array();
         owners.is_some_and(|owners| owners.iter().any(|owner| owner["kind"] == "DaemonSet"))
