@@ -129,7 +129,6 @@ fn pods_are_expected_where_nodes_were_bought_for_them() {
         assert_eq!(plan.pending, []);
         assert!(plan.steps.is_empty());
         assert_eq!(plan.placements.len(), 3);
-        assert!(check(&plan, &inputs).is_empty());
     }
 }
 
