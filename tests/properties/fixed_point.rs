@@ -96,6 +96,7 @@ fn on_its_way(built: &Built) -> Snapshot {
     for claim in &mut snapshot.node_claims {
         let step = plan.steps.iter().find(|step| claim.metadata.name.as_ref() == Some(&step.node_claim)).unwrap();
         claim.metadata.annotations.get_or_insert_default().insert(keys::PODS.to_owned(), step.pods.join(","));
+        claim.metadata.labels.get_or_insert_default().remove(keys::INITIALIZED);
         let status = claim.status.get_or_insert_default();
         status.node_name = None;
         status.conditions.retain(|condition| condition.type_ == "Launched");
@@ -129,6 +130,7 @@ fn pods_are_expected_where_nodes_were_bought_for_them() {
         assert_eq!(plan.pending, []);
         assert!(plan.steps.is_empty());
         assert_eq!(plan.placements.len(), 3);
+        assert_eq!(check(&plan, &inputs), []);
     }
 }
 
