@@ -3,7 +3,7 @@
 use std::fs::Permissions;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Context;
 
@@ -14,39 +14,41 @@ const MODE_OF_NEW: u32 = 0o666;
 pub fn replace(path: &Path, text: &str) -> anyhow::Result<()> {
     let context = || format!("{} can not be written", path.display());
     let target = path.canonicalize().with_context(context)?;
-    let folder = target.parent().map_or_else(PathBuf::new, Path::to_owned);
-    let write = || -> std::io::Result<()> {
-        let permissions = std::fs::metadata(&target)?.permissions();
-        if permissions.readonly() {
-            return Err(std::io::Error::from(std::io::ErrorKind::PermissionDenied));
+    let replace = || {
+        let permissions = target.metadata()?.permissions();
+        match permissions.readonly() {
+            true => Err(std::io::Error::from(std::io::ErrorKind::PermissionDenied)),
+            false => put(&target, Some(permissions), text),
         }
-        let mut file = tempfile::NamedTempFile::new_in(&folder)?;
-        file.write_all(text.as_bytes())?;
-        file.as_file().set_permissions(permissions)?;
-        file.as_file().sync_all()?;
-        file.persist(&target)?;
-        Ok(())
     };
-    write().with_context(context)
+    replace().with_context(context)
 }
 
 /// Writes a file, at once, whether or not one is there: who is interrupted leaves what was. A link to a file gives way to it, since whoever
 /// proposes a change may put one there. Devices and pipes are meant.
 pub fn write(path: &Path, text: &str) -> anyhow::Result<()> {
-    let write = || -> std::io::Result<()> {
-        let there = path.metadata();
-        if there.as_ref().is_ok_and(|it| !it.is_file()) {
-            return std::fs::write(path, text);
-        }
-        let permissions = there.map_or_else(|_| Permissions::from_mode(MODE_OF_NEW), |it| it.permissions());
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let mut file = tempfile::Builder::new().permissions(permissions).tempfile_in(folder)?;
-        file.write_all(text.as_bytes())?;
-        file.as_file().sync_all()?;
-        file.persist(path)?;
-        Ok(())
+    let written = match path.metadata() {
+        Ok(there) if !there.is_file() => std::fs::write(path, text),
+        there => put(path, there.ok().map(|it| it.permissions()), text),
     };
-    write().with_context(|| format!("{} can not be written", path.display()))
+    written.with_context(|| format!("{} can not be written", path.display()))
+}
+
+/// Writes a file beside the target, and then in its place. `permissions`: those of what is there.
+fn put(target: &Path, permissions: Option<Permissions>, text: &str) -> std::io::Result<()> {
+    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut beside = tempfile::Builder::new();
+    if permissions.is_none() {
+        beside.permissions(Permissions::from_mode(MODE_OF_NEW));
+    }
+    let mut file = beside.tempfile_in(folder)?;
+    file.write_all(text.as_bytes())?;
+    if let Some(permissions) = permissions {
+        file.as_file().set_permissions(permissions)?;
+    }
+    file.as_file().sync_all()?;
+    file.persist(target)?;
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The pipeline over all files of a revision.
 
+use std::cell::LazyCell;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -392,13 +393,13 @@ impl Reading<'_> {
 
     fn documents(&mut self, source: &SourceFile, parsed: &Parsed, how: How, found: &mut Vec<Finding>) {
         let mut no_object = None;
-        let has_items_of_ours = parsed.documents.iter().any(unread::is_item_of_ours);
+        let has_items_of_ours = LazyCell::new(|| parsed.documents.iter().any(unread::is_item_of_ours));
         for (number, document) in parsed.documents.iter().enumerate() {
             match classify(&document.value) {
                 Class::NoObject => {
                     self.documents_skipped += 1;
                     let finding = unread::no_settings(document, &source.path)
-                        .or_else(|| unread::no_item(document).filter(|_| has_items_of_ours))
+                        .or_else(|| unread::no_item(document).filter(|_| *has_items_of_ours))
                         .unwrap_or_else(|| unread::no_object(document));
                     if std::ptr::eq(finding.rule, &kind_rules::NO_OBJECT) {
                         no_object.get_or_insert(finding);

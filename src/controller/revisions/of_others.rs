@@ -31,8 +31,7 @@ impl OfOthers {
             .filter(|(key, _)| keys.contains(*key))
             .map(|(key, owner)| (key.clone(), owner.clone()))
             .collect();
-        let keys_are = |objects: &Others| objects.keys().cloned().collect::<BTreeSet<_>>();
-        let is_change = keys_are(&objects) != keys_are(&self.objects);
+        let is_change = !objects.keys().eq(self.objects.keys());
         self.objects = objects;
         if !is_change {
             return false;

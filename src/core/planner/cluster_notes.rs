@@ -12,11 +12,12 @@ use cutlist_api::node_pool::NodePool;
 /// What is not relied on, and what nobody looks after. `machines`: those of the snapshot; `node_pools`: those of the definitions. O(machines).
 pub fn notes<'m>(
     snapshot: &Snapshot,
-    machines: impl IntoIterator<Item = &'m Machine<'m>>,
+    machines: impl IntoIterator<Item = &'m Machine<'m>> + Clone,
     node_pools: &[NodePool],
 ) -> Vec<Note> {
-    let without = without_claim(snapshot, machines, node_pools).into_iter().chain(without_node(snapshot));
-    of_doubts(snapshot).chain(without).collect()
+    let without_node = without_node(snapshot, machines.clone());
+    let without_claim = without_claim(snapshot, machines, node_pools);
+    of_doubts(snapshot).chain(without_claim).chain(without_node).collect()
 }
 
 /// What of the cluster this plan does not rely on.
@@ -39,8 +40,8 @@ fn of_doubts(snapshot: &Snapshot) -> impl Iterator<Item = Note> {
     snapshot.doubts.sentences().map(note)
 }
 
-fn without_node(snapshot: &Snapshot) -> Option<Note> {
-    let text = match pods_of_missing_nodes(snapshot).count() {
+fn without_node<'m>(snapshot: &Snapshot, machines: impl IntoIterator<Item = &'m Machine<'m>>) -> Option<Note> {
+    let text = match pods_of_missing_nodes(snapshot, machines).count() {
         0 => return None,
         1 => "1 pod is bound to a node that the snapshot does not have; it is left out".to_owned(),
         pods => format!("{pods} pods are bound to nodes that the snapshot does not have; they are left out"),

@@ -39,18 +39,24 @@ fn ends_with_node(pod: &Pod) -> bool {
     is_of_node || pod.is_terminating() && !pod.is_owned_by("StatefulSet")
 }
 
-/// Pods of nodes that are not in the snapshot. O((nodes + claims) log nodes + pods).
-pub fn pods_of_missing_nodes(snapshot: &Snapshot) -> impl Iterator<Item = &Pod> {
-    let names: BTreeSet<&str> = machines(snapshot).iter().map(|machine| machine.name).collect();
-    let bound = snapshot.pods.iter().filter(|pod| !pod.is_terminal());
-    bound.filter(move |pod| pod.spec.node_name.as_deref().is_some_and(|node| !names.contains(node)))
+/// Pods of nodes that are not among the machines of the snapshot. O(machines log machines + pods).
+pub fn pods_of_missing_nodes<'m>(
+    snapshot: &Snapshot,
+    machines: impl IntoIterator<Item = &'m Machine<'m>>,
+) -> impl Iterator<Item = &Pod> {
+    let names: BTreeSet<&str> = machines.into_iter().map(|machine| machine.name).collect();
+    snapshot.pods.iter().filter(move |pod| is_of_none(pod, &names))
+}
+
+fn is_of_none(pod: &Pod, names: &BTreeSet<&str>) -> bool {
+    !pod.is_terminal() && pod.spec.node_name.as_deref().is_some_and(|node| !names.contains(node))
 }
 
 /// The snapshot without these, of which a plan says no more than that they are left out.
 pub fn without_pods_of_missing_nodes(snapshot: &Snapshot) -> Snapshot {
-    let left_out: BTreeSet<String> = pods_of_missing_nodes(snapshot).map(Pod::key).collect();
+    let names: BTreeSet<&str> = machines(snapshot).iter().map(|machine| machine.name).collect();
     let mut left = snapshot.clone();
-    left.pods.retain(|pod| !left_out.contains(&pod.key()));
+    left.pods.retain(|pod| !is_of_none(pod, &names));
     left
 }
 
@@ -104,7 +110,8 @@ mod tests {
         ];
         assert_eq!(places.collect::<Vec<_>>(), expected);
         assert!(snapshot.pods.iter().all(|pod| !pod.is_terminating()));
-        let missing: Vec<String> = pods_of_missing_nodes(&snapshot).map(|pod| pod.metadata.name.clone()).collect();
+        let missing: Vec<String> =
+            pods_of_missing_nodes(&snapshot, &machines(&snapshot)).map(|pod| pod.metadata.name.clone()).collect();
         assert_eq!(missing, ["alone", "unknown"]);
         assert_eq!(without_pods_of_missing_nodes(&snapshot).pods.len(), 3);
     }

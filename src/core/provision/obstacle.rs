@@ -5,7 +5,6 @@ use std::fmt;
 use jiff::Timestamp;
 
 use crate::kube_scheduler;
-use crate::plan::change::key_of_taint;
 use crate::plan::{PendingReason, ReasonCode};
 use crate::scheduler::taints::EffectiveTaint;
 
@@ -144,7 +143,7 @@ impl DaemonObstacle {
     fn kind(&self) -> Vec<String> {
         match self {
             Self::NodeIsNotThere => vec!["NodeIsNotThere".to_owned()],
-            Self::Taint(taint) => vec!["Taint".to_owned(), key_of_taint(&taint.to_string()).to_owned()],
+            Self::Taint(taint) => vec!["Taint".to_owned(), taint.key.clone()],
             Self::HostPort => vec!["HostPort".to_owned()],
             Self::Resources(short) => short.iter().map(|shortage| shortage.resource.clone()).collect(),
         }
