@@ -63,11 +63,13 @@ mod tests {
 
     #[test]
     fn what_is_long_in_a_file_is_not_repeated_whole() {
-        let name = "n".repeat(200_000);
+        // YAML has no longer keys without a `?` in front.
+        let (name, key) = ("n".repeat(200_000), "k".repeat(1_000));
         let text =
-            format!("apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {{ name: {name} }}\nspec:\n  {name}: 1\n");
+            format!("apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {{ name: {name} }}\nspec:\n  {key}: 1\n");
         let definitions = lint(&[SourceFile::new("pool.yaml", text.as_str())], &GivenVariables::default());
-        assert!(!definitions.diagnostics.is_empty());
+        let has = |code: &str| definitions.diagnostics.iter().any(|found| found.code == code);
+        assert!(has("CL0107") && has("CL0201"), "{:?}", definitions.diagnostics.len());
         for found in &definitions.diagnostics {
             let texts = [Some(&found.message), found.hint.as_ref(), found.object.as_ref()];
             assert!(texts.into_iter().flatten().all(|it| it.len() < 2_000), "{}", found.code);

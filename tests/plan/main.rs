@@ -9,14 +9,16 @@
 mod ami;
 #[path = "../program/at_once.rs"]
 mod at_once;
+#[path = "../program/once.rs"]
+mod once;
 #[path = "../program/mod.rs"]
 mod program;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::Arc;
 
 use at_once::complaints;
+use once::OnceForEach;
 use program::{NOW, Ran, cutlist, name};
 
 fn root() -> PathBuf {
@@ -98,9 +100,8 @@ fn plan(folder: &Path, further: &[&str]) -> Ran {
 
 /// What `cutlist plan` says of a case. Each is planned once for all tests that look at it.
 fn planned(case: &Path) -> Arc<Ran> {
-    static PLANNED: Mutex<BTreeMap<PathBuf, Arc<OnceLock<Arc<Ran>>>>> = Mutex::new(BTreeMap::new());
-    let planned = Arc::clone(PLANNED.lock().unwrap().entry(case.to_owned()).or_default());
-    Arc::clone(planned.get_or_init(|| Arc::new(plan(laid_out(case).path(), &[]))))
+    static PLANNED: OnceForEach<Arc<Ran>> = OnceForEach::new();
+    PLANNED.get(case, || Arc::new(plan(laid_out(case).path(), &[])))
 }
 
 /// What is written to be shown to others has all that planning looks at.

@@ -7,14 +7,16 @@
 
 #[path = "../program/at_once.rs"]
 mod at_once;
+#[path = "../program/once.rs"]
+mod once;
 #[path = "../program/mod.rs"]
 mod program;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock};
 
 use at_once::complaints;
+use once::OnceForEach;
 use program::{NOW, Ran, cutlist, name};
 use serde::Deserialize;
 use serde_json::Value;
@@ -70,9 +72,8 @@ fn run(case: &Path, command: &str, further: &[&str]) -> Ran {
 
 /// What `cutlist simulate -o json` says of a case. Each is played once for all tests that look at it.
 fn as_json(case: &Path) -> String {
-    static PLAYED: Mutex<BTreeMap<PathBuf, Arc<OnceLock<String>>>> = Mutex::new(BTreeMap::new());
-    let played = Arc::clone(PLAYED.lock().unwrap().entry(case.to_owned()).or_default());
-    played.get_or_init(|| run(case, "simulate", &["-o", "json"]).stdout).clone()
+    static PLAYED: OnceForEach<String> = OnceForEach::new();
+    PLAYED.get(case, || run(case, "simulate", &["-o", "json"]).stdout)
 }
 
 fn simulated(case: &Path) -> Value {
