@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cutlist::adapters::aws::calls::{Calls, Connection};
 use cutlist::adapters::aws::cloud::{AwsCloud, Settings};
@@ -306,14 +306,24 @@ pub fn what_is_announced_is_heard(moto: &Moto) {
             let body = json!({ "detail-type": "EC2 Spot Instance Interruption Warning", "number": number }).to_string();
             scene.raw.json("sqs", "AmazonSQS.SendMessage", &json!({ "QueueUrl": url, "MessageBody": body })).ok();
         }
-        tokio::time::sleep(Duration::from_millis(2_100)).await;
-        let messages = cloud.messages().await.unwrap();
+        // The queue is not looked at again at once: so long as a look has just been, nothing is heard.
+        let deadline = Instant::now() + Duration::from_secs(30);
+        let mut messages = cloud.messages().await.unwrap();
+        while messages.is_empty() && Instant::now() < deadline {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            messages = cloud.messages().await.unwrap();
+        }
         assert_eq!(messages.len(), 25);
         for message in &messages {
             assert!(message.body.contains("Spot Instance Interruption"));
             cloud.forget_message(&message.receipt).await.unwrap();
         }
-        tokio::time::sleep(Duration::from_millis(2_100)).await;
-        assert!(cloud.messages().await.unwrap().is_empty());
+        // What was received and is still there is only hidden for a while: the queue itself says that nothing is left.
+        let counts = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"];
+        let asked = json!({ "QueueUrl": url, "AttributeNames": counts });
+        let left = scene.raw.json("sqs", "AmazonSQS.GetQueueAttributes", &asked).ok();
+        for count in counts {
+            assert!(left.body.contains(&format!("\"{count}\": \"0\"")), "{}", left.body);
+        }
     });
 }
