@@ -36,6 +36,9 @@ const PIVOTS_PER_VARIABLE: usize = 4;
 /// After so many pivots the basis is built anew, since each leaves some rounding behind.
 const PIVOTS_OF_A_BASIS: usize = 200;
 
+/// Sums that do not wait for each other.
+const LANES: usize = 4;
+
 /// Smaller numbers are taken for the rounding of zero, and prices that differ by less than this part of the largest for the same.
 const ZERO: f64 = 1e-9;
 
@@ -288,8 +291,20 @@ impl Filling {
         for (value, parts) in self.values.iter().zip(&self.parts).filter(|(value, _)| **value != 0.0) {
             self.advantages.iter_mut().zip(parts).for_each(|(advantage, part)| *advantage -= value * part);
         }
-        let beyond = self.items.iter().zip(&self.advantages).map(|((_, most), advantage)| most * advantage.max(0.0));
-        self.worth_of_room() + beyond.sum::<f64>()
+        self.worth_of_room() + self.worth_beyond_room()
+    }
+
+    /// Summed in lanes: in one sum each addition waits for the one before, which took a fifth of the time of large programs.
+    fn worth_beyond_room(&self) -> f64 {
+        let beyond = |((_, most), advantage): (&(usize, f64), &f64)| most * advantage.max(0.0);
+        let (items, advantages) = (self.items.chunks_exact(LANES), self.advantages.chunks_exact(LANES));
+        let rest: f64 = items.remainder().iter().zip(advantages.remainder()).map(beyond).sum();
+        let mut lanes = [0.0; LANES];
+        for of_lanes in items.zip(advantages) {
+            let values = of_lanes.0.iter().zip(of_lanes.1).map(beyond);
+            lanes.iter_mut().zip(values).for_each(|(lane, value)| *lane += value);
+        }
+        lanes.iter().sum::<f64>() + rest
     }
 
     /// Room that would be worth less than nothing stays free; what pods are worth beyond it is then rather too much than too little.

@@ -16,6 +16,7 @@ use super::node_filling::NodeFilling;
 use super::planned::{Planned, Plans};
 use super::shopping::Shopping;
 use super::weights::share;
+use super::worth_bound::{Waiting, WorthBound};
 
 /// The markets of all weights, highest first: pools of a higher weight are used up before others are asked.
 pub struct Markets(pub Vec<Market>);
@@ -137,14 +138,17 @@ const LOOKS_OF_A_SEARCH: u64 = 8;
 /// With more kinds than this, nodes are filled in fixed orders only.
 const BALANCED_KINDS_MAX: usize = 128;
 
+/// Worth per dollar is rounded to so many parts of one: closer figures differ by the rounding of the division.
+const RATIO_PARTS: f64 = 1e9;
+
 /// What an offer is good for, at some point of the search.
 struct Quote {
-    /// Worth per dollar, rounded: closer figures differ by the rounding of the division.
+    /// Worth per dollar, rounded.
     ratio: f64,
     worth: f64,
     offer: usize,
-    /// How much had been bought when this was worked out. Later it is a bound: what waits only gets less.
-    bought: usize,
+    /// How much had been bought when this was worked out. Later it is a bound: what waits only gets less. `None` where no node was filled.
+    bought: Option<usize>,
     pattern: Pattern,
 }
 
@@ -218,8 +222,8 @@ impl Market {
         shopping.finish();
     }
 
-    /// O(nodes bought x (offers quoted again x kinds that wait + pods on one)): after a purchase only those offers are
-    /// quoted again that could still be the best.
+    /// O(offers + nodes bought x (offers quoted x kinds that wait + pods on one)): only those offers are quoted, and after a purchase
+    /// quoted again, that could still be the best.
     fn buy_until_met(
         &self,
         engine: &mut Engine<'_, '_>,
@@ -232,17 +236,13 @@ impl Market {
         if shopping.is_done() {
             return;
         }
-        let wanted: BTreeSet<TemplateIndex> = self.templates_for(shopping.kinds_waiting());
-        let affordable = (0..self.offers.len())
-            .filter(|offer| self.offers[*offer].price < most && wanted.contains(&self.offers[*offer].template));
-        let mut quotes: BinaryHeap<Quote> =
-            affordable.filter_map(|offer| self.quote(offer, 0, &shopping, budget)).collect();
+        let mut quotes = self.bounds(most, &shopping, budget);
         let mut bought = 0;
         while let Some(quote) = quotes.pop() {
             if budget.is_spent() && budget.ends_purchases {
                 return shopping.finish();
             }
-            if quote.bought < bought {
+            if quote.bought != Some(bought) {
                 quotes.extend(self.quote(quote.offer, bought, &shopping, budget));
                 continue;
             }
@@ -257,7 +257,7 @@ impl Market {
             }
             shopping.place_held_back(engine, first);
             if bought > bought_before {
-                quotes.push(Quote { pattern: Pattern::new(), bought: bought_before, ..quote });
+                quotes.push(Quote { pattern: Pattern::new(), bought: Some(bought_before), ..quote });
             }
             if shopping.is_done() {
                 break;
@@ -265,6 +265,34 @@ impl Market {
         }
         shopping.place_all_waiting(engine, first);
         shopping.finish();
+    }
+
+    /// For each offer that costs less than `most` and may be for some of what waits, what it could be good for at most.
+    fn bounds(&self, most: HourlyPrice, shopping: &Shopping<'_, '_>, budget: &mut WorkBudget) -> BinaryHeap<Quote> {
+        let kinds = shopping.kinds_waiting();
+        let wanted: BTreeSet<TemplateIndex> = self.templates_for(kinds);
+        let may_sell = |offer: &Offer| offer.price < most && wanted.contains(&offer.template);
+        let affordable = self.offers.iter().enumerate().filter(|(_, offer)| may_sell(offer));
+        let Some((_, any)) = affordable.clone().next() else { return BinaryHeap::new() };
+        let waiting = |kind: &usize| Waiting {
+            count: shopping.waiting(*kind),
+            worth: self.worth[*kind],
+            request: &self.kinds[*kind].request,
+        };
+        let bound = WorthBound::new(&kinds.iter().map(waiting).collect::<Vec<_>>(), &any.room);
+        budget.spend((kinds.len() + affordable.clone().count()) as u64);
+        let quote = |(offer, of): (usize, &Offer)| {
+            let price = of.price.dollars().max(f64::MIN_POSITIVE);
+            // Of those that may be equal, the ones that are not filled yet come first.
+            Quote {
+                ratio: bound.of(&of.room) / price + 1.0 / RATIO_PARTS,
+                worth: f64::INFINITY,
+                offer,
+                bought: None,
+                pattern: Pattern::new(),
+            }
+        };
+        affordable.map(quote).collect()
     }
 
     /// Templates that some of the kinds may use.
@@ -302,8 +330,8 @@ impl Market {
             return None;
         }
         let price = self.offers[offer].price.dollars().max(f64::MIN_POSITIVE);
-        let ratio = (worth / price * 1e9).round() / 1e9;
-        Some(Quote { ratio, worth, offer, bought, pattern })
+        let ratio = (worth / price * RATIO_PARTS).round() / RATIO_PARTS;
+        Some(Quote { ratio, worth, offer, bought: Some(bought), pattern })
     }
 
     /// The best of several ways to fill one node: in the order of worth, in the order of size, and balanced.

@@ -20,6 +20,7 @@ pub mod open_nodes;
 pub mod planned;
 mod shopping;
 pub mod weights;
+mod worth_bound;
 pub mod zones;
 
 use crate::model::HourlyPrice;

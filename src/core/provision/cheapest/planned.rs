@@ -37,7 +37,7 @@ const TRIES_MAX: usize = 64;
 const ZONES_WORK: u64 = PRICE_WORK / 2 * 3;
 
 /// Multiplications in search of nodes that take as long as a look of the search's budget.
-const MULTIPLICATIONS_PER_LOOK: u64 = 120;
+pub const MULTIPLICATIONS_PER_LOOK: u64 = 120;
 
 /// The same for each pod: whoever waits for a few pods alone is not kept waiting for the last percent.
 const MULTIPLICATIONS_PER_POD: u64 = 2_500_000;
