@@ -430,8 +430,10 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
     }
 
     /// Nodes that go whose pods all find the place that they are allotted. One zone may take its pods only after another has got some,
-    /// so those that are refused are tried again while others are not.
-    fn empty_as_allotted(&mut self, engine: &mut Engine<'_, '_>, budget: &mut WorkBudget) {
+    /// so those that are refused are tried again while others are not. Half of the work is left for sets, which save more in large clusters.
+    fn empty_as_allotted(&mut self, engine: &mut Engine<'_, '_>, of_all: &mut WorkBudget) {
+        let most = of_all.looks / 2;
+        let mut budget = WorkBudget { looks: most, ..*of_all };
         self.rooms.only_allotted = true;
         let mut going: Vec<usize> = (0..self.sources.len()).filter(|source| self.goes[*source]).collect();
         loop {
@@ -446,6 +448,7 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
             }
         }
         self.rooms.only_allotted = false;
+        of_all.spend(most - budget.looks);
     }
 
     /// What should go and finds no room is kept after all, a part at a time, the best first, and filled with the rest; all that is

@@ -7,7 +7,7 @@ use crate::disrupt::rehome::{self, Rooms};
 use crate::model::HourlyPrice;
 use crate::provision::cheapest::greedy::Markets;
 use crate::provision::cheapest::improve::Pools;
-use crate::provision::cheapest::planned::Plans;
+use crate::provision::cheapest::planned::{MULTIPLICATIONS_PER_LOOK, Plans};
 use crate::provision::cheapest::{WorkBudget, improve};
 use crate::scheduler::Demand;
 use crate::scheduler::{ClassIndex, Engine, HostIndex, Mark};
@@ -183,7 +183,7 @@ fn buy(
     let own = (budget.looks >= least).then(|| {
         let work = budget.looks / 4;
         budget.spend(work);
-        Markets::priced(problem, 0, wanted, work)
+        Markets::priced(problem, 0, wanted, work.saturating_mul(MULTIPLICATIONS_PER_LOOK))
     });
     let mut hows = vec![How::ByWorth(markets)];
     hows.extend(own.iter().flat_map(|own| [How::ByWorth(own), How::AsAllotted(own)]));
@@ -204,19 +204,25 @@ fn buy(
         }
         left
     };
-    let mut best = None;
-    for how in hows {
-        let left = go(engine, how, budget);
+    let mut best: Option<(_, usize)> = None;
+    let mut left = Demand::new();
+    for (position, how) in hows.iter().enumerate() {
+        engine.revert(since);
+        left = go(engine, *how, budget);
         let nodes = engine.open_hosts_since(since).filter(|host| !engine.is_closed(*host)).count();
         let price = improve::cost_since(engine, since) + engine.price_of_concentration();
         let cost = (left.values().sum::<usize>(), price, nodes);
         if best.as_ref().is_none_or(|(least, _)| cost < *least) {
-            best = Some((cost, how));
+            best = Some((cost, position));
         }
-        engine.revert(since);
     }
-    let how = best.map_or(How::ByWorth(markets), |(_, how)| how);
-    let left = go(engine, how, budget);
+    let position = best.map_or(0, |(_, position)| position);
+    let how = hows[position];
+    // The last is still in the engine.
+    if position + 1 < hows.len() {
+        engine.revert(since);
+        left = go(engine, how, budget);
+    }
     improve::improve(engine, since, 0, how.markets(), budget);
     left
 }
