@@ -10,6 +10,7 @@ use crate::core::snapshot::Snapshot;
 use crate::ports::{PortError, PortErrorKind};
 
 use super::exit::Failure;
+use super::patience::awaited;
 
 #[derive(Clone, Debug, Default, Args)]
 pub struct ClusterArguments {
@@ -47,7 +48,8 @@ fn asked<T>(
     let runtime = runtime.map_err(Failure::failed)?;
     runtime.block_on(async {
         let connection = connected(arguments).await?;
-        question(&connection).await.map_err(|error| unreadable(error, &connection.address))
+        let answer = awaited(&format!("the API server at {}", connection.address), question(&connection)).await;
+        answer.map_err(|error| unreadable(error, &connection.address))
     })
 }
 

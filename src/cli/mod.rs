@@ -23,6 +23,7 @@ pub mod lsp;
 mod migrate;
 mod output;
 mod patching;
+mod patience;
 mod plan;
 mod post;
 mod preview;

@@ -1,4 +1,4 @@
-//! What is waited for before the first look, said where its answer takes long: to whoever watches, a process that says nothing hangs.
+//! What is waited for, said where its answer takes long: to whoever watches, a process that says nothing hangs.
 
 use std::time::Duration;
 

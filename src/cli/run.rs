@@ -10,7 +10,6 @@ mod lines;
 mod live;
 pub(super) mod log;
 mod notifications;
-mod patience;
 mod reviews;
 mod scenario;
 pub(super) mod screen;

@@ -9,17 +9,22 @@ use http::{Request, Response};
 use kube::client::{Body, ClientBuilder};
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
+use tower::layer::layer_fn;
 use tower::util::{MapRequestLayer, MapResponseLayer};
 
 use super::calls::Calls;
 use super::kubeconfig::{has_sendable_token, remember_secrets, without_lines};
 use super::server_time::ServerTime;
+use super::whole_call::{LastWrite, WholeCall};
 use crate::adapters::http::has_proxy;
 
 /// An API server that does not answer within this time is not there.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// A request that is not answered within this time has failed; whether it was carried out is seen by the next look.
+/// An API server that is silent for so long does not answer. A write that is not answered as a whole within this time has failed; whether it
+/// was carried out is seen by the next look.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+/// A page of a list is large, and the client asks for it again where the server has too much to do.
+const READ_MAX: Duration = Duration::from_secs(120);
 const ELECTION_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// A client, and what it is connected to.
@@ -33,6 +38,8 @@ pub struct Connection {
     pub watching: Client,
     /// The same for the lease, whose holder must know soon that it can not renew; it asks again itself.
     pub electing: Client,
+    /// When that last wrote the lease.
+    pub(super) lease_written: LastWrite,
     /// The API server's address, for messages.
     pub address: String,
     /// The namespace of the context, or of the pod this runs in.
@@ -102,19 +109,25 @@ pub async fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result
     let address = config.cluster_url.to_string();
     let namespace = config.default_namespace.clone();
     let (calls, time) = (Calls::default(), ServerTime::default());
-    let client = |read_timeout: Option<Duration>, asks_again: bool| {
+    let lease_written = LastWrite::default();
+    let client = |limits: Option<Limits>, asks_again: bool, last_write: &LastWrite| {
         let mut config = config.clone();
-        config.read_timeout = read_timeout;
+        config.read_timeout = limits.map(|limits| limits.silence);
         config.default_retry = asks_again;
-        counted(config, &calls, &time)
+        let whole = limits.map(|limits| limits.whole);
+        limited(config, &calls, &time, whole, last_write)
             .map_err(|source| ConnectError::Client { address: address.clone(), source: Box::new(source) })
     };
+    let (election, write) = (Limits::of(ELECTION_TIMEOUT), Limits::of(ANSWER_TIMEOUT));
+    let read = Limits { whole: READ_MAX, ..write };
+    let nobody_asks = LastWrite::default();
     Ok(Connection {
-        client: client(Some(ANSWER_TIMEOUT), true)?,
-        acting: client(Some(ANSWER_TIMEOUT), false)?,
+        client: client(Some(read), true, &nobody_asks)?,
+        acting: client(Some(write), false, &nobody_asks)?,
         // Watches are quiet for as long as nothing happens; the server ends them when their time is over.
-        watching: client(None, true)?,
-        electing: client(Some(ELECTION_TIMEOUT), false)?,
+        watching: client(None, true, &nobody_asks)?,
+        electing: client(Some(election), false, &lease_written)?,
+        lease_written,
         address: address.clone(),
         namespace,
         calls: calls.clone(),
@@ -131,9 +144,29 @@ fn names_proxy(kubeconfig: &Kubeconfig, context: Option<&str>) -> bool {
     cluster.and_then(|it| it.cluster.as_ref()?.proxy_url.as_ref()).is_some_and(|url| !url.is_empty())
 }
 
-/// A client whose requests are counted, and whose answers say what time it is.
-fn counted(config: Config, calls: &Calls, time: &ServerTime) -> Result<Client, kube::Error> {
-    let (calls, time) = (calls.clone(), time.clone());
+/// How long a call may take.
+#[derive(Clone, Copy)]
+struct Limits {
+    /// Between two pieces of an answer.
+    silence: Duration,
+    whole: Duration,
+}
+
+impl Limits {
+    fn of(limit: Duration) -> Self {
+        Self { silence: limit, whole: limit }
+    }
+}
+
+/// A client whose calls end within a time and are counted, and whose answers say what time it is.
+fn limited(
+    config: Config,
+    calls: &Calls,
+    time: &ServerTime,
+    limit: Option<Duration>,
+    last_write: &LastWrite,
+) -> Result<Client, kube::Error> {
+    let (calls, time, last_write) = (calls.clone(), time.clone(), last_write.clone());
     let count = MapRequestLayer::new(move |request: Request<Body>| {
         calls.count(request.method(), request.uri().path(), request.uri().query());
         request
@@ -144,5 +177,58 @@ fn counted(config: Config, calls: &Calls, time: &ServerTime) -> Result<Client, k
         }
         answer
     });
-    Ok(ClientBuilder::try_from(config)?.with_layer(&hear).with_layer(&count).build())
+    let builder = ClientBuilder::try_from(config)?.with_layer(&hear).with_layer(&count);
+    let Some(limit) = limit else { return Ok(builder.build()) };
+    let end = layer_fn(move |inner| WholeCall { inner, limit, last_write: last_write.clone() });
+    Ok(builder.with_layer(&end).build())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::thread::{sleep, spawn};
+    use std::time::Instant;
+
+    use super::*;
+
+    const ANSWER: &[u8] = br#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success"}"#;
+
+    /// An API server that answers one call byte by byte, with so long between two of them.
+    fn address_of_slow_server(pause: Duration) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        spawn(move || {
+            let (mut connection, _) = listener.accept().unwrap();
+            assert!(connection.read(&mut [0; 4096]).unwrap() > 0);
+            let length = ANSWER.len();
+            let head = format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n");
+            connection.write_all(head.as_bytes()).unwrap();
+            for byte in ANSWER {
+                if connection.write_all(&[*byte]).is_err() {
+                    break;
+                }
+                sleep(pause);
+            }
+        });
+        address
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_comes_byte_by_byte_ends_with_the_time_of_the_call() {
+        for (pause, limit, is_answered) in [(200, 500, false), (0, 20_000, true)] {
+            let address = address_of_slow_server(Duration::from_millis(pause));
+            let mut config = Config::new(address.parse().unwrap());
+            config.read_timeout = Some(Duration::from_secs(20));
+            let (calls, time, last_write) = (Calls::default(), ServerTime::default(), LastWrite::default());
+            let limit = Some(Duration::from_millis(limit));
+            let client = limited(config, &calls, &time, limit, &last_write).unwrap();
+            let began = Instant::now();
+            let request = Request::patch("/lease").body(Vec::new()).unwrap();
+            let answer = client.request_text(request).await;
+            assert_eq!(answer.is_ok(), is_answered, "{answer:?}");
+            assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+            assert_eq!(last_write.began_at().is_some(), is_answered, "a write counts when it was answered");
+        }
+    }
 }

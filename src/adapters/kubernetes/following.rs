@@ -23,6 +23,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const WATCH_SECONDS: u32 = 290;
 /// A watch of which neither event nor bookmark came for so long is given up. Servers send a bookmark about once a minute.
 pub(super) const SILENT: Duration = Duration::from_secs(120);
+/// Where a list would never end.
+pub(super) const SAME_PAGE: &str = "the API server gives the same page again and again";
 /// How long is waited after a failure at first, and at most.
 const FIRST_PAUSE: Duration = Duration::from_millis(800);
 const PAUSE_MAX: Duration = Duration::from_secs(30);
@@ -74,7 +76,7 @@ pub(super) async fn follow<T: Stored>(client: Client, reflector: &impl Followed<
                 let gap = watch(&api, version, reflector).await;
                 if began.elapsed() >= LASTS {
                     pause = FIRST_PAUSE;
-                } else if !matches!(gap, Gap::Failed(_)) {
+                } else if matches!(gap, Gap::None(_)) {
                     // Whatever it says: not again at once. Nor much later, since nobody knows that anything is missed.
                     sleep(FIRST_PAUSE).await;
                 }
@@ -83,7 +85,15 @@ pub(super) async fn follow<T: Stored>(client: Client, reflector: &impl Followed<
         };
         match gap {
             Gap::None(from) => version = Some(from),
-            Gap::Unknown => {}
+            // Once is no trouble: the list that follows has it all.
+            Gap::Unknown if began.elapsed() >= LASTS => {}
+            Gap::Unknown => {
+                if pause > FIRST_PAUSE {
+                    reflector.stumbled(no_versions(format!("watch {}", T::RESOURCE)));
+                }
+                sleep(pause).await;
+                pause = (pause * 2).min(PAUSE_MAX);
+            }
             Gap::Failed(trouble) => {
                 reflector.stumbled(trouble);
                 sleep(pause).await;
@@ -110,6 +120,13 @@ async fn list<T: Stored>(api: &Api<Watched<T>>, reflector: &impl Followed<T>) ->
             reflector.list_ends();
             return Gap::None(page.metadata.resource_version.unwrap_or_default());
         };
+        if parameters.continue_token.as_ref() == Some(&token) {
+            return Gap::Failed(Trouble {
+                operation: operation(),
+                kind: PortErrorKind::Temporary,
+                text: SAME_PAGE.to_owned(),
+            });
+        }
         parameters.continue_token = Some(token);
     }
 }
@@ -163,6 +180,11 @@ async fn watch<T: Stored>(api: &Api<Watched<T>>, mut version: String, reflector:
 
 fn is_expired(status: &Status) -> bool {
     status.code == 410
+}
+
+fn no_versions(operation: String) -> Trouble {
+    let text = "the API server does not go on from what it has just listed, again and again".to_owned();
+    Trouble { operation, kind: PortErrorKind::Temporary, text }
 }
 
 fn no_answer(operation: String) -> Trouble {

@@ -18,6 +18,7 @@ use crate::ports::{PortError, PortErrorKind};
 
 use super::connection::Connection;
 use super::failure::port_error;
+use super::whole_call::LastWrite;
 
 /// The name of our lease.
 pub(super) const LEASE: &str = "cutlist-leader-election";
@@ -97,6 +98,7 @@ impl Leadership {
             tell,
             stopped,
             transitions: Arc::clone(&transitions),
+            written: connection.lease_written.clone(),
         };
         tokio::spawn(candidate.stand());
         Ok(Self { leads, transitions, standing: Some(standing) })
@@ -162,11 +164,12 @@ struct Other {
 }
 
 impl Seen {
-    async fn look(&mut self, api: &Api<Lease>, identity: &str) {
-        // Where it can not be asked, what was seen last counts.
-        if let Ok(lease) = api.get_opt(LEASE).await {
-            self.see(lease.and_then(|lease| lease.spec).unwrap_or_default(), identity, now());
-        }
+    /// Whether there is a lease. Where it can not be asked, what was seen last counts.
+    async fn look(&mut self, api: &Api<Lease>, identity: &str) -> bool {
+        let Ok(lease) = api.get_opt(LEASE).await else { return true };
+        let is_there = lease.is_some();
+        self.see(lease.and_then(|lease| lease.spec).unwrap_or_default(), identity, now());
+        is_there
     }
 
     fn see(&mut self, lease: LeaseSpec, identity: &str, at: Instant) {
@@ -210,20 +213,30 @@ struct Candidate {
     tell: watch::Sender<bool>,
     stopped: Arc<Standing>,
     transitions: Arc<AtomicI64>,
+    /// When the lease was renewed last.
+    written: LastWrite,
 }
 
 impl Candidate {
-    /// Until it is told to stop: tells who waits for it whether this process leads.
+    /// Until it is told to stop, or can not renew any more: tells who waits for it whether this process leads.
     async fn stand(mut self) {
+        let mut leads = false;
         loop {
             let is_elected = *self.elected.borrow_and_update();
             // A clock that is ahead takes the lease of one who still acts.
             let mut rest = if is_elected { self.seen.may_act_for(now()) } else { LOOK };
-            let mut leads = false;
-            if rest.is_zero() {
+            leads &= is_elected;
+            if !leads && rest.is_zero() {
                 let confirmed = self.confirm().await;
                 rest = if confirmed.is_none() { LOOK } else { Duration::ZERO };
                 leads = confirmed.unwrap_or(false);
+            }
+            if leads {
+                rest = self.holds_for(now());
+                if rest.is_zero() {
+                    tracing::warn!("the lease was not renewed for {LEASE_SECONDS} seconds: another one may lead");
+                    break;
+                }
             }
             let goes_on = self.tell.send(leads).is_ok()
                 && tokio::select! {
@@ -235,13 +248,35 @@ impl Candidate {
                 break;
             }
             if !is_elected {
-                self.seen.look(&self.api, &self.identity).await;
-                self.outlive_the_dead().await;
+                if self.seen.look(&self.api, &self.identity).await {
+                    self.outlive_the_dead().await;
+                } else if let Err(error) = self.stand_anew().await {
+                    tracing::warn!(error = %error, "the lease is gone, and can not be made again");
+                }
             }
         }
         // The manager gives the lease back when nobody listens to it any more.
         drop(self.elected);
         let _nobody_listens = self.tell.send(false);
+    }
+
+    /// How long nobody else may have the lease, by when it was renewed last.
+    fn holds_for(&self, at: Instant) -> Duration {
+        let Some(began_at) = self.written.began_at() else { return Duration::ZERO };
+        Duration::from_secs(LEASE_SECONDS).saturating_sub(at.saturating_duration_since(began_at))
+    }
+
+    /// Whoever stands for election makes the lease where there is none; the manager before goes by one that is gone.
+    async fn stand_anew(&mut self) -> Result<(), LeaseManagerError> {
+        let manager = manager(self.client.clone(), &self.namespace, &self.identity).await?;
+        self.go_by(manager).await;
+        Ok(())
+    }
+
+    async fn go_by(&mut self, manager: LeaseManager) {
+        let (elected, task) = manager.watch().await;
+        self.stopped.wait_for(tokio::spawn(async move { drop(task.await) }));
+        self.elected = elected;
     }
 
     /// Whose clock was ahead, and who ended without giving the lease back, would be waited for until the moment that it wrote. Somebody who
@@ -270,9 +305,8 @@ impl Candidate {
         }
         let parameters = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
         self.api.replace(LEASE, &parameters, &lease).await.map_err(LeaseManagerError::KubeError)?;
-        let (elected, task) = manager.watch().await;
-        self.stopped.wait_for(tokio::spawn(async move { drop(task.await) }));
-        (self.elected, self.seen) = (elected, Seen::default());
+        self.go_by(manager).await;
+        self.seen = Seen::default();
         Ok(true)
     }
 
@@ -296,6 +330,7 @@ impl Candidate {
 #[cfg(test)]
 mod tests {
     use std::convert::Infallible;
+    use std::sync::atomic::AtomicBool;
 
     use http_body_util::BodyExt;
     use kube::client::Body;
@@ -304,29 +339,58 @@ mod tests {
     use super::*;
     use crate::adapters::kubernetes::tests::connection_of;
 
-    /// An API server with nothing but the lease.
-    fn connection(lease: &Arc<Mutex<Value>>) -> Connection {
-        let lease = Arc::clone(lease);
-        let service = tower::service_fn(move |request: http::Request<Body>| {
-            let lease = Arc::clone(&lease);
-            async move {
-                let method = request.method().clone();
-                let body = request.into_body().collect().await.unwrap().to_bytes();
-                let mut lease = lease.lock().unwrap();
-                if method == http::Method::PUT {
-                    *lease = serde_json::from_slice(&body).unwrap();
-                }
-                if method == http::Method::PATCH {
-                    let patch: Value = serde_json::from_slice(&body).unwrap();
-                    for (field, value) in patch["spec"].as_object().unwrap() {
-                        lease["spec"][field] = value.clone();
+    /// An API server with nothing but the lease, if it is there. Writes have no answer while it is stuck.
+    #[derive(Clone, Default)]
+    struct Server {
+        lease: Arc<Mutex<Option<Value>>>,
+        is_stuck: Arc<AtomicBool>,
+    }
+
+    impl Server {
+        fn with(spec: &Value) -> Self {
+            let lease = json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+                "metadata": { "name": LEASE, "namespace": "default", "resourceVersion": "1" }, "spec": spec });
+            Self { lease: Arc::new(Mutex::new(Some(lease))), ..Self::default() }
+        }
+
+        fn connection(&self) -> Connection {
+            let server = self.clone();
+            let service = tower::service_fn(move |request: http::Request<Body>| {
+                let server = server.clone();
+                async move {
+                    let method = request.method().clone();
+                    if method != http::Method::GET && server.is_stuck.load(Ordering::SeqCst) {
+                        std::future::pending::<()>().await;
                     }
+                    let body = request.into_body().collect().await.unwrap().to_bytes();
+                    let (status, answer) = server.answer(&method, &body);
+                    let response = http::Response::builder().status(status).header("content-type", "application/json");
+                    Ok::<_, Infallible>(response.body(Body::from(answer.to_string().into_bytes())).unwrap())
                 }
-                let response = http::Response::builder().header("content-type", "application/json");
-                Ok::<_, Infallible>(response.body(Body::from(lease.to_string().into_bytes())).unwrap())
+            });
+            connection_of(Client::new(service, "default"))
+        }
+
+        fn answer(&self, method: &http::Method, body: &[u8]) -> (u16, Value) {
+            let mut lease = self.lease.lock().unwrap();
+            if [http::Method::PUT, http::Method::POST].contains(method) {
+                *lease = Some(serde_json::from_slice(body).unwrap());
             }
-        });
-        connection_of(Client::new(service, "default"))
+            let Some(lease) = lease.as_mut() else {
+                let message = "leases.coordination.k8s.io not found";
+                return (
+                    404,
+                    json!({ "kind": "Status", "status": "Failure", "reason": "NotFound", "code": 404, "message": message }),
+                );
+            };
+            if *method == http::Method::PATCH {
+                let patch: Value = serde_json::from_slice(body).unwrap();
+                for (field, value) in patch["spec"].as_object().unwrap() {
+                    lease["spec"][field] = value.clone();
+                }
+            }
+            (200, lease.clone())
+        }
     }
 
     /// The lease as another one holds it.
@@ -337,11 +401,8 @@ mod tests {
 
     /// How long it takes to lead where this is the lease.
     async fn seconds_to_lead(spec: Value) -> u64 {
-        let lease = json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
-            "metadata": { "name": LEASE, "namespace": "default", "resourceVersion": "1" }, "spec": spec });
-        let connection = connection(&Arc::new(Mutex::new(lease)));
         let began = now();
-        let mut leadership = Leadership::stand(&connection, "default", "this").await.unwrap();
+        let mut leadership = Leadership::stand(&Server::with(&spec).connection(), "default", "this").await.unwrap();
         leadership.becomes(true).await;
         began.elapsed().as_secs()
     }
@@ -360,6 +421,34 @@ mod tests {
         let seconds = seconds_to_lead(held("2100-01-01T00:00:00.000000Z")).await;
         let dead = LEASE_SECONDS * u64::from(DEAD_AFTER);
         assert!((dead..dead + 5).contains(&seconds), "{seconds}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_can_not_renew_leads_no_longer_than_the_lease_says() {
+        let server = Server::with(&json!({ "leaseTransitions": 3 }));
+        let mut leadership = Leadership::stand(&server.connection(), "default", "this").await.unwrap();
+        leadership.becomes(true).await;
+        sleep(Duration::from_secs(60)).await;
+        assert!(leadership.leads(), "it is renewed");
+        server.is_stuck.store(true, Ordering::SeqCst);
+        let began = now();
+        leadership.becomes(false).await;
+        assert!(began.elapsed() <= Duration::from_secs(LEASE_SECONDS), "{:?}", began.elapsed());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lease_that_somebody_deleted_is_made_again() {
+        let server = Server::with(&held("2026-01-01T00:00:00.000000Z"));
+        let mut leadership = Leadership::stand(&server.connection(), "default", "this").await.unwrap();
+        *server.lease.lock().unwrap() = None;
+        leadership.becomes(true).await;
+        let lease = server.lease.lock().unwrap().clone().unwrap();
+        assert_eq!(lease["spec"]["holderIdentity"], "this");
+        // Of one who leads: nobody else can have it before that has ended.
+        *server.lease.lock().unwrap() = None;
+        let began = now();
+        leadership.becomes(false).await;
+        assert!(began.elapsed() <= Duration::from_secs(LEASE_SECONDS), "{:?}", began.elapsed());
     }
 
     #[test]

@@ -19,7 +19,7 @@
 //! | who leads, who else acts | `leadership.rs`, `others.rs` |
 //! | Events on the objects concerned | `events.rs`, `event_limits.rs` |
 //! | what people elsewhere were told | `notified.rs` |
-//! | how often it was called | `calls.rs` |
+//! | how often it was called, and for how long at most | `calls.rs`, `whole_call.rs` |
 //! | errors of the client as errors of a port | `failure.rs` |
 
 mod applied_last;
@@ -47,6 +47,7 @@ mod shared_by_owner;
 #[cfg(test)]
 mod tests;
 mod watched;
+mod whole_call;
 mod without_election;
 mod writes;
 

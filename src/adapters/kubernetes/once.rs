@@ -12,10 +12,11 @@ use kube::api::ListParams;
 use crate::api::node_plan::NodePlan;
 use crate::core::snapshot::Snapshot;
 use crate::core::snapshot::doubts::Unreadable;
-use crate::core::snapshot::kinds::{ForEachKind, Stored, for_each_kind, place};
+use crate::core::snapshot::kinds::{ForEachKind, Stored, for_each_kind, is_in_every_cluster, place};
 use crate::ports::{PortError, PortErrorKind};
 
 use super::failure::port_error;
+use super::following::SAME_PAGE;
 use super::watched::all;
 
 /// The labels of every node.
@@ -57,8 +58,8 @@ pub async fn read_once(client: &Client) -> Result<(Snapshot, Vec<String>), PortE
     for ((api_version, resource), outcome) in names.into_iter().zip(join_all(readings).await) {
         match outcome {
             Ok(put) => put(&mut snapshot),
-            // A cluster without Karpenter or Cutlist lacks their kinds; an older one lacks kinds of Kubernetes.
-            Err(error) if error.kind == PortErrorKind::NotFound => {
+            // A cluster without Karpenter or Cutlist lacks their kinds; an older one lacks some of Kubernetes.
+            Err(error) if error.kind == PortErrorKind::NotFound && !is_in_every_cluster(api_version) => {
                 if api_version == "karpenter.sh/v1" {
                     notes
                         .push(format!("the cluster has no {resource}.karpenter.sh: their definition is not installed"));
@@ -85,6 +86,10 @@ async fn read_kind<T: Stored>(client: Client) -> Result<Put, PortError> {
             }
         }
         match page.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) if parameters.continue_token.as_ref() == Some(&token) => {
+                let operation = format!("list {}", T::RESOURCE);
+                return Err(PortError { operation, kind: PortErrorKind::Temporary, source: Some(SAME_PAGE.into()) });
+            }
             Some(token) => parameters.continue_token = Some(token),
             None => break,
         }

@@ -14,7 +14,7 @@ use tokio::time::{Duration, Instant};
 
 use crate::core::snapshot::Snapshot;
 use crate::core::snapshot::doubts::{KindInDoubt, Unreadable};
-use crate::core::snapshot::kinds::{Stored, place};
+use crate::core::snapshot::kinds::{Stored, is_in_every_cluster, place};
 use crate::core::snapshot::resource_version::version_number;
 use crate::ports::PortErrorKind;
 
@@ -261,7 +261,7 @@ impl<T: Stored> Followed<T> for Reflector<T> {
         let was_whole = matches!(state.standing, Standing::Synced(_) | Standing::Absent);
         // The definition of a kind that had objects may be made anew a moment later, and its objects with it.
         let had_objects = was_whole && !(state.known.is_empty() && state.unreadable.is_empty());
-        let standing = if trouble.kind == PortErrorKind::NotFound && !had_objects {
+        let standing = if trouble.kind == PortErrorKind::NotFound && !had_objects && may_be_absent::<T>() {
             Standing::Absent
         } else if was_whole {
             Standing::Synced(Some(trouble))
@@ -377,6 +377,11 @@ impl<T: Stored> State<T> {
     }
 }
 
+/// Whether a cluster may be without the kind.
+fn may_be_absent<T: Stored>() -> bool {
+    !is_in_every_cluster(T::API_VERSION)
+}
+
 fn key_of<T>(watched: &Watched<T>) -> Key {
     let metadata = &watched.metadata;
     (metadata.namespace.clone().unwrap_or_default(), metadata.name.clone().unwrap_or_default())
@@ -395,10 +400,12 @@ impl<T: Stored> AnyReflector for Reflector<T> {
         let state = self.lock();
         let why = match &state.standing {
             Standing::Waiting(_) | Standing::Absent => return None,
-            Standing::Synced(Some(trouble)) if trouble.kind == PortErrorKind::NotFound => format!(
-                "{}: the kind is gone, although there were objects of it; if that is meant, start again",
-                trouble.operation
-            ),
+            Standing::Synced(Some(trouble)) if trouble.kind == PortErrorKind::NotFound && may_be_absent::<T>() => {
+                format!(
+                    "{}: the kind is gone, although there were objects of it; if that is meant, start again",
+                    trouble.operation
+                )
+            }
             Standing::Synced(Some(trouble)) => format!("{}: {}", trouble.operation, trouble.text),
             Standing::Synced(None) if state.whole.instant.elapsed() > LAGGING => {
                 format!("watch {}: nothing was heard since", T::RESOURCE)
@@ -445,6 +452,7 @@ impl<T: Stored> AnyReflector for Reflector<T> {
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::api::resource::v1::DeviceClass;
     use serde_json::json;
 
     use super::*;
@@ -568,21 +576,24 @@ mod tests {
         assert_eq!(seen(&reflector, &mut snapshot), [on("b", None)]);
     }
 
+    fn is_in_doubt_whatever_comes<T: Stored>(reflector: &Reflector<T>) {
+        use PortErrorKind::{Denied, Internal, Temporary};
+        for kind in [Denied, Temporary, Internal, Denied] {
+            reflector.stumbled(trouble(kind));
+            assert!(matches!(reflector.standing(), Standing::Synced(Some(_))), "{kind:?}");
+            assert!(reflector.doubt().is_some(), "{kind:?}");
+        }
+    }
+
     /// A right that was taken away is no reason to wait for, nor to believe that all is well.
     #[test]
     fn a_kind_that_was_whole_once_is_in_doubt_whatever_comes_after() {
-        use PortErrorKind::{Denied, Internal, NotFound, Temporary};
-        let absent: Reflector<Pod> = Reflector::new(Arc::new(Changes::default()));
-        absent.stumbled(trouble(NotFound));
-        for reflector in [reflector(), absent] {
-            for kind in [Denied, Temporary, Internal, Denied] {
-                reflector.stumbled(trouble(kind));
-                assert!(matches!(reflector.standing(), Standing::Synced(Some(_))), "{kind:?}");
-                assert!(reflector.doubt().is_some(), "{kind:?}");
-            }
-        }
+        is_in_doubt_whatever_comes(&reflector());
+        let absent: Reflector<DeviceClass> = Reflector::new(Arc::new(Changes::default()));
+        absent.stumbled(trouble(PortErrorKind::NotFound));
+        is_in_doubt_whatever_comes(&absent);
         let new: Reflector<Pod> = Reflector::new(Arc::new(Changes::default()));
-        new.stumbled(trouble(Denied));
+        new.stumbled(trouble(PortErrorKind::Denied));
         assert!(matches!(new.standing(), Standing::Waiting(Some(_))), "nothing is known of it");
     }
 
@@ -602,12 +613,29 @@ mod tests {
 
     #[test]
     fn a_kind_that_goes_with_its_objects_is_in_doubt_and_one_that_had_none_is_absent() {
-        let reflector = reflector();
+        let class = json!({ "metadata": { "name": "gpu", "uid": "1", "resourceVersion": "10" }, "spec": {} });
+        let reflector: Reflector<DeviceClass> = Reflector::new(Arc::new(Changes::default()));
+        reflector.list_begins();
+        reflector.listed(serde_json::from_value(class).unwrap());
+        reflector.list_ends();
         reflector.stumbled(trouble(PortErrorKind::NotFound));
         assert!(reflector.doubt().unwrap().1.why.contains("start again"));
-        let empty: Reflector<Pod> = Reflector::new(Arc::new(Changes::default()));
+        let empty: Reflector<DeviceClass> = Reflector::new(Arc::new(Changes::default()));
         empty.stumbled(trouble(PortErrorKind::NotFound));
         assert_eq!((empty.standing(), empty.doubt()), (Standing::Absent, None));
+    }
+
+    /// It is another address, or a gateway that answers for the API server: pods would seem to be none.
+    #[test]
+    fn a_kind_of_every_cluster_is_never_absent() {
+        let new: Reflector<Pod> = Reflector::new(Arc::new(Changes::default()));
+        new.stumbled(trouble(PortErrorKind::NotFound));
+        assert!(matches!(new.standing(), Standing::Waiting(Some(_))));
+        let empty: Reflector<Pod> = Reflector::new(Arc::new(Changes::default()));
+        empty.list_begins();
+        empty.list_ends();
+        empty.stumbled(trouble(PortErrorKind::NotFound));
+        assert_eq!(empty.doubt().unwrap().1.why, "list pods: etcdserver: request timed out");
     }
 
     #[test]

@@ -2,12 +2,14 @@
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use http_body_util::BodyExt;
 use kube::Client;
 use kube::client::Body;
 use serde_json::{Value, json};
 
+use super::whole_call::{LastWrite, WholeCall};
 use super::*;
 use crate::api::node_pool::NodePool;
 use crate::ports::{Cluster, PortErrorKind, SeenDefinition};
@@ -68,11 +70,19 @@ impl Server {
 
 /// One client for everything.
 pub(super) fn connection_of(client: Client) -> Connection {
+    let lease_written = LastWrite::default();
+    let asked = client.clone();
+    let inner = tower::service_fn(move |request| {
+        let client = asked.clone();
+        async move { client.send(request).await }
+    });
+    let electing = WholeCall { inner, limit: Duration::from_secs(4), last_write: lease_written.clone() };
     Connection {
         client: client.clone(),
         acting: client.clone(),
         watching: client.clone(),
-        electing: client,
+        electing: Client::new(electing, "default"),
+        lease_written,
         address: "https://api.example.com".to_owned(),
         namespace: "default".to_owned(),
         calls: Calls::default(),

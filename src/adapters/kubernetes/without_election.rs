@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::Api;
 use kube::api::PostParams;
 use tokio::sync::watch;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use crate::api::keys::FIELD_MANAGER;
 use crate::ports::{Clock, PortError, PortErrorKind, chain};
@@ -21,8 +21,11 @@ use super::others::OtherEnforcer;
 
 /// Who was killed is waited for so long: as long as one that stands for election.
 const HELD_SECONDS: i32 = 12;
+const HELD: Duration = Duration::from_secs(12);
 /// Twice before it is over, with time for an answer that is late.
 const RENEWED_EVERY: Duration = Duration::from_secs(5);
+/// After one that failed.
+const RENEWED_AGAIN_AFTER: Duration = Duration::from_secs(1);
 /// How often it is looked whether another one still renews.
 const LOOK: Duration = Duration::from_millis(250);
 
@@ -94,29 +97,35 @@ fn duration_of(lease: &Lease) -> Duration {
     Duration::from_secs(u64::try_from(seconds).unwrap_or_default())
 }
 
-/// Renews until it is told to stop, or another one has it.
+/// Renews until it is told to stop, or another one has it, or may have it because that failed for as long as it is held.
 fn hold<C: Clock + Send + Sync + 'static>(holder: Holder<C>, written: Lease) -> Leadership {
     let (tell, leads) = watch::channel(true);
     let standing = Arc::new(Standing::default());
     let stopped = standing.clone();
     let task = tokio::spawn(async move {
-        let mut known = Some(written);
+        let (mut known, mut renewed_at, mut pause) = (Some(written), now(), RENEWED_EVERY);
         loop {
             tokio::select! {
-                () = sleep(RENEWED_EVERY) => {}
+                () = sleep(pause) => {}
                 () = stopped.stop.notified() => return holder.give_back().await,
             }
-            match holder.renew(known.take()).await {
-                Ok(Renewal::Written(lease)) => known = Some(*lease),
-                Ok(Renewal::Overtaken) => {}
-                Ok(Renewal::Lost) => {
-                    let _nobody_listens = tell.send(false);
-                    return;
+            let began_at = now();
+            let left = HELD.saturating_sub(began_at.saturating_duration_since(renewed_at));
+            pause = RENEWED_AGAIN_AFTER;
+            match timeout(left, holder.renew(known.take())).await {
+                Ok(Ok(Renewal::Written(lease))) => {
+                    (known, renewed_at, pause) = (Some(*lease), began_at, RENEWED_EVERY);
                 }
-                // Who cannot renew cannot write anything else, either; who took it meanwhile is seen when the server answers again.
-                Err(error) => tracing::warn!(error = %chain(&error), "the lease can not be renewed"),
+                Ok(Ok(Renewal::Overtaken)) => {}
+                Ok(Ok(Renewal::Lost)) => break,
+                Ok(Err(error)) => tracing::warn!(error = %chain(&error), "the lease can not be renewed"),
+                Err(_) => {
+                    tracing::warn!("the lease was not renewed for {HELD_SECONDS} seconds: another one may have it");
+                    break;
+                }
             }
         }
+        let _nobody_listens = tell.send(false);
     });
     standing.wait_for(task);
     Leadership::of(leads, standing)

@@ -11,6 +11,7 @@ use crate::cli::cluster::unreadable;
 use crate::cli::exit::{Failure, Outcome};
 use crate::cli::inputs::{FileKind, read_file};
 use crate::cli::output;
+use crate::cli::patience::awaited;
 use crate::cli::post::resolve;
 use crate::core::catalog::regions::Region;
 use crate::core::catalog::{BuiltInError, Catalog};
@@ -19,7 +20,6 @@ use crate::render::posting::fitted_line;
 
 use super::drive::Drive;
 use super::now;
-use super::patience::awaited;
 
 /// For the file that keeps the instances of the embedded cloud.
 const FILE_ACCESS: FileAccess = FileAccess {

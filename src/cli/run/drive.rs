@@ -121,7 +121,8 @@ impl Drive<'_> {
             () = looks => Ok(outcome(shutdown)),
             () = machines => Ok(outcome(shutdown)),
             failed = Box::pin(reviews::beside(arguments)) => failed.map(|never| match never {}),
-            () = lost.becomes(false) => Err(another_leads()),
+            // Who is stopped gives the lease back.
+            () = lost.becomes(false) => if shutdown.is_requested() { Ok(outcome(shutdown)) } else { Err(another_leads()) },
         };
         metrics.leads(false);
         readiness.set(false);

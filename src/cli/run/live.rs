@@ -18,6 +18,7 @@ use crate::cli::arguments::{ControllerArguments, ModeArgument, RunArguments, Sou
 use crate::cli::cluster::{connected, unreadable};
 use crate::cli::exit::{Failure, Outcome};
 use crate::cli::inputs::{FileKind, read_file};
+use crate::cli::patience::awaited;
 use crate::cli::process::{abort, shutdown_on_signal};
 use crate::cli::{output, settings};
 use crate::controller::Shutdown;
@@ -26,7 +27,6 @@ use crate::core::catalog::regions::{self, Region, SaidBy};
 use super::clouds;
 use super::drive::{Drive, Watched, another_leads, beside, lease_namespace, own};
 use super::guard::Guard;
-use super::patience::awaited;
 use super::{flux, notifications, source, usage};
 
 /// How long a call that is under way when a stop is requested may take. With the lease given back after it, less than the 30

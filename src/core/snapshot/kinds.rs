@@ -78,6 +78,13 @@ kinds! {
     ResourceClaimTemplate, ResourceSlice, Service, StatefulSet, StorageClass, VolumeAttachment,
 }
 
+/// Whether every API server of a supported Kubernetes has the group in this version. One that says it has not is no such API server: it is
+/// another address, or a gateway that answers for it.
+pub fn is_in_every_cluster(api_version: &str) -> bool {
+    let groups = ["v1", "apps/v1", "batch/v1", "policy/v1", "scheduling.k8s.io/v1", "storage.k8s.io/v1"];
+    groups.contains(&api_version)
+}
+
 const fn kind<T: Stored>() -> Kind {
     Kind { api_version: T::API_VERSION, kind: T::KIND, read: read::<T>, merge: merge::<T>, write: write::<T> }
 }
