@@ -125,3 +125,28 @@ async fn a_pool_that_is_gone_gives_way_when_somebody_confirms_it() {
     assert_eq!(steps.iter().filter(|step| step.kind == StepKind::Remove).count(), 1, "a canary first");
     stage.assert_consistent("after the migration");
 }
+
+/// An approval is of one removal: where the pool came back meanwhile, the next one is another.
+#[tokio::test(start_paused = true)]
+async fn the_removal_of_a_pool_that_came_back_is_asked_about_anew() {
+    let confirmed = |stage: &Stage| {
+        let pool =
+            stage.snapshot().node_pools.iter().find(|it| it.metadata.name.as_deref() == Some("default")).cloned();
+        pool.and_then(|pool| pool.metadata.annotations?.remove(keys::REMOVAL_CONFIRMED))
+    };
+    let mut stage = Stage::of_four_nodes(&pool()).await;
+    let other = renamed().replacen("    spec:\n", "    metadata: { labels: { generation: second } }\n    spec:\n", 1);
+    stage.script.commit("other", &[("pool.yaml", &other), ("cutlist.yaml", SETTINGS)]);
+    stage.run_for(60).await;
+    assert!(stage.controller.approve(&stage.waiting().pop().unwrap()));
+    stage.controller.pass().await;
+    assert!(confirmed(&stage).is_some_and(|value| value.starts_with("plan ")));
+    stage.script.commit("both", &[("pool.yaml", &pool()), ("other.yaml", &other), ("cutlist.yaml", SETTINGS)]);
+    stage.run_for(600).await;
+    assert_eq!(confirmed(&stage), None);
+    let (before, asked) = (of_pool(&stage, "default"), stage.waiting().len());
+    assert!(before.0 > 0);
+    stage.script.commit("again", &[("pool.yaml", &other), ("cutlist.yaml", SETTINGS)]);
+    stage.run_for(600).await;
+    assert_eq!((of_pool(&stage, "default"), stage.waiting().len()), (before, asked + 1));
+}

@@ -14,6 +14,7 @@ use crate::controller::events::refusal::MoveRefusal;
 use crate::controller::moves::apply::steps_of;
 use crate::controller::moves::gate::removal_to_confirm;
 use crate::controller::pace::RETRY;
+use crate::controller::revisions::inventory::CONFIRMED_BY_PLAN;
 use crate::core::plan::{Note, Plan};
 use crate::core::snapshot::Snapshot;
 use crate::ports::{Clock, Cloud, Cluster, Forge, PortError, Repository, chain};
@@ -276,7 +277,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let mut notes = self.set_aside.purpose();
         let steps = moves.iter().flat_map(|number| steps_of(plan, *number));
         let pools: BTreeSet<&str> = steps.filter_map(removal_to_confirm).collect();
-        let value = format!("plan {}", records::name_of(&plan.id));
+        let value = format!("{CONFIRMED_BY_PLAN}{}", records::name_of(&plan.id));
         for pool in pools {
             let patch = json!({ "metadata": { "annotations": { keys::REMOVAL_CONFIRMED: value } } });
             let noted = self.ports.cluster.patch_node_pool(pool, &patch);

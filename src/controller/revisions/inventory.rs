@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
@@ -28,6 +28,9 @@ const NODE_OVERLAY: &str = "NodeOverlay";
 const CAPACITY_BUFFER: &str = "CapacityBuffer";
 const POD_TEMPLATE: &str = "PodTemplate";
 const DISRUPTION_BUDGET: &str = "DisruptionBudget";
+
+/// What the note of a removal begins with that was approved with a plan, whose name follows.
+pub const CONFIRMED_BY_PLAN: &str = "plan ";
 
 /// Applies every definition of a revision; says which are new and which changed.
 pub async fn apply<K: Cluster>(
@@ -73,12 +76,24 @@ pub async fn apply<K: Cluster>(
     let existing = specs(snapshot)?;
     for (kind, name, object) in objects {
         cluster.apply(&object).await?;
+        if kind == NODE_POOL && is_confirmed_by_plan(snapshot, &name) {
+            let patch = json!({ "metadata": { "annotations": { keys::REMOVAL_CONFIRMED: null } } });
+            cluster.patch_node_pool(&name, &patch).await?;
+        }
         let before = existing.get(&(kind, name.clone()));
         if before != object.get("spec").or_else(|| object.get("template")) {
             journal.say(now, &Event::DefinitionApplied { kind, name, is_new: before.is_none() });
         }
     }
     Ok(())
+}
+
+/// Whether the removal of a pool was approved with a plan. That is of one removal: where the pool is defined again, the next one is asked
+/// about anew. What people wrote on the pool themselves is theirs.
+fn is_confirmed_by_plan(snapshot: &Snapshot, pool: &str) -> bool {
+    let applied = snapshot.node_pools.iter().find(|it| it.metadata.name.as_deref() == Some(pool));
+    let value = applied.and_then(|it| it.metadata.annotations.as_ref()?.get(keys::REMOVAL_CONFIRMED));
+    value.is_some_and(|value| value.starts_with(CONFIRMED_BY_PLAN))
 }
 
 /// Specs of the definitions that are in the cluster.
