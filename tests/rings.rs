@@ -420,6 +420,7 @@ const RINGS: &[Ring] = &[
             "either",
             "futures",
             "http",
+            "http_body_util",
             "jiff",
             "k8s_openapi",
             "kube",

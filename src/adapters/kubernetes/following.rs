@@ -14,8 +14,7 @@ use crate::core::snapshot::resource_version::version_number;
 use crate::ports::PortErrorKind;
 
 use super::failure::{kind_of_status, sentence};
-use super::once::PAGE;
-use super::watched::{Watched, all};
+use super::watched::{PAGE, SAME_PAGE, Watched, all};
 
 /// A page of a list, or the beginning of a watch, that is not there by then.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -23,8 +22,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const WATCH_SECONDS: u32 = 290;
 /// A watch of which neither event nor bookmark came for so long is given up. Servers send a bookmark about once a minute.
 pub(super) const SILENT: Duration = Duration::from_secs(120);
-/// Where a list would never end.
-pub(super) const SAME_PAGE: &str = "the API server gives the same page again and again";
 /// How long is waited after a failure at first, and at most.
 const FIRST_PAUSE: Duration = Duration::from_millis(800);
 const PAUSE_MAX: Duration = Duration::from_secs(30);

@@ -16,8 +16,7 @@ use crate::core::snapshot::kinds::{ForEachKind, Stored, for_each_kind, is_in_eve
 use crate::ports::{PortError, PortErrorKind};
 
 use super::failure::port_error;
-use super::following::SAME_PAGE;
-use super::watched::all;
+use super::watched::{PAGE, SAME_PAGE, all};
 
 /// The labels of every node.
 pub async fn node_labels(client: &Client) -> Result<Vec<BTreeMap<String, String>>, PortError> {
@@ -32,9 +31,6 @@ pub async fn node_plans(client: &Client) -> Result<Vec<NodePlan>, PortError> {
     read_kind::<NodePlan>(client.clone()).await?(&mut snapshot);
     Ok(snapshot.node_plans.iter().cloned().collect())
 }
-
-/// Objects asked for in one answer.
-pub(super) const PAGE: u32 = 500;
 
 /// What came of one kind: how to put it into a snapshot.
 type Put = Box<dyn FnOnce(&mut Snapshot)>;

@@ -13,6 +13,11 @@ use crate::core::snapshot::kinds::Stored;
 use crate::core::snapshot::problem::problem;
 use crate::core::snapshot::read_one::read_one;
 
+/// Objects asked for in one answer.
+pub(super) const PAGE: u32 = 500;
+/// Where a list would never end.
+pub(super) const SAME_PAGE: &str = "the API server gives the same page again and again";
+
 /// Kinds of which an object is changed or removed only as it was seen: it keeps the version that it has.
 const WRITTEN_AS_SEEN: &[&str] =
     &["CapacityBuffer", "DisruptionBudget", "EC2NodeClass", "NodeClaim", "NodeOverlay", "NodePool", "PodTemplate"];
