@@ -141,9 +141,11 @@ async fn the_removal_of_a_pool_that_came_back_is_asked_about_anew() {
     assert!(stage.controller.approve(&stage.waiting().pop().unwrap()));
     stage.controller.pass().await;
     assert!(confirmed(&stage).is_some_and(|value| value.starts_with("plan ")));
-    stage.script.commit("both", &[("pool.yaml", &pool()), ("other.yaml", &other), ("cutlist.yaml", SETTINGS)]);
+    let (added, _) = other.split_once("---\n").unwrap();
+    let both = format!("{added}---\n{}", pool());
+    stage.script.commit("both", &[("pool.yaml", &both), ("cutlist.yaml", SETTINGS)]);
     stage.run_for(600).await;
-    assert_eq!(confirmed(&stage), None);
+    assert_eq!((confirmed(&stage), pools(&stage)), (None, vec!["default".to_owned(), "renamed".to_owned()]));
     let (before, asked) = (of_pool(&stage, "default"), stage.waiting().len());
     assert!(before.0 > 0);
     stage.script.commit("again", &[("pool.yaml", &other), ("cutlist.yaml", SETTINGS)]);

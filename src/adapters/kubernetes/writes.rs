@@ -274,7 +274,7 @@ impl KubernetesCluster {
     ) -> Result<Vec<T>, PortError> {
         let api = super::watched::all::<T>(&self.client);
         let mut objects = Vec::new();
-        parameters = parameters.limit(super::once::PAGE);
+        parameters = parameters.limit(super::watched::PAGE);
         loop {
             let page = api.list(&parameters).await.map_err(|error| port_error(operation.clone(), error))?;
             for watched in page.items {
