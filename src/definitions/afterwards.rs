@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::argo;
 use super::diagnostic::Severity;
 use super::document::{Document, Parsed};
 use super::files;
@@ -33,8 +34,6 @@ const WITHOUT_EFFECT: [&str; 11] = [
     "labelIncludeTemplates",
     "commonAnnotationsEnvsubst",
 ];
-/// The group of Argo CD's kinds.
-pub const ARGO: &str = "argoproj.io";
 
 /// A field, by file and line: the line of its key.
 pub type Line = (String, usize);
@@ -110,10 +109,7 @@ impl Afterwards {
         }
         let own = sources.iter().zip(parsed).filter(|(source, _)| source.standing != Standing::Applied);
         for (source, parsed) in own {
-            let of_argo = parsed.documents.iter().filter(|document| {
-                matches!(document.str("/kind"), Some("Application" | "ApplicationSet")) && document.group() == ARGO
-            });
-            for document in of_argo {
+            for document in parsed.documents.iter().filter(|it| argo::is_application(it)) {
                 for (folder, fields) in told_by_argo(document) {
                     let part = FolderPart { file: source.path.clone(), by: By::ArgoCd, fields };
                     told.entry(folder).or_default().push(part);
@@ -310,7 +306,7 @@ fn told_by_argo(document: &Document) -> Vec<(String, Document)> {
         let folder = join("", path.trim_start_matches('/')).filter(|_| is_known)?;
         Some((folder, fields))
     };
-    sources_of(document).into_iter().filter_map(part).collect()
+    argo::sources_of(document).into_iter().filter_map(part).collect()
 }
 
 /// Whether a field says nothing.
@@ -333,16 +329,6 @@ fn within(document: &Document, pointer: &str) -> Document {
         parts: Vec::new(),
         ..document.clone()
     }
-}
-
-/// Pointers of the sources of an Application, or of the template of those of a set.
-pub fn sources_of(document: &Document) -> Vec<String> {
-    let mut pointers = Vec::new();
-    for spec in ["/spec", "/spec/template/spec"] {
-        pointers.push(format!("{spec}/source"));
-        pointers.extend(document.items(&format!("{spec}/sources")).map(|(pointer, _)| pointer));
-    }
-    pointers
 }
 
 /// The lines where Flux is told of variables, where the values of all that are meant for a folder are known here.

@@ -7,6 +7,7 @@ use super::document::{self, Document, scalar};
 use super::files;
 use super::findings::{Finding, FindingPlace};
 use super::flux::{self, FluxKustomizations};
+use super::roots::Roots;
 use super::rules::kinds as rules;
 use super::substitution::Values;
 use super::versions::{Installed, SaidBy};
@@ -51,6 +52,8 @@ pub struct Context {
     pub baseline: Option<String>,
     /// The Karpenter that the definitions are for, where one is named.
     pub karpenter: Option<Installed>,
+    /// What Flux and Argo CD apply by itself. Only a report goes by it.
+    pub roots: Roots,
 }
 
 impl Context {

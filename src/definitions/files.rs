@@ -41,6 +41,12 @@ pub fn nearest<'v, K: Borrow<str> + Ord, T>(by_folder: &'v BTreeMap<K, T>, path:
     }
 }
 
+/// Each folder that the file lies in, from the nearest. The root is left out, as it is there in any repository.
+pub fn folders_around(path: &str) -> impl Iterator<Item = &str> {
+    let nearest = Some(folder(path));
+    std::iter::successors(nearest, |it| Some(folder(it))).take_while(|it| !it.is_empty())
+}
+
 /// What makes a folder a Helm chart. Some release tools write the last words of it first into a template.
 const CHART_FILES: [&str; 3] = ["Chart.yaml", "Chart-template.yaml", "Chart.template.yaml"];
 

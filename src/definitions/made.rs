@@ -117,6 +117,7 @@ fn how(
         // Settings may leave out a file, unless a kustomization needs it.
         (Standing::TooLarge, Role::Plain | Role::Apart, _) if !is_asked_for => How::Skipped,
         (Standing::TooLarge, ..) => How::NotRead,
+        (_, Role::Applied, _) if judges => How::Whole,
         (_, Role::Resource | Role::Patch, true) if judges => How::InPart(role),
         (_, Role::Patch, false) if judges => How::InPart(role),
         (_, Role::Unbuilt, _) if judges => How::InPart(role),

@@ -9,6 +9,7 @@
 mod afterwards;
 mod ahead;
 mod amounts;
+mod argo;
 mod asked;
 pub mod baseline;
 mod before;
@@ -44,6 +45,7 @@ mod providers;
 mod reader;
 pub mod renderers;
 mod revision;
+mod roots;
 mod rule;
 pub mod rules;
 mod schema;
@@ -250,7 +252,7 @@ pub fn rule_description(word: &str) -> Option<RuleDescription> {
 /// Whether Flux or Argo CD may be told something in the file, which may be meant for one cluster of several.
 pub fn is_told_to_others(file: &SourceFile) -> bool {
     let text = str::from_utf8(&file.content).unwrap_or_default();
-    file.has_content() && [flux::GROUP, afterwards::ARGO].iter().any(|group| text.contains(group))
+    file.has_content() && [flux::GROUP, argo::GROUP].iter().any(|group| text.contains(group))
 }
 
 /// The names in `${NAME}` that occur in files that `read` would look at.

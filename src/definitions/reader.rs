@@ -28,6 +28,7 @@ use super::open;
 use super::own_baseline::OwnBaseline;
 use super::parsing::known_or_parsed;
 use super::revision::{Object, Revision};
+use super::roots::Roots;
 use super::rules::{self, Check, kinds as kind_rules, kustomize as kustomize_rules, reading};
 use super::scopes::{self, LintScope};
 use super::shortening::shorten;
@@ -65,7 +66,9 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
     let (parsed, known) = known_or_parsed(&sources, &context, memory.as_deref_mut(), &counted);
     let flux = flux_of(&sources, &parsed, given, &context);
     context.take_flux(&flux, purpose == Purpose::Judge);
-    let layout = Layout::of(&sources, &links, &parsed, &context.paths);
+    // A plan is for one cluster, and so for what nobody builds upon.
+    context.roots = if purpose == Purpose::Judge { Roots::of(&flux, &sources, &parsed) } else { Roots::default() };
+    let layout = Layout::of(&sources, &links, &parsed, (&context.paths, &context.roots));
     let cluster = cluster_of(given, &context).map(str::to_owned);
     let made = made::of(&sources, &parsed, &layout, &flux, &context, (purpose, cluster.as_deref()));
     let Made { builds, hows, changed, carried_out, findings } = made;
@@ -541,7 +544,9 @@ impl Reading<'_> {
                 }
                 let staged = self.context.staged.contains(&source.path);
                 let given_at = self.context.given_at(place_of(origin, source), &document);
-                self.objects.push(Object { kind, document, asked, given_at, usable, unchecked, staged, build: None });
+                let root = self.context.roots.around(place_of(origin, source)).map(str::to_owned);
+                let build = None;
+                self.objects.push(Object { kind, document, asked, given_at, usable, unchecked, staged, build, root });
             }
             Class::Foreign => {
                 self.documents_skipped += 1;

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::Definitions;
-use super::afterwards::{ARGO, is_empty, sources_of};
+use super::afterwards::is_empty;
+use super::argo::{self, GROUP as ARGO};
 use super::changes::Side;
 use super::document::{self, Document};
 use super::files::{chart_templates, covers};
@@ -175,7 +176,7 @@ impl Surroundings {
                 }
                 (ARGO, "Application" | "ApplicationSet") => {
                     let mut is_ours = false;
-                    for source in sources_of(&document) {
+                    for source in argo::sources_of(&document) {
                         if !self.is_source_of_ours(&document, &source) {
                             continue;
                         }

@@ -24,6 +24,8 @@ pub struct Object {
     pub staged: bool,
     /// The file of the kustomization that it was built by.
     pub build: Option<usize>,
+    /// The folder that Flux or Argo CD applies it with.
+    pub root: Option<String>,
 }
 
 impl Object {

@@ -6,6 +6,7 @@ use crate::api::kustomization::{self, Purpose, Reference, folder, is_remote, joi
 use crate::api::source::{SourceFile, Standing};
 use crate::definitions::document::{Document, Parsed};
 use crate::definitions::files;
+use crate::definitions::roots::Roots;
 
 use super::unreadable;
 
@@ -29,6 +30,8 @@ pub enum Role {
     Kustomization,
     /// A kustomization takes objects from it.
     Resource,
+    /// The same, and Flux or Argo CD applies its objects as they are.
+    Applied,
     Patch,
     /// Replacements or a configuration.
     Part,
@@ -50,7 +53,7 @@ pub struct Layout<'a> {
     /// Files of Flux and Argo CD that can not be read and concern definitions.
     of_delivery: BTreeSet<usize>,
     roles: BTreeMap<usize, Role>,
-    /// Those that no other one takes resources from.
+    /// Those that no other one takes resources from, and those that Flux or Argo CD builds by themselves.
     pub tops: Vec<usize>,
 }
 
@@ -59,7 +62,7 @@ impl<'a> Layout<'a> {
         sources: &'a [&'a SourceFile],
         links: &'a [&'a SourceFile],
         parsed: &'a [Parsed],
-        paths: &[String],
+        (paths, roots): (&[String], &Roots),
     ) -> Self {
         let mut by_path: BTreeMap<&str, usize> =
             sources.iter().enumerate().map(|(index, source)| (source.path.as_str(), index)).collect();
@@ -93,7 +96,7 @@ impl<'a> Layout<'a> {
             layout.of_delivery = unreadable::of_delivery(sources, parsed, &definitions);
             layout.unreadable = layout.unreadable_of_ours(parsed, &definitions);
         }
-        layout.assign_roles(paths);
+        layout.assign_roles(paths, roots);
         layout
     }
 
@@ -186,18 +189,21 @@ impl<'a> Layout<'a> {
         if is_folder { Target::Folder } else { Target::Missing }
     }
 
-    fn assign_roles(&mut self, paths: &[String]) {
+    fn assign_roles(&mut self, paths: &[String], roots: &Roots) {
         let mut roles: BTreeMap<usize, Role> =
             self.kustomizations.keys().map(|index| (*index, Role::Kustomization)).collect();
         let mut taken = BTreeSet::new();
+        let mut takers: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for kustomization in self.kustomizations.keys() {
             for (reference, target) in self.references(*kustomization) {
                 match (reference.purpose, target) {
                     (Purpose::Resource | Purpose::Component, Target::Kustomization(other)) => {
                         taken.insert(other);
+                        takers.entry(other).or_default().push(*kustomization);
                     }
                     (Purpose::Resource, Target::File(file)) => {
                         roles.entry(file).or_insert(Role::Resource);
+                        takers.entry(file).or_default().push(*kustomization);
                     }
                     (Purpose::Patch, Target::File(file)) => {
                         // A file can be named for both; then it is an object, too.
@@ -210,8 +216,19 @@ impl<'a> Layout<'a> {
                 }
             }
         }
-        self.take_for_unreadable(&mut roles, &mut taken);
         let governed: BTreeMap<&str, ()> = self.kustomizations.keys().map(|it| (folder(self.path(*it)), ())).collect();
+        for (file, takers) in &takers {
+            if !self.is_applied_as_it_is(*file, takers, &governed, roots) {
+                continue;
+            }
+            match roles.get_mut(file) {
+                Some(role) if *role == Role::Resource => *role = Role::Applied,
+                _ => {
+                    taken.remove(file);
+                }
+            }
+        }
+        self.take_for_unreadable(&mut roles, &mut taken);
         for (index, source) in self.sources.iter().enumerate() {
             let is_governed = || files::nearest(&governed, &source.path).is_some();
             if !roles.contains_key(&index) && !files::is_of_root(&source.path) && is_governed() {
@@ -238,6 +255,22 @@ impl<'a> Layout<'a> {
         }
         self.tops.sort_unstable();
         self.roles = roles;
+    }
+
+    /// Whether Flux or Argo CD applies the file, or builds the kustomization, by itself, whatever the `takers` make of it: its folder is
+    /// named, or lies in one that is, without a kustomization around it. What takes from one folder twice is no such setup.
+    fn is_applied_as_it_is(&self, file: usize, takers: &[usize], governed: &BTreeMap<&str, ()>, roots: &Roots) -> bool {
+        let path = self.path(file);
+        let own = folder(path);
+        let is_kustomization = self.kustomizations.contains_key(&file);
+        if is_kustomization && roots.is_one(own) {
+            return true;
+        }
+        let inner = if is_kustomization { own } else { path };
+        let Some(root) = roots.around(path) else { return false };
+        let is_within = |path: &str| files::covers(root, path);
+        let mut between = files::folders_around(inner).take_while(|it| is_within(it));
+        !between.any(|it| governed.contains_key(it)) && !takers.iter().any(|taker| is_within(self.path(*taker)))
     }
 
     /// Gives its role to each file that a kustomization takes which can not be read: those that it names, and those beside it.

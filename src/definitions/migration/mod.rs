@@ -37,6 +37,7 @@ use super::document::{self, Parsed};
 use super::given::GivenVariables;
 use super::kinds::{Class, OLD_KINDS, classify};
 use super::kustomize::{Layout, Role};
+use super::roots::Roots;
 use super::{Diagnostic, files, limits};
 use crate::api::kustomization;
 use crate::api::source::{SourceFile, Standing};
@@ -99,7 +100,7 @@ pub fn migrate(sources: &[SourceFile]) -> Migration {
         _ => Parsed::default(),
     };
     let parsed: Vec<Parsed> = files.par_iter().enumerate().map(parse).collect();
-    let layout = Layout::of(&files, &links, &parsed, &context.paths);
+    let layout = Layout::of(&files, &links, &parsed, (&context.paths, &Roots::default()));
     let mut set = FileSet::default();
     let (mut notes, mut by_hand) = (Vec::new(), Vec::new());
     for (index, (source, parsed)) in files.iter().zip(&parsed).enumerate() {

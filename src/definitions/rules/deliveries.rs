@@ -4,12 +4,12 @@
 use std::collections::BTreeSet;
 
 use super::Rule;
-use crate::api::kustomization::{folder, join};
+use crate::api::kustomization::join;
 use crate::api::source::{SourceFile, Standing};
-use crate::definitions::afterwards::{ARGO, sources_of};
+use crate::definitions::argo;
 use crate::definitions::diagnostic::Severity::Note;
 use crate::definitions::document::Document;
-use crate::definitions::files::covers;
+use crate::definitions::files::{covers, folders_around};
 use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::flux::GROUP as FLUX;
 use crate::definitions::suggest;
@@ -63,12 +63,6 @@ fn finding(built: &Built<'_>, folders: &BTreeSet<&str>) -> Finding {
     }
 }
 
-/// Each folder that the file lies in, from the nearest. The root is left out, as it is there in any repository.
-fn folders_around(path: &str) -> impl Iterator<Item = &str> {
-    let nearest = Some(folder(path));
-    std::iter::successors(nearest, |it| Some(folder(it))).take_while(|it| !it.is_empty())
-}
-
 /// The folder of a path as both Flux and Argo CD take it. `None` for a folder that lies elsewhere, that has a variable
 /// in its path, or that is hidden.
 fn folder_of(path: &str) -> Option<String> {
@@ -89,7 +83,6 @@ fn of_flux(document: &Document) -> Option<Built<'_>> {
 }
 
 fn of_argo(document: &Document) -> Vec<Built<'_>> {
-    let is_one = matches!(document.str("/kind"), Some("Application" | "ApplicationSet")) && document.group() == ARGO;
     let built = |source: String| {
         let text = |field: &str| document.str(&format!("{source}/{field}"));
         // A plugin makes objects of whatever lies there, and Jsonnet is neither YAML nor JSON.
@@ -102,7 +95,8 @@ fn of_argo(document: &Document) -> Vec<Built<'_>> {
         let pointer = format!("{source}/path");
         Some(Built { document, pointer, folder, source: format!("{repository} {revision}") })
     };
-    if is_one { sources_of(document).into_iter().filter_map(built).collect() } else { Vec::new() }
+    let sources = argo::is_application(document).then(|| argo::sources_of(document));
+    sources.into_iter().flatten().filter_map(built).collect()
 }
 
 /// Sources into which Flux puts what other repositories have.

@@ -4,8 +4,8 @@
 use serde_json::Value;
 
 use super::Rule;
-use crate::api::kustomization::{folder, join};
-use crate::definitions::afterwards::{ARGO, sources_of};
+use crate::api::kustomization::folder;
+use crate::definitions::argo;
 use crate::definitions::diagnostic::Severity::{Note, Warning};
 use crate::definitions::document::Document;
 use crate::definitions::files::covers;
@@ -116,8 +116,7 @@ pub fn of_deliveries(
         return Vec::new();
     }
     let mut findings = forced_by_flux(flux, &ours);
-    let is_of_argo =
-        |it: &&&Document| it.group() == ARGO && matches!(it.str("/kind"), Some("Application" | "ApplicationSet"));
+    let is_of_argo = |it: &&&Document| argo::is_application(it);
     findings.extend(documents.iter().filter(is_of_argo).flat_map(|it| replaced_by_argo(it, &ours)));
     findings
 }
@@ -144,7 +143,7 @@ fn replaced_by_argo(application: &Document, ours: &[Placed<'_>]) -> Vec<Finding>
         said.is_some_and(|(_, text)| text.split(',').any(|it| it.trim() == "Replace=false"))
     };
     let sources: Vec<(String, bool)> =
-        sources_of(application).iter().filter_map(|it| source(application, it)).collect();
+        argo::sources_of(application).iter().filter_map(|it| argo::folder_of(application, it)).collect();
     let is_applied = |(object, place): &&Placed<'_>| {
         let is_in = |(of, is_deep): &(String, bool)| folder(place) == of.as_str() || (*is_deep && covers(of, place));
         sources.iter().any(is_in) && !is_without(object)
@@ -163,13 +162,6 @@ fn replaced_by_argo(application: &Document, ours: &[Placed<'_>]) -> Vec<Finding>
         )
     };
     options.map(finding).collect()
-}
-
-/// The folder of a source, and whether what lies below it is applied as well. What a generator puts in its place is not known.
-fn source(application: &Document, pointer: &str) -> Option<(String, bool)> {
-    let path = application.str(&format!("{pointer}/path")).filter(|path| !path.contains("{{"))?;
-    let is_deep = application.value.pointer(&format!("{pointer}/directory/recurse")) == Some(&Value::Bool(true));
-    Some((join("", path.trim_start_matches('/'))?, is_deep))
 }
 
 /// The first object with the number of the others, a word for them, and what it means that they are deleted.

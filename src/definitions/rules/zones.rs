@@ -37,24 +37,44 @@ pub static MORE_RULES: &[&Rule] = &[&NO_PLACE];
 
 /// The region that definitions are for, by what they say themselves.
 pub(super) fn region(revision: &Revision<'_>) -> Region {
-    let settings = revision.of(Kind::Settings).find_map(|it| it.document.str("/spec/region"));
-    let pools = revision.of(Kind::NodePool).filter_map(|pool| pool.asked.places.as_ref());
-    regions::find(settings, [], pools)
+    region_within(revision, |_| true)
 }
 
+fn region_within(revision: &Revision<'_>, is_meant: impl Fn(&Object) -> bool) -> Region {
+    let settings = revision.of(Kind::Settings).find_map(|it| it.document.str("/spec/region"));
+    let pools = revision.of(Kind::NodePool).filter(|pool| is_meant(pool));
+    regions::find(settings, [], pools.filter_map(|pool| pool.asked.places.as_ref()))
+}
+
+/// What Flux and Argo CD apply by itself may be for another cluster than the rest, in another region.
 fn zone_of_another_region(revision: &Revision<'_>) -> Vec<Finding> {
-    let region = region(revision);
-    let several = if region.said_by == SaidBy::Nobody { several_regions(revision) } else { None };
-    let mut findings = Vec::new();
-    for (object, written) in places(revision) {
-        findings.extend(elsewhere(&object.document, written, &region, several.is_some()));
+    let all: Vec<Place<'_>> = places(revision).collect();
+    let of_all = region(revision);
+    let is_mixed = of_all.said_by == SaidBy::Nobody && several_regions(&all).is_some();
+    let mut by_root: BTreeMap<Option<&str>, Vec<Place<'_>>> = BTreeMap::new();
+    for (object, written) in all {
+        by_root.entry(object.root.as_deref()).or_default().push((object, written));
     }
-    findings.extend(several);
+    let mut findings = Vec::new();
+    for (root, places) in by_root {
+        let own = region_within(revision, |object| object.root.as_deref() == root);
+        let several = if own.said_by == SaidBy::Nobody { several_regions(&places) } else { None };
+        // What names no region of its own is held against that of the others.
+        let is_of_all = own.said_by == SaidBy::Nobody && several.is_none();
+        let (region, is_said) = if is_of_all { (&of_all, is_mixed) } else { (&own, several.is_some()) };
+        for (object, written) in places {
+            findings.extend(elsewhere(&object.document, written, region, is_said));
+        }
+        findings.extend(several);
+    }
     findings
 }
 
+/// An object, and a place that it requires.
+type Place<'r> = (&'r Object, &'r Written);
+
 /// Every place that is required.
-fn places<'r>(revision: &'r Revision<'_>) -> impl Iterator<Item = (&'r Object, &'r Written)> {
+fn places<'r>(revision: &'r Revision<'_>) -> impl Iterator<Item = Place<'r>> {
     let is_place = |it: &Written| it.entry.operator == Operator::In && PLACES.contains(&normalized(&it.entry.key));
     let lists = revision.asking().flat_map(|object| object.asked.lists.iter().map(move |list| (object, list)));
     lists.flat_map(move |(object, list)| {
@@ -64,10 +84,10 @@ fn places<'r>(revision: &'r Revision<'_>) -> impl Iterator<Item = (&'r Object, &
 
 /// One finding, where NodePools name places of several regions that the catalog has. Nobody knows which region is
 /// meant, so none was assumed.
-fn several_regions(revision: &Revision<'_>) -> Option<Finding> {
+fn several_regions(places: &[Place<'_>]) -> Option<Finding> {
     // The first place that names each region.
     let mut first: BTreeMap<&str, (&Object, String)> = BTreeMap::new();
-    for (object, written) in places(revision).filter(|(object, _)| object.kind == Kind::NodePool) {
+    for (object, written) in places.iter().copied().filter(|(object, _)| object.kind == Kind::NodePool) {
         for (index, value) in written.entry.values.iter().enumerate() {
             let name = regions::of_zone(value).or_else(|| regions::is_known(value).then_some(value.as_str()));
             if let Some(name) = name.filter(|name| regions::is_known(name)) {
