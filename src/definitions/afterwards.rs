@@ -13,17 +13,18 @@ use super::files;
 use super::findings::{Finding, FindingPlace};
 use super::flux::{self, FluxKustomization, FluxKustomizations};
 use super::kinds::{Class, classify};
-use super::kustomize::{Build, Layout, Plain, Together};
+use super::kustomize::{Build, Layout, Plain, Together, is_replicated};
 use super::rules::kustomize as rules;
 use crate::api::kustomization::join;
 use crate::api::source::{SourceFile, Standing};
 
 /// The fields that are carried out. Flux and Argo CD write them in the form of a kustomization.
 const FIELDS: [&str; 6] = ["components", "patches", "namePrefix", "nameSuffix", "commonLabels", "commonAnnotations"];
+/// A field of Argo CD that is carried out where all say the same of it. It changes no definition, so nothing is said where they do not.
+const REPLICAS: &str = "replicas";
 /// Other fields of Argo CD. They change nothing that decides about nodes.
-const WITHOUT_EFFECT: [&str; 11] = [
+const WITHOUT_EFFECT: [&str; 10] = [
     "images",
-    "replicas",
     "namespace",
     "version",
     "kubeVersion",
@@ -152,14 +153,21 @@ impl Afterwards {
         }
         let mut together = Together::new(layout, parsed);
         for (folder, told) in &self.by_folder {
-            let Some(meant) = meant.remove(folder.as_str()).filter(|meant| meant.has_ours(parsed)) else { continue };
+            let Some(meant) = meant.remove(folder.as_str()) else { continue };
+            let has_ours = meant.has_ours(parsed);
             match (told.what, told.parts.first()) {
-                (What::Alike, Some(part)) => {
+                (What::Alike, Some(part)) if has_ours || (told.sets_replicas() && meant.has_replicas(parsed)) => {
+                    let known = done.findings.len();
                     if meant.change(&mut together, (folder, &part.fields), parsed, &mut done) {
                         done.lines.extend(told.lines());
                     }
+                    // Nobody knows enough of a folder without objects of ours.
+                    if !has_ours {
+                        done.findings.truncate(known);
+                    }
                 }
-                _ => done.findings.extend(told.not_carried_out(folder)),
+                _ if has_ours => done.findings.extend(told.not_carried_out(folder)),
+                _ => {}
             }
         }
         done.used = together.into_used();
@@ -175,11 +183,18 @@ struct Meant<'b> {
 }
 
 impl Meant<'_> {
-    /// Objects of other kinds decide nothing here, whatever Flux and Argo CD make of them.
+    /// Objects of other kinds decide nothing here, but for the number of their pods.
     fn has_ours(&self, parsed: &[Parsed]) -> bool {
+        self.documents(parsed).any(|it| matches!(classify(&it.value), Class::Read(kind) if kind.is_object()))
+    }
+
+    fn has_replicas(&self, parsed: &[Parsed]) -> bool {
+        self.documents(parsed).any(is_replicated)
+    }
+
+    fn documents<'m>(&'m self, parsed: &'m [Parsed]) -> impl Iterator<Item = &'m Document> {
         let of_files = self.plain.iter().filter_map(|file| parsed.get(*file)).flat_map(|it| &it.documents);
-        let mut all = self.builds.iter().flat_map(|build| &build.documents).chain(of_files);
-        all.any(|it| matches!(classify(&it.value), Class::Read(kind) if kind.is_object()))
+        self.builds.iter().flat_map(|build| &build.documents).chain(of_files)
     }
 
     /// Gives `false` where something is wrong with what is told. Nothing is changed then.
@@ -213,18 +228,27 @@ impl Meant<'_> {
 }
 
 impl Told {
-    fn of(parts: Vec<FolderPart>) -> Self {
+    fn of(mut parts: Vec<FolderPart>) -> Self {
+        let replicas = |part: &FolderPart| part.fields.value.get(REPLICAS).cloned();
+        let is_alike = parts.iter().all(|part| replicas(part) == parts.first().and_then(replicas));
+        for members in parts.iter_mut().filter(|_| !is_alike).filter_map(|part| part.fields.value.as_object_mut()) {
+            members.remove(REPLICAS);
+        }
         let names_file = |part: &FolderPart| {
             part.by == By::Flux && part.fields.items("/patches").any(|(_, patch)| patch.get("path").is_some())
         };
         let said: Vec<BTreeMap<&str, &Value>> = parts.iter().map(FolderPart::said).collect();
         let what = match said.first() {
-            _ if said.iter().all(BTreeMap::is_empty) => What::Nothing,
+            _ if said.iter().all(BTreeMap::is_empty) && !parts.iter().any(FolderPart::sets_replicas) => What::Nothing,
             Some(first) if said.iter().any(|other| other != first) => What::Different,
             _ if parts.iter().any(names_file) => What::NoPatch,
             _ => What::Alike,
         };
         Self { parts, what }
+    }
+
+    fn sets_replicas(&self) -> bool {
+        self.parts.iter().any(FolderPart::sets_replicas)
     }
 
     /// The lines of what is carried out.
@@ -238,7 +262,7 @@ impl Told {
                 }
             }
             let is_known = |(_, name, value): (String, &str, &Value)| {
-                FIELDS.contains(&name) || WITHOUT_EFFECT.contains(&name) || is_empty(value)
+                FIELDS.contains(&name) || WITHOUT_EFFECT.contains(&name) || name == REPLICAS || is_empty(value)
             };
             if fields.members("").all(is_known) {
                 add("");
@@ -289,6 +313,10 @@ impl Told {
 }
 
 impl FolderPart {
+    fn sets_replicas(&self) -> bool {
+        self.fields.value.get(REPLICAS).is_some_and(|value| !is_empty(value))
+    }
+
     /// Fields that are carried out.
     fn said(&self) -> BTreeMap<&str, &Value> {
         let said = FIELDS.into_iter().filter_map(|name| Some((name, self.fields.value.get(name)?)));
@@ -546,6 +574,31 @@ spec:
         let told = argo("pools", "patches: [{ target: { kind: NodePool }, path: ../components/heavy/weight.yaml }]");
         let definitions = read_files(&[pool, kustomization, beside[2], ("clusters/told.yaml", &told)]);
         assert_eq!((weights(&definitions), notes(&definitions)), (vec![Some(7)], 0), "{:?}", definitions.diagnostics);
+    }
+
+    #[test]
+    fn replicas_are_those_that_argo_cd_is_told() {
+        let web = "apiVersion: apps/v1\nkind: Deployment\nmetadata: { name: web }\nspec:\n  replicas: 1\n  template: { metadata: { labels: { app: web } } }\n---\n\
+                   apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: { name: web }\nspec: { minAvailable: 1, selector: { matchLabels: { app: web } } }\n";
+        let kustomization = ("apps/kustomization.yaml", "resources: [web.yaml]\n");
+        let of = |counts: &[&str]| {
+            let told = counts.iter().map(|count| argo("apps", &format!("replicas: [{{ name: web, count: {count} }}]")));
+            told.collect::<Vec<String>>().join("---\n")
+        };
+        for (beside, told, is_evicted) in [
+            (&[][..], of(&["1"]), false),
+            (&[], of(&["3"]), true),
+            (&[kustomization], of(&["'3'"]), true),
+            (&[], of(&["3", "3"]), true),
+            // Nobody knows which cluster is meant, so the file counts.
+            (&[], of(&["3", "5"]), false),
+        ] {
+            let files = [&[("apps/web.yaml", web), ("clusters/told.yaml", told.as_str())], beside].concat();
+            let files: Vec<SourceFile> = files.iter().map(|(path, text)| SourceFile::new(*path, *text)).collect();
+            let found = lint(&files, &GivenVariables::default()).diagnostics;
+            let codes: Vec<&str> = found.iter().map(|it| it.code.as_str()).collect();
+            assert_eq!(codes, if is_evicted { &[][..] } else { &["CL0340"] }, "{told}: {found:?}");
+        }
     }
 
     #[test]

@@ -235,11 +235,11 @@ enum Origin<'p> {
 }
 
 impl<'p> Origin<'p> {
-    /// The path of the kustomization, or an empty text.
-    fn built_by(self) -> &'p str {
+    /// The path of the kustomization, or an empty text. A file that others change is applied with those beside it.
+    fn built_by(self, file: &str) -> &'p str {
         match self {
-            Self::Written(_) => "",
-            Self::Built(by, _) => by,
+            Self::Built(by, _) if by != file => by,
+            Self::Written(_) | Self::Built(..) => "",
         }
     }
 }
@@ -551,7 +551,7 @@ impl Reading<'_> {
             Class::Foreign => {
                 self.documents_skipped += 1;
                 self.not_read.extend(NotRead::alike(&source.path, document));
-                self.workloads.add(document, origin.built_by());
+                self.workloads.add(document, origin.built_by(&source.path));
                 found.extend(unread::no_settings(document, &source.path));
                 found.extend(match (origin, self.ahead.get_mut(document.file)) {
                     (Origin::Written(number), Some(ahead)) => ahead.foreign(number, document),

@@ -118,8 +118,9 @@ impl Builder<'_> {
         for found in patch::of(self, around, document, "patchesJson6902") {
             patch::apply(self, &found, items);
         }
+        let for_nothing = transform::replicas(document, items);
         if !self.may_hold_more() {
-            self.findings.extend(transform::replicas(document, items));
+            self.findings.extend(for_nothing);
         }
         replace::apply(self, kustomization, document, items);
     }

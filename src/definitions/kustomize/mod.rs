@@ -11,7 +11,7 @@
 //! | what is taken from where nothing is read | `elsewhere.rs` |
 //! | which objects a patch is for | `select.rs` |
 //! | patches | `patch.rs`: where they are; `merge.rs`: strategic merge; `operations.rs`: JSON 6902 |
-//! | names, labels, annotations, namespaces | `transform.rs`; `follow.rs`: names in other objects |
+//! | names, labels, annotations, namespaces, replicas | `transform.rs`; `follow.rs`: names in other objects |
 //! | values copied from one object to others | `replace.rs`; `generate.rs`: those of generators |
 //! | what is done after all of that, by others | `together.rs` |
 //! | how large an object gets | `weight.rs` |
@@ -37,6 +37,7 @@ pub use build::{Build, build, empty};
 pub use elsewhere::{Elsewhere, elsewhere};
 pub use layout::{Layout, Role};
 pub use together::{Plain, Together};
+pub use transform::is_replicated;
 
 use super::document::{Disagreement, Document, Origin, spans};
 

@@ -31,8 +31,8 @@ impl<'b> Together<'b> {
         self.0.used
     }
 
-    /// Carries out components, patches, names, labels and annotations of `fields`, a document with fields of a kustomization, as if it stood in
-    /// the folder `around`. `Err`: something is wrong with it, and nothing was changed.
+    /// Carries out components, patches, names, labels, annotations and replicas of `fields`, a document with fields of a kustomization,
+    /// as if it stood in the folder `around`. `Err`: something is wrong with it, and nothing was changed.
     pub fn change(
         &mut self,
         around: &str,
@@ -67,6 +67,8 @@ impl<'b> Together<'b> {
         transform::names(fields, &mut items);
         transform::labels(fields, &mut items);
         transform::annotations(fields, &mut items);
+        // What has the replicas may be made by what is not carried out here.
+        drop(transform::replicas(fields, &mut items));
         follow::apply(builder, &builds.iter().map(|build| build.top).collect::<Vec<usize>>(), &mut items);
         let findings = std::mem::take(&mut builder.findings);
         if findings.iter().any(|finding| finding.rule.severity == Severity::Error) || builder.is_too_much() {

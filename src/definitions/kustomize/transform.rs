@@ -71,15 +71,18 @@ pub(super) fn labels(document: &Document, items: &mut [Item]) {
 /// Kinds whose replicas a kustomization can set.
 const REPLICATED: [&str; 4] = ["Deployment", "StatefulSet", "ReplicaSet", "ReplicationController"];
 
-/// Entries of `replicas` that are for nothing, with which kustomize builds nothing. What they change is no business of ours.
-pub(super) fn replicas(document: &Document, items: &[Item]) -> Vec<Finding> {
+/// Sets the number of pods. Gives what is said of entries that are for nothing, with which kustomize builds nothing.
+pub(super) fn replicas(document: &Document, items: &mut [Item]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (entry, value) in document.items("/replicas") {
-        // Of a count that is none it was said that nothing is built.
-        let is_read = value.get("count").is_none_or(|count| count.is_i64() || count.is_u64() || count.is_null());
-        let Some(name) = value.get("name").and_then(Value::as_str).filter(|_| is_read) else { continue };
-        let is_meant = |item: &Item| REPLICATED.contains(&item.kind()) && item.names().any(|it| it == name);
-        if !items.iter().any(is_meant) {
+        let Some(name) = value.get("name").and_then(Value::as_str) else { continue };
+        let Some((count, pointer)) = count(&entry, value) else { continue };
+        let mut is_for_nothing = true;
+        for item in items.iter_mut().filter(|it| is_replicated(&it.document) && it.names().any(|own| own == name)) {
+            is_for_nothing = false;
+            set(item, "/spec", "replicas", &count, document.origin(&pointer), true);
+        }
+        if is_for_nothing {
             let message = format!("there is no {} `{name}` whose replicas could be set", REPLICATED.join(", "));
             let finding =
                 Finding::at(&rules::INVALID, document, &format!("{entry}/name"), FindingPlace::Value, message);
@@ -87,6 +90,23 @@ pub(super) fn replicas(document: &Document, items: &[Item]) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// Whether a kustomization can set its replicas.
+pub fn is_replicated(document: &Document) -> bool {
+    document.str("/kind").is_some_and(|kind| REPLICATED.contains(&kind))
+}
+
+/// The number in an entry, and where it stands. To kustomize no number is 0, and Argo CD takes it as text as well. Of a count that is
+/// none it was said that nothing is built.
+fn count(entry: &str, value: &Value) -> Option<(Value, String)> {
+    let pointer = format!("{entry}/count");
+    match value.get("count") {
+        None => Some((json!(0), entry.to_owned())),
+        Some(Value::Null) => Some((json!(0), pointer)),
+        Some(Value::String(text)) => Some((json!(text.parse::<i64>().ok()?), pointer)),
+        Some(count) => (count.is_i64() || count.is_u64()).then(|| (count.clone(), pointer)),
+    }
 }
 
 /// Whether the object is of the kind that a field's specification is for.
@@ -136,5 +156,59 @@ pub(super) fn set(item: &mut Item, pointer: &str, key: &str, value: &Value, orig
     if let Some(members) = map.as_object_mut() {
         members.insert(key.to_owned(), value.clone());
         item.written(&spans::join(pointer, key), origin);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::api::source::SourceFile;
+    use crate::definitions::{Diagnostic, GivenVariables, lint};
+
+    const WEB: &str = "apiVersion: apps/v1
+kind: KIND
+metadata: { name: web }
+spec:
+  replicas: 1
+  template: { metadata: { labels: { app: web } } }
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: { name: web }
+spec: { minAvailable: 1, selector: { matchLabels: { app: web } } }
+";
+
+    fn found(kind: &str, base: &str, overlay: &str) -> Vec<Diagnostic> {
+        let web = WEB.replace("KIND", kind);
+        let base = format!("resources: [web.yaml]\n{base}\n");
+        let overlay = format!("resources: [../base]\n{overlay}\n");
+        let files =
+            [("base/web.yaml", &web), ("base/kustomization.yaml", &base), ("overlay/kustomization.yaml", &overlay)];
+        let files = files.map(|(path, text)| SourceFile::new(path, text.as_str()));
+        lint(&files, &GivenVariables::default()).diagnostics
+    }
+
+    #[test]
+    fn replicas_are_those_of_the_kustomization() {
+        for (kind, base, overlay, expected) in [
+            ("Deployment", "", "", &["CL0340"][..]),
+            ("Deployment", "", "replicas: [{ name: web, count: 3 }]", &[]),
+            ("StatefulSet", "namePrefix: a-", "replicas: [{ name: a-web, count: 3 }]", &[]),
+            ("Deployment", "namePrefix: a-", "replicas: [{ name: web, count: 3 }]", &[]),
+            ("Deployment", "replicas: [{ name: web, count: 3 }]", "replicas: [{ name: web, count: 1 }]", &["CL0340"]),
+            // To kustomize no number is 0.
+            ("Deployment", "", "replicas: [{ name: web }]", &[]),
+            ("Deployment", "", "replicas: [{ name: other, count: 3 }]", &["CL0340", "CL0015"]),
+        ] {
+            let found = found(kind, base, overlay);
+            let codes: Vec<&str> = found.iter().map(|it| it.code.as_str()).collect();
+            assert_eq!(codes, expected, "{kind} {base} {overlay}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn replicas_stand_where_they_are_set() {
+        let found = found("Deployment", "replicas: [{ name: web, count: 3 }]", "replicas:\n- name: web\n  count: 1");
+        let related = found.iter().flat_map(|it| &it.related).map(|it| (it.file.as_str(), it.span.line));
+        assert_eq!(related.collect::<Vec<(&str, usize)>>(), [("overlay/kustomization.yaml", 4)], "{found:?}");
     }
 }
