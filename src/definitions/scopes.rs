@@ -124,12 +124,14 @@ fn folders<'p>(objects: &[Object], path: impl Fn(usize) -> &'p str) -> (BTreeMap
         }
         let (one, other) = where_they_part(one, other);
         let (kind, name) = (object.kind.name(), object.name().unwrap_or_default());
+        // A plan of the root has both.
+        let named = if other.is_empty() { one } else { other };
         let shown = |folder: &str| if folder.is_empty() { "the root".to_owned() } else { format!("`{folder}`") };
         let message = format!("{kind} `{name}` is defined in {} as well: each folder is judged alone", shown(one));
         let finding = Finding::at(&SEVERAL_FOLDERS, &object.document, "/metadata/name", FindingPlace::Value, message)
             .related(&known.document, "/metadata/name", "first defined here")
             .hint(format!(
-                "right for folders of different clusters, and each is planned alone: `cutlist plan {other}`"
+                "right for folders of different clusters, and each is planned alone: `cutlist plan {named}`"
             ));
         found.entry(one.to_owned()).or_insert(None);
         found.entry(other.to_owned()).or_insert(None).get_or_insert(finding);
@@ -175,4 +177,26 @@ pub fn together<'n>(objects: Vec<Object>, name: impl Fn(usize) -> &'n str) -> (L
         findings.push(finding.hint("name the folder of the kustomization that is meant"));
     }
     (scope, findings)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::api::source::SourceFile;
+    use crate::definitions::{GivenVariables, lint};
+
+    #[test]
+    fn the_folder_that_is_planned_alone_has_a_name() {
+        const POOL: &str = "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: { name: default }\n";
+        for (one, other, planned) in [
+            ("blue/a.yaml", "z.yaml", "blue"),
+            ("a.yaml", "blue/z.yaml", "blue"),
+            ("blue/a.yaml", "green/a.yaml", "green"),
+        ] {
+            let files = [one, other].map(|path| SourceFile::new(path, POOL));
+            let found = lint(&files, &GivenVariables::default()).diagnostics.into_iter();
+            let hints: Vec<String> = found.filter(|it| it.code == "CL0022").filter_map(|it| it.hint).collect();
+            let expected = format!("`cutlist plan {planned}`");
+            assert!(matches!(&hints[..], [hint] if hint.ends_with(&expected)), "{one} {other}: {hints:?}");
+        }
+    }
 }
