@@ -6,7 +6,7 @@ use super::builder::{BUILD_HINT, Builder, ITEMS_MAX, not_there};
 use super::layout::{Layout, Target};
 use super::{History, Item, follow, form, generate, patch, replace, transform};
 use crate::api::kustomization::{Purpose, Reference, folder, join};
-use crate::definitions::diagnostic::Span;
+use crate::definitions::diagnostic::{Severity, Span};
 use crate::definitions::document::{Document, Parsed};
 use crate::definitions::files::covers;
 use crate::definitions::findings::{Finding, FindingPlace};
@@ -191,7 +191,10 @@ impl Builder<'_> {
     fn check_files(&mut self, kustomization: usize, document: &Document) {
         let around = folder(self.layout.path(kustomization));
         for (Reference { pointer, path, purpose }, target) in self.layout.references(kustomization) {
-            let is_inside = || join(around, &path).is_some_and(|joined| covers(around, &joined));
+            let joined = join(around, &path).unwrap_or_default();
+            // It is outside of all that was asked for.
+            let is_elsewhere = joined.starts_with("../") && !around.starts_with("..");
+            let is_inside = || covers(around, &joined) && !is_elsewhere;
             match target {
                 Target::Missing if purpose == Purpose::Configuration => {
                     self.findings.push(not_there(document, &pointer, &path));
@@ -201,7 +204,12 @@ impl Builder<'_> {
                         "`{path}` lies outside of the folder of the kustomization: `kustomize build` refuses it"
                     );
                     let finding = Finding::at(&rules::OUTSIDE, document, &pointer, FindingPlace::Value, message);
-                    self.findings.push(finding.hint(OUTSIDE_HINT));
+                    let mut finding = finding.hint(OUTSIDE_HINT);
+                    // Whether Flux builds it says a file that may not be among those that were asked for.
+                    if is_elsewhere {
+                        finding.severity = Severity::Note;
+                    }
+                    self.findings.push(finding);
                 }
                 _ => {}
             }
@@ -233,4 +241,31 @@ fn no_object(kustomization: &Document, pointer: &str, document: &Document) -> Op
             .related(kustomization, pointer, "taken from here")
             .hint("add apiVersion, kind and metadata.name, or do not name the file"),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::api::source::{SourceFile, Standing};
+    use crate::definitions::{GivenVariables, Severity, lint};
+
+    #[test]
+    fn what_lies_outside_of_the_folder_that_is_linted_is_outside() {
+        const POOL: &str = "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: { name: default }\n";
+        let outside = |kustomization: &str, others: &[(&str, &str)]| {
+            let named =
+                |(path, text): &(&str, &str)| SourceFile { standing: Standing::Named, ..SourceFile::new(*path, *text) };
+            let own = [SourceFile::new("kustomization.yaml", kustomization)];
+            let files: Vec<SourceFile> = own.into_iter().chain(others.iter().map(named)).collect();
+            let found = lint(&files, &GivenVariables::default()).diagnostics.into_iter();
+            let found = found.filter(|it| it.code == "CL0023");
+            found.map(|it| (it.severity, it.span.line)).collect::<Vec<(Severity, usize)>>()
+        };
+        let base = [("../base/kustomization.yaml", "resources: [pool.yaml]\n"), ("../base/pool.yaml", POOL)];
+        let patch = ("../weight.yaml", "[{ op: add, path: /spec/weight, value: 7 }]");
+        let note = |line: usize| vec![(Severity::Note, line)];
+        assert_eq!(outside("resources: [../base/pool.yaml]\n", &base[1..]), note(1));
+        assert_eq!(outside("resources: [../base]\n", &base), []);
+        let patches = "resources: [../base]\npatches: [{ target: { kind: NodePool }, path: ../weight.yaml }]\n";
+        assert_eq!(outside(patches, &[&base[..], &[patch]].concat()), note(2));
+    }
 }
