@@ -4,7 +4,7 @@ use std::error::Error;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use cutlist::adapters::git::{ReadError, read_folder, read_revision};
+use cutlist::adapters::git::{ReadError, read_files, read_folder, read_revision};
 use cutlist::api::source::Standing;
 use cutlist::core::plan::NoteCode;
 
@@ -424,4 +424,22 @@ fn a_bare_repository_is_only_itself() {
 
 fn check(error: ReadError, message: &str, hint: &str) {
     assert_eq!((error.to_string().as_str(), error.hint().as_deref()), (message, Some(hint)));
+}
+
+#[test]
+fn files_of_a_clone_in_part_are_judged_as_far_as_they_are_there() {
+    let fixture = Fixture::new();
+    fixture.commit("Pools", &[("base/pool.yaml", "pool"), ("blue/pool.yaml", "blue"), ("blue/README.md", "blue")]);
+    let bare = fixture.bare("origin.git");
+    git(&bare, &["config", "uploadpack.allowFilter", "true"]);
+    let (address, clone) = (format!("file://{}", bare.display()), fixture.beside("clone"));
+    let filtered = ["clone", "--quiet", "--filter=blob:none", "--sparse", &address, clone.to_str().unwrap()];
+    fixture.git(&filtered);
+    git(&clone, &["sparse-checkout", "set", "base"]);
+    assert!(matches!(read_folder(&clone), Err(ReadError::UnreadableObject { .. })), "no plan is made of a part");
+    let content = read_files(&clone).unwrap();
+    assert_eq!(files(&content), [("base/pool.yaml", "pool")]);
+    let left_out = "1 file is not in this sparse checkout, and not read: blue/pool.yaml";
+    assert_eq!(notes(&content), [(NoteCode::LeftOut, left_out)]);
+    assert_eq!(notes(&read_files(&clone.join("base")).unwrap()), []);
 }

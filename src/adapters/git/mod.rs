@@ -60,7 +60,7 @@ pub use followed::{Followed, SignatureJudge};
 pub use history::Histories;
 pub use merge::{Merge, Proposal, read_merge};
 pub use process::{COMMAND as FETCH_COMMAND, FetchLimits, serve as serve_fetch};
-pub use read::{ReadError, of_text, read_folder, read_revision};
+pub use read::{ReadError, of_text, read_files, read_folder, read_revision};
 pub use remote::{GitRepository, Nudge, OpenError, RemoteSettings, has_no_commit};
 pub use scripted::{Changes, ScriptError, ScriptedRepository};
 pub use signed::{Between, SignedCommit, SignedHistory, TreeName};

@@ -1,5 +1,6 @@
 //! One reading of a folder, a clone or a bare repository, for commands that do not stay.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -155,6 +156,19 @@ pub fn read_folder(path: &Path) -> Result<RevisionContent, ReadError> {
     read(path).map(|reading| reading.content)
 }
 
+/// The same to judge the files, and not to plan with them: how they differ from the commit is not asked, which a clone can not say that
+/// lacks some of its objects. A note tells what a sparse checkout left out.
+pub fn read_files(path: &Path) -> Result<RevisionContent, ReadError> {
+    read_as(path, Compared::No).map(|reading| reading.content)
+}
+
+/// Whether files on disk are held against their commit.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Compared {
+    Yes,
+    No,
+}
+
 /// Reads the commit that `reference` stands for: a branch, a tag, `HEAD~1`, a hash or its beginning. `path` is a bare
 /// repository, a clone, or a folder (or file) in a clone: then only what is below it is read.
 pub fn read_revision(path: &Path, reference: &str) -> Result<RevisionContent, ReadError> {
@@ -175,6 +189,10 @@ pub fn of_text(name: &str, content: Vec<u8>, reference: &str) -> RevisionContent
 }
 
 pub(super) fn read(path: &Path) -> Result<Reading, ReadError> {
+    read_as(path, Compared::Yes)
+}
+
+fn read_as(path: &Path, compared: Compared) -> Result<Reading, ReadError> {
     let place = match RepositoryPlace::find(path) {
         Ok(Some(place)) => place,
         Ok(None) => return read_plain(path, None),
@@ -191,7 +209,7 @@ pub(super) fn read(path: &Path) -> Result<Reading, ReadError> {
     if place.is_ignored() {
         return read_plain(path, None);
     }
-    read_work_tree(path, &place)
+    read_work_tree(path, &place, compared)
 }
 
 fn read_plain(path: &Path, note: Option<Note>) -> Result<Reading, ReadError> {
@@ -208,7 +226,7 @@ fn read_plain(path: &Path, note: Option<Note>) -> Result<Reading, ReadError> {
     Ok(Reading { content: RevisionContent::without_history(revision, "", files, notes), head: None })
 }
 
-fn read_work_tree(path: &Path, place: &RepositoryPlace) -> Result<Reading, ReadError> {
+fn read_work_tree(path: &Path, place: &RepositoryPlace, compared: Compared) -> Result<Reading, ReadError> {
     let damaged = |source: git2::Error| ReadError::DamagedRepository { path: path.to_owned(), source: source.into() };
     let work_tree = place.repository.workdir().map(Path::canonicalize).transpose();
     let work_tree = work_tree.map_err(|source| ReadError::Unreadable { path: path.to_owned(), source })?;
@@ -226,9 +244,15 @@ fn read_work_tree(path: &Path, place: &RepositoryPlace) -> Result<Reading, ReadE
         let revision = Revision { id: hash(&files), reference };
         return Ok(Reading { content: RevisionContent::without_history(revision, "", files, notes), head: None });
     };
-    let differing = work_tree::differences(&place.repository, &commit, &place.sub_path, &files)
-        .map_err(|error| tree_error(error, &reference))?;
     let mut id = commit.id().to_string();
+    let differing = match compared {
+        Compared::Yes => work_tree::differences(&place.repository, &commit, &place.sub_path, &files),
+        Compared::No => {
+            notes.extend(rules.left_out(&place.sub_path));
+            Ok(BTreeSet::new())
+        }
+    };
+    let differing = differing.map_err(|error| tree_error(error, &reference))?;
     if !differing.is_empty() {
         notes.push(work_tree::uncommitted(&id, differing));
         id = format!("{id}-dirty-{}", hash(&files).get(..12).unwrap_or_default());

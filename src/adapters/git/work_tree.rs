@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use git2::{Commit, FileMode, ObjectType, Oid, Repository};
+use git2::{Commit, FileMode, IndexEntryExtendedFlag, ObjectType, Oid, Repository};
 
 use super::collect::listed;
 use super::folder::Rules;
 use super::tree::{self, TreeError};
-use crate::api::source::SourceFile;
+use crate::api::source::{SourceFile, may_hold_definitions};
 use crate::core::plan::{Note, NoteCode};
 
 /// Passes over what Git ignores, and over other repositories; as a reading of a commit would.
@@ -16,17 +16,40 @@ pub(super) struct WorkTree<'a> {
     repository: &'a Repository,
     tracked: BTreeSet<String>,
     submodules: BTreeSet<String>,
+    /// Files that a sparse checkout left out.
+    left_out: BTreeSet<String>,
 }
 
 impl<'a> WorkTree<'a> {
     pub fn new(repository: &'a Repository) -> Result<Self, git2::Error> {
-        let (mut tracked, mut submodules) = (BTreeSet::new(), BTreeSet::new());
+        let (mut tracked, mut submodules, mut left_out) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         for entry in repository.index()?.iter() {
             let path = String::from_utf8_lossy(&entry.path).into_owned();
             let is_submodule = entry.mode == u32::from(FileMode::Commit);
+            let flags = IndexEntryExtendedFlag::from_bits_truncate(entry.flags_extended);
+            if flags.contains(IndexEntryExtendedFlag::SKIP_WORKTREE) {
+                left_out.insert(path.clone());
+            }
             if is_submodule { &mut submodules } else { &mut tracked }.insert(path);
         }
-        Ok(Self { repository, tracked, submodules })
+        Ok(Self { repository, tracked, submodules, left_out })
+    }
+
+    /// Tells the reader which files below `sub_path` a sparse checkout left out.
+    pub fn left_out(&self, sub_path: &str) -> Option<Note> {
+        let is_missed = |path: &&String| {
+            let below = path.strip_prefix(sub_path).filter(|rest| sub_path.is_empty() || rest.starts_with('/'));
+            let is_there = || self.repository.workdir().is_some_and(|root| root.join(path).exists());
+            below.is_some() && may_hold_definitions(path) && !is_there()
+        };
+        let missed: Vec<String> = self.left_out.iter().filter(is_missed).cloned().collect();
+        let files = match missed.len() {
+            0 => return None,
+            1 => "1 file is".to_owned(),
+            count => format!("{count} files are"),
+        };
+        let text = format!("{files} not in this sparse checkout, and not read: {}", listed(missed));
+        Some(Note::new(NoteCode::LeftOut, text))
     }
 
     fn is_tracked(&self, path: &str, is_folder: bool) -> bool {

@@ -9,7 +9,8 @@ use crate::adapters::git::{self, ReadError};
 use crate::api::source::{SourceFile, Standing};
 use crate::api::{image_lock, kustomization, scenario, settings as settings_file};
 use crate::cli::exit::Failure;
-use crate::cli::inputs;
+use crate::cli::{inputs, output};
+use crate::core::plan::NoteCode;
 use crate::ports::RevisionContent;
 
 /// Files that are read together: names are unique in them, and a pool finds its class in them.
@@ -50,6 +51,7 @@ pub fn sets(paths: &[PathBuf], revision: Option<&str>) -> Result<Vec<Set>, Failu
     let mut others = Vec::new();
     for path in &paths {
         let content = read(path, revision)?;
+        tell_what_is_left_out(&content, revision);
         let is_root = content.files.iter().any(|file| {
             [settings_file::FILE_NAME, scenario::FILE_NAME, image_lock::FILE_NAME].contains(&file.path.as_str())
         });
@@ -65,6 +67,12 @@ pub fn sets(paths: &[PathBuf], revision: Option<&str>) -> Result<Vec<Set>, Failu
         sets.push(together);
     }
     Ok(sets)
+}
+
+/// What was asked for and is not among the files. Of an earlier revision nobody is told.
+fn tell_what_is_left_out(content: &RevisionContent, revision: Option<&str>) {
+    let notes = content.notes.iter().filter(|note| note.code == NoteCode::LeftOut && revision.is_none());
+    notes.for_each(|note| output::say(&format!("note: {}", note.text)));
 }
 
 /// The paths, with those in the place of a pattern that it stands for: shells leave one in quotes as it is, and programs start others without a
@@ -104,7 +112,7 @@ fn read(path: &Path, revision: Option<&str>) -> Result<RevisionContent, Failure>
         return inputs::definitions_of_stdin();
     }
     let content = match revision {
-        None => git::read_folder(path),
+        None => git::read_files(path),
         Some(reference) => match git::read_revision(path, reference) {
             // All of it is new.
             Err(ReadError::PathNotInRevision { .. }) => Ok(git::of_text("nothing.yaml", Vec::new(), reference)),

@@ -178,7 +178,7 @@ pub fn name_below(root: &Path, path: &Path) -> Option<String> {
 /// The files of a folder. Those of folders in it that have their own `cutlist.yaml` are judged with that one, and are here only for
 /// kustomizations that name them.
 fn files(root: &Path) -> Result<Vec<SourceFile>, ReadError> {
-    let mut files = git::read_folder(root)?.files;
+    let mut files = git::read_files(root)?.files;
     let folder_of_settings = |file: &SourceFile| {
         let folder = file.path.strip_suffix(FILE_NAME)?.strip_suffix('/')?;
         (file.standing == Standing::Own && !folder.starts_with("..")).then(|| format!("{folder}/"))
