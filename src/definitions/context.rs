@@ -52,6 +52,8 @@ pub struct Context {
     pub baseline: Option<String>,
     /// The Karpenter that the definitions are for, where one is named.
     pub karpenter: Option<Installed>,
+    /// Settings, scenarios and image locks of folders below, which are planned by themselves. Only a report looks at them.
+    pub of_own_folders: BTreeSet<String>,
     /// What Flux and Argo CD apply by itself. Only a report goes by it.
     pub roots: Roots,
 }

@@ -65,9 +65,7 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
     let counted = Counted::default();
     let (parsed, known) = known_or_parsed(&sources, &context, memory.as_deref_mut(), &counted);
     let flux = flux_of(&sources, &parsed, given, &context);
-    context.take_flux(&flux, purpose == Purpose::Judge);
-    // A plan is for one cluster, and so for what nobody builds upon.
-    context.roots = if purpose == Purpose::Judge { Roots::of(&flux, &sources, &parsed) } else { Roots::default() };
+    take_folders(&mut context, &flux, (&sources, &parsed), purpose);
     let layout = Layout::of(&sources, &links, &parsed, (&context.paths, &context.roots));
     let cluster = cluster_of(given, &context).map(str::to_owned);
     let made = made::of(&sources, &parsed, &layout, &flux, &context, (purpose, cluster.as_deref()));
@@ -222,6 +220,20 @@ fn flux_of(
     let mut flux = FluxKustomizations::of(sources, parsed);
     flux.keep(cluster_of(given, context));
     flux
+}
+
+/// Takes what is known of folders by the files. A plan is for one cluster: for what nobody builds upon, with the settings at the root.
+fn take_folders(
+    context: &mut Context,
+    flux: &FluxKustomizations,
+    (sources, parsed): (&[&SourceFile], &[Parsed]),
+    purpose: Purpose,
+) {
+    context.take_flux(flux, purpose == Purpose::Judge);
+    if purpose == Purpose::Judge {
+        context.roots = Roots::of(flux, sources, parsed);
+        context.of_own_folders = unread::of_own_folders(sources, parsed);
+    }
 }
 
 /// Where a document comes from.
@@ -525,6 +537,12 @@ impl Reading<'_> {
         match class {
             Class::Read(kind) => {
                 if let Some(finding) = unread::misplaced(kind, document, &source.path) {
+                    if unread::is_of_its_name(kind, &source.path) && self.context.of_own_folders.contains(&source.path)
+                    {
+                        self.definitions_found += 1;
+                        let judged = self.judged(kind, document, origin, source);
+                        return found.extend(judged.findings);
+                    }
                     self.documents_skipped += 1;
                     return found.push(finding);
                 }

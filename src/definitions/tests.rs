@@ -572,3 +572,27 @@ fn the_hash_of_a_class_covers_the_names_of_what_is_hidden_and_no_value() {
     let without = read_class("join me", "r", "123456");
     assert_eq!((without.hash_as_written, without.hidden_variables.len()), (None, 0), "its value is hashed");
 }
+
+#[test]
+fn settings_of_a_folder_with_definitions_are_held_against_their_schema() {
+    let settings =
+        "apiVersion: cutlist.dev/v1alpha1\nkind: Settings\nmetadata: { name: cutlist }\nspec: { packing: dearest }\n";
+    let base = ("base/kustomization.yaml", "resources: [pool.yaml, class.yaml]\n");
+    let overlay = ("blue/kustomization.yaml", "resources: [../base]\n");
+    let beside = [base, overlay, ("base/pool.yaml", POOL), ("base/class.yaml", CLASS)];
+    for (path, expected) in [
+        ("cutlist.yaml", &["schema"][..]),
+        ("blue/cutlist.yaml", &["schema"]),
+        ("base/cutlist.yaml", &["schema"]),
+        // There is nothing that could be planned by itself.
+        ("settings/cutlist.yaml", &["misplaced-file"]),
+        ("blue/settings.yaml", &["misplaced-file"]),
+    ] {
+        let files: Vec<SourceFile> =
+            beside.iter().chain(&[(path, settings)]).map(|(path, text)| SourceFile::new(*path, *text)).collect();
+        let found = lint(&files, &GivenVariables::default());
+        let of_file: Vec<&str> =
+            found.diagnostics.iter().filter(|it| it.file == path).map(|it| it.rule.as_str()).collect();
+        assert_eq!(of_file, expected, "{path}: {:?}", shown(&found));
+    }
+}

@@ -1,8 +1,11 @@
 //! Findings about documents that are not read, as their kind is not ours, is not there, or is of another time.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
-use super::document::{self, Document};
+use super::document::{self, Document, Parsed};
+use super::files;
 use super::findings::{Finding, FindingPlace};
 use super::fixes::Instead;
 use super::kinds::{Class, Kind, OldKind, classify};
@@ -11,18 +14,49 @@ use super::rules::kinds as rules;
 use super::rules::reading;
 use super::rules::schema::UNKNOWN_FIELD;
 use super::suggest::{self, Hint};
+use crate::api::kustomization::{self, folder};
+use crate::api::source::SourceFile;
 use crate::api::{cluster_fields, image_lock, scenario, settings};
+
+fn name_for(kind: Kind) -> Option<&'static str> {
+    match kind {
+        Kind::Settings => Some(settings::FILE_NAME),
+        Kind::Scenario => Some(scenario::FILE_NAME),
+        Kind::ImageLock => Some(image_lock::FILE_NAME),
+        _ => None,
+    }
+}
+
+/// Whether the file is called as those of the kind are.
+pub fn is_of_its_name(kind: Kind, path: &str) -> bool {
+    path.rsplit('/').next() == name_for(kind)
+}
 
 /// Settings, scenarios and image locks count only at their place.
 pub fn misplaced(kind: Kind, document: &Document, path: &str) -> Option<Finding> {
-    let name = match kind {
-        Kind::Settings => settings::FILE_NAME,
-        Kind::Scenario => scenario::FILE_NAME,
-        Kind::ImageLock => image_lock::FILE_NAME,
-        _ => return None,
-    };
+    let name = name_for(kind)?;
     let message = format!("{} is read only from {name} at the root: skipped", kind.name());
     (path != name).then(|| Finding::at(&rules::MISPLACED_FILE, document, "/kind", FindingPlace::Value, message))
+}
+
+/// Files of the names of settings, scenarios and image locks that lie in a folder with definitions: they count where that folder is
+/// planned by itself.
+pub fn of_own_folders(sources: &[&SourceFile], parsed: &[Parsed]) -> BTreeSet<String> {
+    let is_object = |it: &Document| match classify(&it.value) {
+        Class::Read(kind) => kind.is_object(),
+        Class::Old(_) => true,
+        _ => false,
+    };
+    let is_planned = |(source, parsed): &(&&SourceFile, &Parsed)| {
+        kustomization::is_file(&source.path) || parsed.documents.iter().any(is_object)
+    };
+    let name = |path: &str| path.rsplit('/').next().is_some_and(files::is_of_root);
+    let nested = sources.iter().map(|source| source.path.as_str()).filter(|path| path.contains('/') && name(path));
+    let is_own = |path: &&str| {
+        let mut planned = sources.iter().zip(parsed).filter(|(source, _)| files::covers(folder(path), &source.path));
+        planned.any(|it| is_planned(&it))
+    };
+    nested.filter(is_own).map(str::to_owned).collect()
 }
 
 /// The settings' file, or that of the image lock, holds something else.

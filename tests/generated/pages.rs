@@ -101,8 +101,10 @@ fn labels_of<'t>(described: &'t str, name: &str) -> Vec<&'t str> {
 /// Every setting of `cutlist.yaml`.
 pub fn settings() -> String {
     let schema = schema::<SettingsDocument>();
-    let mut text = "# Settings\n\n`cutlist.yaml` at the root of a repository, `apiVersion: cutlist.dev/v1alpha1`, `kind: Settings`. All of it is optional. \
-                    Its JSON Schema is `cutlist.json`.\n\n| under `spec` | default | meaning |\n|---|---|---|\n"
+    let mut text = "# Settings\n\n`cutlist.yaml` at the root of the definitions, `apiVersion: cutlist.dev/v1alpha1`, `kind: Settings`. All of it is optional. \
+                    Its JSON Schema is `cutlist.json`.\n\nThe root is the folder that is named: the PATH of `plan`, or that of a cluster of \
+                    `preview --definitions`. Where it has no `cutlist.yaml` there are no settings: one in a folder above or below counts \
+                    only where that folder is named.\n\n| under `spec` | default | meaning |\n|---|---|---|\n"
         .to_owned();
     settings_of(&schema, &schema["properties"]["spec"], "", None, &mut text);
     text

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use cutlist::adapters::git::{ReadError, read_files, read_folder, read_revision};
+use cutlist::adapters::git::{ReadError, read_files, read_folder, read_merge, read_revision};
 use cutlist::api::source::Standing;
 use cutlist::core::plan::NoteCode;
 
@@ -424,6 +424,24 @@ fn a_bare_repository_is_only_itself() {
 
 fn check(error: ReadError, message: &str, hint: &str) {
     assert_eq!((error.to_string().as_str(), error.hint().as_deref()), (message, Some(hint)));
+}
+
+#[test]
+fn settings_at_the_root_are_not_those_of_a_folder() {
+    let fixture = Fixture::new();
+    fixture.commit(
+        "Two clusters",
+        &[("cutlist.yaml", "a"), ("blue/pool.yaml", "b"), ("green/cutlist.yaml", "c"), ("green/pool.yaml", "d")],
+    );
+    let note = "cutlist.yaml at the root of the repository is not read: the settings of `blue` are those in it, and it has none";
+    for (folder, expected) in [("blue", vec![(NoteCode::LeftOut, note)]), ("green", Vec::new()), ("", Vec::new())] {
+        let path = fixture.path().join(folder);
+        for content in [read_folder(&path), read_files(&path), read_revision(&path, "HEAD")] {
+            assert_eq!(notes(&content.unwrap()), expected, "{folder}");
+        }
+        let proposal = read_merge(&fixture.path(), folder, "main", "main").unwrap();
+        assert_eq!(notes(&proposal.base), expected, "{folder}");
+    }
 }
 
 #[test]

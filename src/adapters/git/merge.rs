@@ -8,7 +8,7 @@ use git2::{Commit, ErrorCode, Index, Oid, Repository, Signature, Time};
 use super::cause::GitCause;
 use super::collect::Collector;
 use super::expanded::{Expanded, merge_options};
-use super::read::{ReadError, RepositoryPlace, at_commit, tree_error};
+use super::read::{ReadError, RepositoryPlace, at_commit, other_settings_at, tree_error};
 use super::tree::{self, TreeError};
 use crate::api::kustomization::join;
 use crate::core::plan::Revision;
@@ -150,7 +150,11 @@ fn conflicts(merged: &Index) -> Result<Merge, git2::Error> {
 /// A folder that is not there has no files.
 fn content(place: &RepositoryPlace, commit: &Commit<'_>, reference: &str) -> Result<RevisionContent, ReadError> {
     match tree::collect(&place.repository, commit, &place.sub_path) {
-        Ok(collector) => Ok(at_commit(collector, commit, reference)),
+        Ok(collector) => {
+            let mut content = at_commit(collector, commit, reference);
+            content.notes.extend(other_settings_at(commit, &place.sub_path, &content.files));
+            Ok(content)
+        }
         Err(TreeError::PathNotThere(_)) => Ok(at_commit(Collector::default(), commit, reference)),
         Err(error) => Err(tree_error(error, reference)),
     }

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use git2::{BranchType, Commit, ErrorClass, ErrorCode, Oid, Repository, RepositoryOpenFlags};
+use git2::{BranchType, Commit, ErrorClass, ErrorCode, ObjectType, Oid, Repository, RepositoryOpenFlags};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
@@ -15,8 +15,8 @@ use super::folder::{self, Bounds, FolderError, Plain};
 use super::near::nearest;
 use super::tree::{self, TreeError};
 use super::work_tree::{self, WorkTree};
-use crate::api::kustomization;
 use crate::api::source::SourceFile;
+use crate::api::{kustomization, settings};
 use crate::core::plan::{Note, NoteCode, Revision};
 use crate::ports::RevisionContent;
 
@@ -176,7 +176,9 @@ pub fn read_revision(path: &Path, reference: &str) -> Result<RevisionContent, Re
     let commit = place.commit(path, reference)?;
     let collector =
         tree::collect(&place.repository, &commit, &place.sub_path).map_err(|error| tree_error(error, reference))?;
-    Ok(at_commit(collector, &commit, reference))
+    let mut content = at_commit(collector, &commit, reference);
+    content.notes.extend(other_settings_at(&commit, &place.sub_path, &content.files));
+    Ok(content)
 }
 
 /// Definitions that came as text, such as from standard input; their file is called `name`.
@@ -239,6 +241,9 @@ fn read_work_tree(path: &Path, place: &RepositoryPlace, compared: Compared) -> R
         folder::collect_file(&Bounds::of_work_tree(&work_tree, folder), &rules, path, file_name(path))
     };
     let (files, mut notes) = collector.map_err(folder_error)?.finish();
+    if path.is_dir() {
+        notes.extend(other_settings(&place.sub_path, &files, || work_tree.join(settings::FILE_NAME).is_file()));
+    }
     let reference = place.branch();
     let Some(commit) = place.head()? else {
         let revision = Revision { id: hash(&files), reference };
@@ -261,6 +266,24 @@ fn read_work_tree(path: &Path, place: &RepositoryPlace, compared: Compared) -> R
     let content = RevisionContent::without_history(revision, title(&commit), files, notes);
     let content = RevisionContent { authors: authors_of(&commit), ..content };
     Ok(Reading { content, head: Some(commit.id()) })
+}
+
+/// Settings that somebody may take for those of the folder, as they are at the root of the repository.
+fn other_settings(sub_path: &str, files: &[SourceFile], is_there: impl FnOnce() -> bool) -> Option<Note> {
+    let has_own = || files.iter().any(|file| file.path == settings::FILE_NAME);
+    let text = format!(
+        "{} at the root of the repository is not read: the settings of `{sub_path}` are those in it, and it has none",
+        settings::FILE_NAME
+    );
+    (!sub_path.is_empty() && !has_own() && is_there()).then(|| Note::new(NoteCode::LeftOut, text))
+}
+
+/// The same of a commit.
+pub(super) fn other_settings_at(commit: &Commit<'_>, sub_path: &str, files: &[SourceFile]) -> Option<Note> {
+    let kind = |path: &str| commit.tree().and_then(|tree| tree.get_path(Path::new(path))).ok().and_then(|it| it.kind());
+    let is_folder = !sub_path.is_empty() && kind(sub_path) == Some(ObjectType::Tree);
+    let is_there = || kind(settings::FILE_NAME) == Some(ObjectType::Blob);
+    is_folder.then(|| other_settings(sub_path, files, is_there)).flatten()
 }
 
 /// A content that is exactly that of a commit.
