@@ -11,7 +11,7 @@ use super::findings::Finding;
 use super::judging::Judged;
 use super::kinds::{Class, classify};
 use super::memory::JudgedOfFile;
-use super::{rules, schema, unread};
+use super::{held, rules, schema, unread};
 use crate::api::source::SourceFile;
 
 /// What was worked out, by the place of the document in its file.
@@ -57,5 +57,6 @@ pub fn of_foreign(document: &Document) -> Vec<Finding> {
     found.extend(rules::evictions::of_workload(document));
     found.extend(rules::do_not_disrupt::of_workload(document));
     found.extend(rules::auto_mode::fields_of_class(document));
+    found.extend(held::finding(document));
     found
 }

@@ -27,6 +27,7 @@ pub mod fingerprint;
 mod fixes;
 pub mod flux;
 mod given;
+mod held;
 mod judging;
 mod kinds;
 mod kustomize;

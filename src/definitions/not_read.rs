@@ -10,7 +10,7 @@ use super::kinds::{self, Kind};
 use super::kustomize::Elsewhere;
 use super::rules::reading::TOO_LARGE as TOO_LARGE_RULE;
 use super::rules::{kinds as kind_rules, kustomize as rules};
-use super::{Definition, Definitions, files, limits};
+use super::{Definition, Definitions, files, held, limits};
 use crate::api::kustomization::folder;
 use crate::api::source::{SourceFile, Standing, is_worth_a_note};
 use crate::api::{keys, settings};
@@ -25,6 +25,7 @@ pub const WITHOUT_OBJECTS: &str = "holds no objects now";
 const LINK: &str = "is a symbolic link that leads out of the repository, or nowhere, now";
 pub const SUBMODULE: &str = "is a submodule now";
 const TOO_LARGE: &str = "is too large to be read now";
+const HELD: &str = "holds an object of this kind and name for another program now";
 const ALIKE: &str = "has an object of this name and kind in the group of another project now";
 
 /// A file, or a folder with all that is in it, of which nobody knows what it defines.
@@ -75,6 +76,12 @@ impl NotRead {
         let kind = document.str("/kind").and_then(kinds::named_alike)?;
         let object = format!("{}/{}", kind.name(), document.str("/metadata/name")?);
         Some(Self { hides: Hides::Object(object), ..Self::new(path, ALIKE) })
+    }
+
+    /// Definitions that stand in an object of another kind. They may have been in files of their own before.
+    pub fn held(path: &str, document: &Document) -> impl Iterator<Item = Self> {
+        let named = held::of(document).into_iter().filter_map(|it| Some(format!("{}/{}", it.kind, it.name?)));
+        named.map(move |object| Self { hides: Hides::Object(object), ..Self::new(path, HELD) })
     }
 
     /// A source that may bring objects that nobody sees here. What is in no file any more may have moved there.

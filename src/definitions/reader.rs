@@ -569,6 +569,7 @@ impl Reading<'_> {
             Class::Foreign => {
                 self.documents_skipped += 1;
                 self.not_read.extend(NotRead::alike(&source.path, document));
+                self.not_read.extend(NotRead::held(&source.path, document));
                 self.workloads.add(document, origin.built_by(&source.path));
                 found.extend(unread::no_settings(document, &source.path));
                 found.extend(match (origin, self.ahead.get_mut(document.file)) {

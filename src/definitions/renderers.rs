@@ -15,14 +15,16 @@ use super::document::{self, Document};
 use super::files::{chart_templates, covers};
 use super::findings::FindingPlace;
 use super::flux::GROUP as FLUX;
+use super::held;
+use super::kinds::{Class, classify};
 use crate::api::kustomization;
 use crate::api::source::{SourceFile, Standing};
 use crate::core::plan::{DefinitionPlace, Note, NoteCode};
 
 /// Every object of Karpenter's groups, and what patches one, has one of these words.
 const WORDS: [&str; 3] = ["karpenter", "NodePool", "EC2NodeClass"];
-/// Parts of the groups' names, by which files are found that may have one of their objects.
-const GROUPS: [&str; 4] = ["toolkit.fluxcd.io", "argoproj.io", "ConfigMap", "Secret"];
+/// Parts of the groups' names, by which files are found that may have one of their objects, or of Karpenter's in others.
+const GROUPS: [&str; 5] = ["toolkit.fluxcd.io", "argoproj.io", "ConfigMap", "Secret", "karpenter."];
 const FLUX_HELM: &str = "helm.toolkit.fluxcd.io";
 
 /// Fields of a Flux Kustomization that change objects whatever their variables are.
@@ -156,6 +158,7 @@ impl Surroundings {
         for document in documents(text) {
             let kind = document.str("/kind").unwrap_or_default();
             let object = format!("{kind} {}", document.str("/metadata/name").unwrap_or_default());
+            let known = fields.len();
             let mut add = |pointer: &str, said: String, is_patch: bool| {
                 if let Some(value) = document.value.pointer(pointer).filter(|value| !is_empty(value)) {
                     let line = document.place(pointer, FindingPlace::Key).line;
@@ -203,6 +206,9 @@ impl Surroundings {
                     }
                 }
                 _ => {}
+            }
+            if fields.len() == known {
+                fields.extend(field_of_held(&document, &object));
             }
         }
         fields
@@ -259,6 +265,18 @@ impl Surroundings {
         let path = path.trim_start_matches("./").trim_matches('/');
         self.charts.iter().filter_map(|it| it.strip_suffix("templates/")).any(|it| it.trim_end_matches('/') == path)
     }
+}
+
+/// Definitions in an object of another kind.
+fn field_of_held(document: &Document, object: &str) -> Option<(String, Field)> {
+    if !matches!(classify(&document.value), Class::Foreign) {
+        return None;
+    }
+    let held = held::of(document);
+    let line = document.place(&held.first()?.pointer, FindingPlace::Value).line;
+    let values = held.iter().filter_map(|it| document.value.pointer(&it.pointer).cloned());
+    let field = Field { value: values.collect(), line, is_patch: false };
+    Some((format!("what is made of the definitions in {object}"), field))
 }
 
 fn documents(text: &str) -> Vec<Document> {
@@ -348,6 +366,11 @@ spec:
                 "postBuild: {{ substitute: {{ cpu: \"{value}\" }}, substituteFrom: [{{ kind: Secret, name: vars }}] }}"
             )
         };
+        let made = |weight: &str| {
+            format!(
+                "apiVersion: fluxcd.controlplane.io/v1\nkind: ResourceSet\nmetadata: {{ name: pools }}\nspec:\n  resources:\n  - {{ apiVersion: karpenter.sh/v1, kind: NodePool, metadata: {{ name: a }}, spec: {{ weight: {weight} }} }}\n"
+            )
+        };
         for (beside, path, old, new, line) in [
             (
                 &[pool][..],
@@ -366,6 +389,8 @@ spec:
                 argo("pools", "kustomize: { components: [../b] }"),
                 7,
             ),
+            (&[pool], "made.yaml", made("1"), made("2"), 6),
+            (&[pool], "made.yaml", made("1"), String::new(), 1),
             (&[chart, template], "clusters/blue/values.yaml", "a: 1\nb: 1\n".to_owned(), "a: 1\nb: 2\n".to_owned(), 2),
             (&[chart], "charts/pools/templates/pool.yaml", POOL.to_owned(), POOL.replace("on-demand", "spot"), 8),
         ] {
