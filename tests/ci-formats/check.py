@@ -69,7 +69,8 @@ for error in checkstyle.findall("file/error"):
 lines = [json.loads(line) for line in (folder / "report.jsonl").read_text().splitlines()]
 assert lines[: len(findings)] == findings and lines[-1]["summary"] == report["summary"]
 
-# Workflow commands: one line for each finding, and nothing else.
-commands = (folder / "report.github").read_text().splitlines()
+# Workflow commands: one line for each finding, and one that counts them.
+*commands, counts = (folder / "report.github").read_text().splitlines()
+assert "error" in counts and not counts.startswith("::"), counts
 assert len(commands) == len(findings) and all(it.startswith(("::error ", "::warning ", "::notice ")) for it in commands)
 print(f"{len(findings)} findings in every form")

@@ -2,16 +2,18 @@
 //! Source: <https://docs.github.com/en/actions/reference/workflow-commands-for-github-actions>.
 //! The escapes are those of the toolkit's `command.ts`.
 
-use super::LintReport;
 use super::place::{end_column, relative};
-use crate::definitions::Severity;
+use super::{LintReport, summary};
+use crate::definitions::{Diagnostic, Severity};
 use crate::render::terminal::{clean, clean_lines};
 
-/// One line for each finding. Its text is escaped, so that it can neither end the line nor be taken for another
-/// command.
+/// One line for each finding, the worst first, as GitHub shows ten of each sort, and one that counts them. The text of a finding is
+/// escaped, so that it can neither end the line nor be taken for another command.
 pub fn github<'s>(report: &LintReport, source: impl Fn(&str) -> Option<&'s str>) -> String {
     let mut out = String::new();
-    for diagnostic in &report.diagnostics {
+    let mut diagnostics: Vec<&Diagnostic> = report.diagnostics.iter().collect();
+    diagnostics.sort_by_key(|diagnostic| diagnostic.severity);
+    for diagnostic in &diagnostics {
         let command = match diagnostic.severity {
             Severity::Error => "error",
             Severity::Warning => "warning",
@@ -30,6 +32,9 @@ pub fn github<'s>(report: &LintReport, source: impl Fn(&str) -> Option<&'s str>)
             property(&format!("{} {}", diagnostic.code, diagnostic.rule)),
             data(&message),
         ));
+    }
+    if !diagnostics.is_empty() {
+        out.push_str(&format!("{}\n", summary(report)));
     }
     out
 }
