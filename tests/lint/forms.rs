@@ -86,3 +86,21 @@ fn fingerprints_survive_a_moved_line() {
     let distinct: std::collections::BTreeSet<&String> = found.iter().collect();
     assert_eq!((found.len(), distinct.len()), (before.len() + 1, before.len() + 1));
 }
+
+/// Viewers know a test again by its name.
+#[test]
+fn tests_of_junit_have_names_of_their_own() {
+    let target = tempfile::tempdir().unwrap();
+    let pool = "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: a}\nspec:\n  template:\n    spec:\n      requirements: []\n      nodeClassRef:\n        name: default\n";
+    std::fs::write(target.path().join("pool.yaml"), pool).unwrap();
+    let names = || {
+        let (text, _) = lint(target.path(), &["pool.yaml", "-o", "junit"]);
+        let names = text.lines().filter_map(|line| line.trim().strip_prefix("<testcase name=\"")?.split('"').next());
+        names.map(str::to_owned).collect::<Vec<String>>()
+    };
+    let before = names();
+    let distinct: std::collections::BTreeSet<&String> = before.iter().collect();
+    assert!(before.len() > 1 && distinct.len() == before.len(), "{before:?}");
+    std::fs::write(target.path().join("pool.yaml"), format!("# One line more.\n{pool}")).unwrap();
+    assert_eq!(names(), before);
+}
