@@ -4,6 +4,7 @@ mod baselines;
 mod changed;
 mod fixing;
 mod outputs;
+mod places;
 pub(super) mod sets;
 
 use std::collections::BTreeMap;
@@ -124,7 +125,7 @@ fn report(sets: &[Set], definitions: &[Definitions], arguments: &LintArguments) 
     report.sort();
     let texts = sets::texts(sets);
     let all = report.diagnostics.iter_mut().chain(report.suppressed.iter_mut().map(|it| &mut it.diagnostic));
-    fingerprint::assign(all, |path| texts.get(path).copied());
+    fingerprint::assign(all, |path| texts.get(path).copied(), places::relative);
     report
 }
 

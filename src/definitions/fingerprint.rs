@@ -10,14 +10,20 @@ use super::diagnostic::Diagnostic;
 /// Bytes of the hash that are shown: enough that no two of a million findings share one.
 const SHOWN: usize = 16;
 
-/// Gives each diagnostic its fingerprint: over the code, the file, the object and the text of the line, with how many of the same
-/// there were before. `source` gives the text of a file by the path in the findings. Nothing in it counts lines.
-pub fn assign<'d, 's>(diagnostics: impl Iterator<Item = &'d mut Diagnostic>, source: impl Fn(&str) -> Option<&'s str>) {
+/// Gives each diagnostic its fingerprint: over the code, the file, the object and the text of the line, with how many of the same there
+/// were before. `source` gives the text of a file by the path in the findings, and `known_as` the path that counts. Nothing in it counts
+/// lines.
+pub fn assign<'d, 's>(
+    diagnostics: impl Iterator<Item = &'d mut Diagnostic>,
+    source: impl Fn(&str) -> Option<&'s str>,
+    known_as: impl Fn(&str) -> String,
+) {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for diagnostic in diagnostics {
         let line = source(&diagnostic.file).map(|text| line_at(text, diagnostic.span.start_byte)).unwrap_or_default();
         let object = diagnostic.object.as_deref().unwrap_or_default();
-        let file = diagnostic.file.strip_prefix("./").unwrap_or(&diagnostic.file);
+        let file = known_as(&diagnostic.file);
+        let file = file.strip_prefix("./").unwrap_or(&file);
         let base = hash(&[&diagnostic.code, file, object, &line]);
         let before = seen.entry(base.clone()).or_default();
         diagnostic.fingerprint = if *before == 0 { base } else { hash(&[&base, &before.to_string()]) };

@@ -45,7 +45,7 @@ impl OwnBaseline {
             str::from_utf8(&sources.get(place)?.content).ok()
         };
         let suppressed = definitions.suppressed.iter_mut().map(|suppressed| &mut suppressed.diagnostic);
-        fingerprint::assign(definitions.diagnostics.iter_mut().chain(suppressed), text);
+        fingerprint::assign(definitions.diagnostics.iter_mut().chain(suppressed), text, str::to_owned);
         let looked_at = LookedAt { paths: &definitions.paths_read, is_whole: true };
         let applied = known.apply(std::mem::take(&mut definitions.diagnostics), looked_at, &path);
         definitions.diagnostics = applied.kept;

@@ -87,6 +87,28 @@ fn fingerprints_survive_a_moved_line() {
     assert_eq!((found.len(), distinct.len()), (before.len() + 1, before.len() + 1));
 }
 
+/// A forge knows files by their path in the repository, and a finding again by its fingerprint, however the path was typed.
+#[test]
+fn paths_are_the_same_however_they_are_typed() {
+    let target = tempfile::tempdir().unwrap();
+    let target = target.path().canonicalize().unwrap();
+    std::fs::create_dir(target.join("pools")).unwrap();
+    std::fs::copy(folder().join("forms/input/pool.yaml"), target.join("pools/pool.yaml")).unwrap();
+    let absolute = target.join("pools");
+    for form in ["gitlab", "sarif"] {
+        let typed = |path: &str| lint(&target, &[path, "-o", form]).0;
+        let expected = typed("pools");
+        assert!(expected.contains("\"pools/pool.yaml\""), "{expected}");
+        assert_eq!(typed("./pools"), expected, "{form}");
+        assert_eq!(typed(absolute.to_str().unwrap()), expected, "{form}");
+    }
+    // From elsewhere it is known by the repository that it is in.
+    std::fs::create_dir(target.join(".git")).unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let (found, _) = lint(elsewhere.path(), &[absolute.join("pool.yaml").to_str().unwrap(), "-o", "gitlab"]);
+    assert!(found.contains("\"pools/pool.yaml\""), "{found}");
+}
+
 /// Viewers know a test again by its name.
 #[test]
 fn tests_of_junit_have_names_of_their_own() {

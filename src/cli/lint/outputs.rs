@@ -1,5 +1,6 @@
 //! Where each form of the report goes.
 
+use super::places;
 use crate::cli::arguments::{FormOutput, LintForm};
 use crate::cli::exit::Failure;
 use crate::cli::output::{self, Form};
@@ -12,17 +13,19 @@ pub fn show<'s>(
     source: impl Fn(&str) -> Option<&'s str>,
     is_taken: bool,
 ) -> Result<(), Failure> {
+    let (of_forges, typed) = places::of_forges(report);
+    let source_of_forges = |path: &str| source(typed.get(path).map_or(path, String::as_str));
     for FormOutput { form, file } in outputs {
         let (text, kind) = match form {
             LintForm::Text => (render::text(report, &source, file.is_none()), Form::Page),
             LintForm::Json => (render::json(report), Form::Data),
             LintForm::Jsonl => (render::json_lines(report), Form::Lines),
-            LintForm::Sarif => (render::sarif(report, &source), Form::Data),
+            LintForm::Sarif => (render::sarif(&of_forges, &source_of_forges), Form::Data),
             LintForm::Junit => (render::junit(report), Form::Page),
             LintForm::Github => {
                 (render::github(report, &source), Form::Commands(&["::error ", "::warning ", "::notice "]))
             }
-            LintForm::Gitlab => (render::gitlab(report), Form::Data),
+            LintForm::Gitlab => (render::gitlab(&of_forges), Form::Data),
             LintForm::Azuredevops => {
                 (render::azure(report), Form::Commands(&["##vso[task.logissue ", "##vso[task.complete "]))
             }
