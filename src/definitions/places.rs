@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::document::Document;
+use super::document::{Document, spans};
 use super::findings::FindingPlace;
 use crate::core::plan::DefinitionPlace;
 
@@ -54,6 +54,15 @@ pub fn of_fields(document: &Document, paths: &[&str]) -> BTreeMap<String, Defini
     let written = written.map(|pointer| (*pointer).to_owned());
     let members = MAPPINGS.iter().flat_map(|pointer| document.members(pointer)).map(|(pointer, ..)| pointer);
     let items = LISTS.iter().flat_map(|pointer| document.items(pointer)).map(|(pointer, _)| pointer);
-    let all = std::iter::once(String::new()).chain(written).chain(members).chain(items);
-    all.map(|pointer| (pointer.clone(), of(document, &pointer, paths))).collect()
+    let items = items.map(|pointer| (pointer.clone(), of_entry(document, &pointer, paths)));
+    let all = std::iter::once(String::new()).chain(written).chain(members);
+    all.map(|pointer| (pointer.clone(), of(document, &pointer, paths))).chain(items).collect()
+}
+
+/// Where a patch has a part of the entry, there: the rest of it says no more what it did where it was written.
+fn of_entry(document: &Document, pointer: &str, paths: &[&str]) -> DefinitionPlace {
+    let own = of(document, pointer, paths);
+    let below = document.parts.iter().map(|(part, _)| part).filter(|part| spans::below(pointer, part).is_some());
+    let mut parts = below.map(|part| of(document, part, paths));
+    parts.find(|part| part.file != own.file).unwrap_or(own)
 }
