@@ -16,6 +16,7 @@ pub use markdown::escape::fenced;
 pub use markdown::markdown;
 pub(in crate::render) use text::budget;
 pub use text::text;
+pub(in crate::render) use text::within_preview;
 pub use units::count;
 
 pub use super::terminal::Style;
@@ -49,11 +50,39 @@ pub(super) const REVISION_DIGITS: usize = 7;
 /// `3f2a91c (main)`
 fn revision(revision: &crate::core::plan::Revision) -> String {
     let id = super::terminal::clean(&short(&revision.id, REVISION_DIGITS));
-    let reference = super::terminal::clean(&revision.reference);
-    match (id.as_str(), reference.as_str()) {
-        (id, "") => id.to_owned(),
-        ("", reference) => reference.to_owned(),
-        (id, reference) if id == reference || revision.id == revision.reference => id.to_owned(),
-        (id, reference) => format!("{id} ({reference})"),
+    let reference = reference_beside(&revision.id, &revision.reference).map(super::terminal::clean);
+    match (id.as_str(), reference) {
+        (_, None) => id,
+        ("", Some(reference)) => reference,
+        (id, Some(reference)) => format!("{id} ({reference})"),
+    }
+}
+
+/// The name of a revision, where it says more than its id: a commit may be asked for by as many digits of its hash as one likes.
+pub(super) fn reference_beside<'r>(id: &str, reference: &'r str) -> Option<&'r str> {
+    let begins_so = |begin: &str| begin.eq_ignore_ascii_case(reference);
+    let is_hash = reference.len() >= REVISION_DIGITS && id.get(..reference.len()).is_some_and(begins_so);
+    (!reference.is_empty() && !is_hash && id != reference).then_some(reference)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hash_is_shown_once() {
+        let id = "f45682b765d1fb9030ac620b53c6616eefd3d8c0";
+        for (reference, expected) in [
+            (id, None),
+            ("F45682B765D1", None),
+            ("f45682b", None),
+            ("", None),
+            ("main", Some("main")),
+            ("f45", Some("f45")),
+            ("é456", Some("é456")),
+        ] {
+            assert_eq!(reference_beside(id, reference), expected);
+        }
+        assert_eq!(reference_beside("", "main"), Some("main"));
     }
 }

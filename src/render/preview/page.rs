@@ -4,7 +4,7 @@
 use crate::api::preview::{Preview, PreviewTarget, PreviewVerdict};
 use crate::render::plan::markdown::escape::{code, prose};
 use crate::render::plan::markdown::{BYTES_MAX, CHARACTERS_MAX};
-use crate::render::plan::{REVISION_DIGITS, count, short};
+use crate::render::plan::{REVISION_DIGITS, count, reference_beside, short};
 
 use super::pieces::cut_to;
 use super::sentences::{dated, of_signatures, worst_first};
@@ -136,9 +136,9 @@ fn signature(sentence: &str) -> String {
 
 fn head(preview: &Preview, rows: usize) -> String {
     let mut text = String::from("### Cutlist: what this does to the nodes\n\n");
-    let revision = |id: &str, reference: &str| match reference {
-        "" => code(&short(id, REVISION_DIGITS)),
-        reference => {
+    let revision = |id: &str, reference: &str| match reference_beside(id, reference) {
+        None => code(&short(id, REVISION_DIGITS)),
+        Some(reference) => {
             format!("{} ({})", code(&short(id, REVISION_DIGITS)), prose(&cut_to(reference, NAME_CHARACTERS_MAX)))
         }
     };

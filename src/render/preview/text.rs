@@ -2,7 +2,7 @@
 
 use crate::api::preview::{Preview, PreviewCause, PreviewTarget, PreviewVerdict};
 use crate::core::plan::Plan;
-use crate::render::plan::{self, REVISION_DIGITS, short};
+use crate::render::plan::{self, REVISION_DIGITS, reference_beside, short};
 use crate::render::terminal::{COLUMNS, Style, Tone, clean, labelled, left, width, wrap};
 
 use super::page::verdict;
@@ -16,9 +16,9 @@ const CAUSES_MAX: usize = 20;
 /// The preview for people. `plans`: in the order of the targets, for those that have one.
 pub fn text(preview: &Preview, plans: &[Option<Plan>], style: Style) -> String {
     let mut page = Page { style, text: String::new() };
-    let revision = |id: &str, reference: &str| match reference {
-        "" => short(id, REVISION_DIGITS),
-        reference => format!("{} ({})", short(id, REVISION_DIGITS), clean(reference)),
+    let revision = |id: &str, reference: &str| match reference_beside(id, reference) {
+        None => short(id, REVISION_DIGITS),
+        Some(reference) => format!("{} ({})", short(id, REVISION_DIGITS), clean(reference)),
     };
     let (base, head) = (&preview.base, &preview.head);
     page.line(
@@ -93,7 +93,8 @@ impl Page {
         }
         self.text.push('\n');
         if let Some(plan) = plan.filter(|_| target.verdict != PreviewVerdict::Untouched) {
-            self.text.push_str(&plan::text(plan, self.style));
+            let digest = target.plan.as_ref().map_or("", |plan| &plan.digest);
+            self.text.push_str(&plan::within_preview(plan, digest, self.style));
             self.text.push('\n');
         }
     }

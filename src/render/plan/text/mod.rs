@@ -5,7 +5,7 @@ mod nodes;
 mod report;
 
 use crate::core::plan::{Plan, Step};
-use crate::core::preview::{caused_steps, steps_anyway, steps_taken_away};
+use crate::core::preview::{DIGEST_DIGITS, caused_steps, steps_anyway, steps_taken_away};
 use crate::render::terminal::{COLUMNS, Style, Tone, clean, clip, left, width, wrap};
 
 use super::{PLAN_DIGITS, revision, short};
@@ -16,8 +16,22 @@ pub(in crate::render) use report::budget;
 
 /// The plan for people. Coloured text holds ANSI codes, which the caller takes out again for what is no terminal.
 pub fn text(plan: &Plan, style: Style) -> String {
+    let mut fields = vec![("Plan", short(&plan.id, PLAN_DIGITS)), ("revision", revision(&plan.revision))];
+    if let Some(against) = &plan.against {
+        fields.push(("against", revision(&against.revision)));
+    }
+    fields.push(("cluster", plan.cluster.clone()));
+    below(fields, plan, style)
+}
+
+/// The plan of a preview, which says before it which cluster and which revisions it is about. `digest`: what people approve it by.
+pub(in crate::render) fn within_preview(plan: &Plan, digest: &str, style: Style) -> String {
+    below(vec![("Plan", short(digest, DIGEST_DIGITS))], plan, style)
+}
+
+fn below(fields: Vec<(&'static str, String)>, plan: &Plan, style: Style) -> String {
     let mut page = Page { style, text: String::new() };
-    header(plan, &mut page);
+    header(fields, plan, &mut page);
     page.blank();
     facts::by_class(plan, &mut page);
     steps(plan, &mut page);
@@ -31,12 +45,7 @@ pub fn text(plan: &Plan, style: Style) -> String {
 }
 
 /// `Plan 7c1f2e  revision 3f2a91c (main)  cluster demo  prices 2026-11-20`
-fn header(plan: &Plan, page: &mut Page) {
-    let mut fields = vec![("Plan", short(&plan.id, PLAN_DIGITS)), ("revision", revision(&plan.revision))];
-    if let Some(against) = &plan.against {
-        fields.push(("against", revision(&against.revision)));
-    }
-    fields.push(("cluster", plan.cluster.clone()));
+fn header(mut fields: Vec<(&'static str, String)>, plan: &Plan, page: &mut Page) {
     fields.push(("prices", plan.catalog_date.clone()));
     if plan.packing != "cheapest" {
         fields.push(("packing", plan.packing.clone()));
