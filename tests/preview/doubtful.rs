@@ -247,7 +247,7 @@ fn another_reason_for_what_goes_anyway_is_said() {
     let cluster = snapshot(&[empty], vec![]);
     let target = crate::sums::previewed(folder.path(), &base, &head, &cluster, &["--without-simulation"]);
     let expected =
-        "1 node goes for another reason (Empty -> RequirementsDrifted), same price; 1 step would happen anyway";
+        "1 node goes for another reason (Empty -> RequirementsDrifted), same price; 1 removal would happen anyway";
     assert_eq!((&target["verdict"], headline(&target)), (&json!("changes"), expected), "{target:#}");
     assert!(target["markdown"]["summary"].as_str().unwrap().contains("1 node goes for another reason"), "{target:#}");
     let sections = target["markdown"]["sections"].to_string();

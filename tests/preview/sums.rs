@@ -113,7 +113,8 @@ fn what_goes_without_the_change_as_well_is_not_counted() {
         let headline = target["headline"].as_str().unwrap();
         let figures = &target["figures"];
         let all = figures["nodesRemoved"].as_u64().unwrap() + figures["nodesReplaced"].as_u64().unwrap();
-        assert!(number(headline, "removed") + number(headline, "replaced") <= all, "{headline}");
+        let counted = number(headline, "removed") + number(headline, "replaced");
+        assert!(counted == all || counted < all && headline.contains("would happen anyway"), "{headline}");
         assert_eq!(target["causes"].as_array().unwrap().len(), 1, "{target:#}");
         assert_adds_up(&target);
         // The parts of the first screen's fold add up as well.

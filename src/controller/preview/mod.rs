@@ -175,6 +175,7 @@ pub fn planned(proposal: &Proposal<'_>, subject: Subject, on: &Surroundings<'_>)
     };
     // The digest is of what is shown as well: what is hidden could be guessed by a hash of it.
     let identity = figures::identity(&plan);
+    let plan = base.iter().fold(plan, figures::with_reasons_of_base);
     let mut next_24_hours = subject.next_24_hours;
     if !next_24_hours.is_empty() && base.as_ref().is_some_and(|base| !base.steps.is_empty()) {
         next_24_hours.push(WITH_ANYWAY.to_owned());

@@ -1,8 +1,6 @@
 //! How many nodes steps are about: one way to count for the summary of a plan, the headline of a preview and what each cause does.
 
-use std::collections::BTreeMap;
-
-use super::{Step, StepKind};
+use super::{Step, StepKind, blocks};
 
 /// Nodes, not moves: a move may take many, and buy another number in their place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,23 +22,18 @@ impl NodeCounts {
     /// Of these steps alone: of a move of which only some are among them, these count.
     pub fn of<'a>(steps: impl IntoIterator<Item = &'a Step>) -> Self {
         let mut counts = Self::default();
-        let mut moves: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
-        for step in steps {
-            let (bought, gone) = moves.entry(step.move_number).or_default();
-            match step.kind {
-                StepKind::Create => *bought += 1,
-                StepKind::Remove => *gone += 1,
-                StepKind::Adopt => counts.adopted += 1,
-                StepKind::Hold => counts.held += 1,
-            }
-        }
-        for (bought, gone) in moves.into_values() {
-            if bought > 0 && gone > 0 {
-                counts.replacements += bought;
-                counts.replaced += gone;
-            } else {
-                counts.created += bought;
-                counts.removed += gone;
+        for block in blocks(steps) {
+            let replaces = block.len() > 1;
+            for step in block {
+                let count = match (step.kind, replaces) {
+                    (StepKind::Create, false) => &mut counts.created,
+                    (StepKind::Create, true) => &mut counts.replacements,
+                    (StepKind::Remove, false) => &mut counts.removed,
+                    (StepKind::Remove, true) => &mut counts.replaced,
+                    (StepKind::Adopt, _) => &mut counts.adopted,
+                    (StepKind::Hold, _) => &mut counts.held,
+                };
+                *count += 1;
             }
         }
         counts

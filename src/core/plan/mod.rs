@@ -3,6 +3,7 @@
 //! [`Plan`] is the published form (`schemas/plan.json`); every output, also the text on a terminal, is made from it.
 
 mod against;
+mod blocks;
 pub mod calendar;
 pub mod change;
 mod cloud_fact;
@@ -27,6 +28,7 @@ use crate::model::{HourlyPrice, Resources};
 use crate::snapshot::pod::BUFFER_POD_PREFIX;
 
 pub use against::compare;
+pub use blocks::blocks;
 pub use change::Change;
 pub use cloud_fact::{CloudFact, CloudFactCode};
 pub use counts::NodeCounts;
@@ -207,7 +209,7 @@ pub struct Step {
     /// Allocatable of the node and the part of it that is requested after the plan, with DaemonSets.
     pub allocatable: Resources,
     pub requested: Resources,
-    /// With `--against`: whether the base revision plans the same step.
+    /// With `--against`: whether the base revision plans the same step; of a replacement, all of its steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub also_in_base: Option<bool>,
 }

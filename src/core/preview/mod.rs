@@ -14,7 +14,7 @@ use cutlist_api::preview::{PreviewCount, PreviewFigures, PreviewPlan};
 
 pub use apart::{ByCause, held_back, pending, risks};
 pub use digest::{DIGEST_DIGITS, digest, hash_of_texts};
-pub use reasons::other_reasons;
+pub use reasons::{other_reasons, with_reasons_of_base};
 
 /// Notes that say what the prices are worth.
 const ASSUMPTIONS: [NoteCode; 7] = [
@@ -61,8 +61,8 @@ fn assumptions(plan: &Plan) -> Vec<String> {
     std::iter::once(day).chain(of_notes).collect()
 }
 
-/// Steps that the base does not plan. Step by step, though the steps of a move stand or fall together: what the change costs is what
-/// comes and goes because of it, and a node that both plans remove goes at no cost of the change's.
+/// Steps that the base does not plan. A replacement is among them as a whole, with the nodes that the base replaces in another way: half of
+/// it is nothing that either plan does. What the base does with them instead is among the steps that are taken away.
 pub fn caused_steps(plan: &Plan) -> impl Iterator<Item = &Step> + Clone {
     plan.steps.iter().filter(|step| step.also_in_base != Some(true))
 }
@@ -70,6 +70,11 @@ pub fn caused_steps(plan: &Plan) -> impl Iterator<Item = &Step> + Clone {
 /// The other steps: they would be done without the change as well.
 pub fn steps_anyway(plan: &Plan) -> Vec<&Step> {
     plan.steps.iter().filter(|step| step.also_in_base == Some(true)).collect()
+}
+
+/// Whether any node comes or goes without the change as well.
+pub fn happens_anyway(plan: &Plan) -> bool {
+    !steps_anyway(plan).is_empty() || Effect::of_change(plan).going_anyway > 0
 }
 
 /// Steps that the base plans and the head does not.
@@ -88,7 +93,9 @@ pub fn price_of_the_change(plan: &Plan) -> HourlyPrice {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Effect {
     pub nodes: NodeCounts,
-    /// Running pods that move because of it.
+    /// Of those that go, the nodes that the base would let go as well, in another way.
+    pub going_anyway: usize,
+    /// Running pods on the nodes that go.
     pub pods_moved: usize,
     /// What the base would do, and the change takes away.
     pub taken_away: NodeCounts,
@@ -102,10 +109,14 @@ impl Effect {
         steps: impl IntoIterator<Item = &'a Step> + Clone,
         taken_away: impl IntoIterator<Item = &'a Step> + Clone,
     ) -> Self {
-        let gone = steps.clone().into_iter().filter(|step| step.kind == StepKind::Remove);
+        let goes = |step: &&Step| step.kind == StepKind::Remove;
+        let gone: Vec<&Step> = steps.clone().into_iter().filter(goes).collect();
+        let of_base = taken_away.clone().into_iter().filter(goes);
+        let of_base: BTreeSet<_> = of_base.map(|step| (&step.node_claim, &step.node)).collect();
         Self {
             nodes: NodeCounts::of(steps.clone()),
-            pods_moved: gone.map(|step| step.pods.len()).sum(),
+            going_anyway: gone.iter().filter(|step| of_base.contains(&(&step.node_claim, &step.node))).count(),
+            pods_moved: gone.iter().map(|step| step.pods.len()).sum(),
             taken_away: NodeCounts::of(taken_away.clone()),
             price_per_hour: price(steps) - price(taken_away),
         }

@@ -184,6 +184,30 @@ fn what_the_base_does_as_well_is_not_the_changes() {
     assert!((effect.price_per_hour.dollars() - 0.1).abs() < 1e-9);
 }
 
+/// Half of a replacement is nothing that either plan does: neither what it costs nor why is true of it.
+#[test]
+fn a_replacement_that_the_base_makes_in_another_way_is_a_whole() {
+    let base = with_summary(vec![creation("batch", 0.2), removal("general-2"), removal("batch-4")]);
+    let head = with_summary(vec![creation("general", 0.1), removal("general-2")]);
+    let head = crate::plan::compare(head, &base);
+    assert_eq!((caused_steps(&head).count(), steps_taken_away(&head)), (2, base.steps.as_slice()));
+    assert!(steps_anyway(&head).is_empty() && happens_anyway(&head));
+    let effect = Effect::of_change(&head);
+    assert_eq!(effect.nodes, NodeCounts { replaced: 1, replacements: 1, ..NodeCounts::default() });
+    assert_eq!(effect.taken_away, NodeCounts { replaced: 2, replacements: 1, ..NodeCounts::default() });
+    assert_eq!(effect.going_anyway, 1);
+    // It is the same in whatever order its steps stand.
+    let mut turned = base.clone();
+    turned.steps.reverse();
+    let same = crate::plan::compare(turned, &base);
+    assert_eq!((steps_anyway(&same).len(), steps_taken_away(&same)), (3, [].as_slice()));
+    // Nodes for which nothing is bought go each by itself.
+    let base = with_summary(vec![removal("a"), removal("b")]);
+    let head = crate::plan::compare(with_summary(vec![removal("a"), removal("c")]), &base);
+    assert_eq!((steps_anyway(&head).len(), steps_taken_away(&head).len()), (1, 1));
+    assert_eq!((Effect::of_change(&head).nodes.removed, Effect::of_change(&head).going_anyway), (1, 0));
+}
+
 /// Steps by what they are, their moves, and which node or kind of node.
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = (0..4_u8, 1..5_u32, 0..6_u8).prop_map(|(kind, number, which)| {

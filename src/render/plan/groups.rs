@@ -1,9 +1,9 @@
 //! The steps of a plan as a reader takes them in: a replacement is one thing, and many alike are one line.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::core::model::{HourlyPrice, Resources};
-use crate::core::plan::{DefinitionPlace, Reason, Step, StepKind};
+use crate::core::plan::{DefinitionPlace, Reason, Step, StepKind, blocks};
 
 /// More groups than this are folded together where they are alike.
 const GROUPS_MAX: usize = 40;
@@ -41,9 +41,9 @@ pub struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
-    pub fn node_pool(&self) -> &'a str {
-        let removed = self.of(StepKind::Remove).next();
-        removed.or(self.steps.first().copied()).map_or("", |step| step.node_pool.as_str())
+    /// More than one where a node of one pool takes the place of a node of another.
+    pub fn node_pools(&self) -> BTreeSet<&'a str> {
+        self.steps.iter().map(|step| step.node_pool.as_str()).collect()
     }
 
     pub fn of(&self, kind: StepKind) -> impl Iterator<Item = &'a Step> {
@@ -76,10 +76,6 @@ impl<'a> Group<'a> {
     pub fn definition_of(&self, reason: &Reason) -> Option<&'a DefinitionPlace> {
         let of_reason = self.steps.iter().copied().filter(|step| step.reason == *reason);
         of_reason.filter_map(|step| step.definition.as_ref()).next()
-    }
-
-    fn first_move(&self) -> u32 {
-        self.steps.iter().map(|step| step.move_number).min().unwrap_or_default()
     }
 
     fn key(&self, folding: Folding) -> (Action, String) {
@@ -138,35 +134,19 @@ pub fn fold<'a>(groups: &[Group<'a>], folding: Folding) -> Vec<Group<'a>> {
 
 /// One group for each replacement and for each other step.
 pub fn unfolded<'a>(steps: impl IntoIterator<Item = &'a Step>) -> Vec<Group<'a>> {
-    let mut moves: BTreeMap<u32, Vec<&Step>> = BTreeMap::new();
-    for step in steps {
-        moves.entry(step.move_number).or_default().push(step);
-    }
-    let mut groups = Vec::new();
-    for steps in moves.into_values() {
-        let has = |kind| steps.iter().any(|step| step.kind == kind);
-        let replaces = has(StepKind::Create) && has(StepKind::Remove);
-        let (moved, others): (Vec<&Step>, Vec<&Step>) =
-            steps.into_iter().partition(|step| replaces && matches!(step.kind, StepKind::Create | StepKind::Remove));
-        if !moved.is_empty() {
-            groups.push(Group { action: Action::Replace, members: 1, steps: moved });
-        }
-        groups.extend(others.into_iter().map(|step| Group {
-            action: action(step.kind),
-            members: 1,
-            steps: vec![step],
-        }));
-    }
-    groups.sort_by_key(Group::first_move);
-    groups
+    let of_block = |steps: Vec<&'a Step>| Group { action: action(&steps), members: 1, steps };
+    blocks(steps).into_iter().map(of_block).collect()
 }
 
-fn action(kind: StepKind) -> Action {
-    match kind {
-        StepKind::Create => Action::Create,
-        StepKind::Remove => Action::Remove,
-        StepKind::Adopt => Action::Adopt,
-        StepKind::Hold => Action::Hold,
+fn action(block: &[&Step]) -> Action {
+    match block {
+        [step] => match step.kind {
+            StepKind::Create => Action::Create,
+            StepKind::Remove => Action::Remove,
+            StepKind::Adopt => Action::Adopt,
+            StepKind::Hold => Action::Hold,
+        },
+        _ => Action::Replace,
     }
 }
 
@@ -241,7 +221,7 @@ pub fn name(step: &Step) -> &str {
 }
 
 fn one_or_count<'a>(values: impl Iterator<Item = &'a str>, plural: &str) -> String {
-    let distinct: std::collections::BTreeSet<&str> = values.collect();
+    let distinct: BTreeSet<&str> = values.collect();
     match distinct.first() {
         Some(only) if distinct.len() == 1 => (*only).to_owned(),
         _ => format!("{} {plural}", distinct.len()),

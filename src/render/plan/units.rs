@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::core::model::resources::{CPU, MEMORY};
 use crate::core::model::{HourlyPrice, Resources};
-use crate::core::plan::{FewerNodes, HeldBack, ReasonCode, Summary};
+use crate::core::plan::{FewerNodes, HeldBack, NodeCounts, ReasonCode, Summary};
 
 pub use crate::core::model::money::thousands;
 
@@ -75,6 +75,23 @@ pub fn difference(price: HourlyPrice) -> String {
 
 pub fn change(summary: &Summary) -> HourlyPrice {
     summary.price_per_hour_after - summary.price_per_hour_before
+}
+
+/// `3 replacements and 1 creation`, and how many these are; `None` where there are none. As elsewhere, a replacement of two nodes by one is
+/// two.
+pub fn kinds(nodes: &NodeCounts) -> Option<(String, usize)> {
+    let kinds = [
+        (nodes.removed, "removal"),
+        (nodes.replaced, "replacement"),
+        (nodes.created, "creation"),
+        (nodes.adopted, "adoption"),
+        (nodes.held, "held removal"),
+    ];
+    let named: Vec<String> =
+        kinds.iter().filter(|(number, _)| *number > 0).map(|(number, noun)| count(*number, noun)).collect();
+    let (last, others) = named.split_last()?;
+    let list = if others.is_empty() { last.clone() } else { format!("{} and {last}", others.join(", ")) };
+    Some((list, kinds.iter().map(|(number, _)| number).sum()))
 }
 
 /// A larger distance says more about the bound than about the plan: with few nodes, whole ones cost more than the parts

@@ -2,12 +2,11 @@
 //! several lengths.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 
 use crate::api::preview::{
     PreviewCause, PreviewCount, PreviewMarkdown, PreviewSection, PreviewSeverity, PreviewTarget,
 };
-use crate::core::plan::{Note, NoteCode, Pending, Plan, Reason, Step, StepKind};
+use crate::core::plan::{Note, NoteCode, Pending, Plan, Step};
 use crate::core::preview::{DIGEST_DIGITS, caused_steps, held_back, pending, risks, steps_anyway, steps_taken_away};
 use crate::render::plan::markdown::details::{self, Detail};
 use crate::render::plan::markdown::escape::{code, prose};
@@ -243,8 +242,7 @@ pub(super) fn cut_to(text: &str, characters: usize) -> String {
 fn sections(plan: &Plan, base: Option<&Plan>) -> Vec<PreviewSection> {
     let caused: Vec<&Step> = caused_steps(plan).collect();
     let gone: Vec<&Step> = steps_taken_away(plan).iter().collect();
-    let as_in_base = as_in_base(plan, base);
-    let anyway: Vec<&Step> = as_in_base.iter().collect();
+    let anyway = steps_anyway(plan);
     let (pending, held_back, risks) = (pending(plan, base), held_back(plan, base), risks(plan, base));
     let mut sections = Vec::new();
     // Without a base nobody knows whether the change is the cause.
@@ -276,29 +274,6 @@ fn sections(plan: &Plan, base: Option<&Plan>) -> Vec<PreviewSection> {
 
 fn pods_of(groups: &[Pending]) -> usize {
     groups.iter().map(|group| group.pods.len()).sum()
-}
-
-/// The steps that would happen anyway, with the figures of the base. Where the change gives a node another reason to go, it is said with the one
-/// that it has without the change.
-fn as_in_base(plan: &Plan, base: Option<&Plan>) -> Vec<Step> {
-    let of_base: BTreeMap<&str, &Step> = base
-        .iter()
-        .flat_map(|base| &base.steps)
-        .filter(|step| step.kind != StepKind::Create)
-        .map(|step| (step.node_claim.as_str(), step))
-        .collect();
-    let as_in_base = |step: &Step| match of_base.get(step.node_claim.as_str()) {
-        Some(other) if other.kind == step.kind && !step.node_claim.is_empty() => {
-            let (now, before) = (&step.reason, &other.reason);
-            if !now.is_like(before) {
-                let text = format!("{} (without this change: {})", now.text, before.text);
-                return Step { reason: Reason { text, ..now.clone() }, ..step.clone() };
-            }
-            Step { reason: before.clone(), definition: other.definition.clone(), ..step.clone() }
-        }
-        _ => step.clone(),
-    };
-    steps_anyway(plan).into_iter().map(as_in_base).collect()
 }
 
 fn notes(notes: &[Note], detail: Detail, text: &mut String) {

@@ -9,7 +9,7 @@ use crate::core::plan::{HeldBack, NodeCounts, Plan, ReasonCode};
 use crate::core::preview::{Effect, held_back, other_reasons, pending, steps_anyway};
 use crate::definitions::changes::{Change, ChangeKind, FieldChange, SETTINGS};
 use crate::render::chart::duration;
-use crate::render::plan::units::{count, difference_per_hour, money, thousands};
+use crate::render::plan::units::{count, difference_per_hour, kinds, money, thousands};
 
 /// Fields that a sentence names.
 const FIELDS_NAMED_MAX: usize = 3;
@@ -61,48 +61,52 @@ pub fn headline(plan: &Plan, base: Option<&Plan>) -> String {
     } else if !parts.is_empty() {
         parts.push("same price".to_owned());
     }
-    let anyway = steps_anyway(plan).len();
-    let and_anyway =
-        if anyway == 0 { String::new() } else { format!("; {} would happen anyway", count(anyway, "step")) };
+    let anyway = kinds(&NodeCounts::of(steps_anyway(plan)));
+    let and_anyway = anyway.map_or_else(String::new, |(named, _)| format!("; {named} would happen anyway"));
     if parts.is_empty() {
         return format!("no node changes because of this{and_anyway}");
     }
     format!("{}{and_anyway}", parts.join(", "))
 }
 
-/// What becomes of nodes, and of the pods on them. Only the first count has the word `node`.
-/// `follow`: nodes that go by the same change, after those of this plan.
+/// What becomes of nodes, and of the pods on them. `follow`: nodes that go by the same change, after those of this plan.
 fn nodes_and_pods(effect: &Effect, follow: usize) -> Vec<String> {
     let NodeCounts { created, replaced, replacements, removed, adopted, held } = effect.nodes;
     let by =
         if replacements == replaced { String::new() } else { format!(" by {}", thousands(&replacements.to_string())) };
     let mut parts = Vec::new();
-    for (nodes, done) in [
-        (removed, "removed"),
-        (replaced, &format!("replaced{by}")),
-        (created, "created"),
-        (adopted, "taken over"),
-        (held, "held until somebody confirms"),
-    ] {
-        match nodes {
-            0 => {}
-            nodes if parts.is_empty() => parts.push(format!("{} {done}", count(nodes, "node"))),
-            nodes => parts.push(format!("{} {done}", thousands(&nodes.to_string()))),
-        }
+    let (gone, anyway) = (removed + replaced, effect.going_anyway);
+    for (nodes, done) in [(removed, "removed"), (replaced, &format!("replaced{by}"))] {
+        add_nodes(nodes, done, &mut parts);
     }
-    if follow > 0 {
-        let first = count(follow, "node");
-        parts.push(if parts.is_empty() {
-            format!("{first} to follow")
-        } else {
-            format!("{} to follow", thousands(&follow.to_string()))
-        });
+    parts.extend((anyway > 0).then(|| match (gone, anyway) {
+        (1, _) => "it goes anyway".to_owned(),
+        (gone, anyway) if gone == anyway => format!("all {} go anyway", thousands(&gone.to_string())),
+        (gone, anyway) => {
+            let (anyway, gone, go) =
+                (thousands(&anyway.to_string()), thousands(&gone.to_string()), verb(anyway, "goes", "go"));
+            format!("{anyway} of the {gone} {go} anyway")
+        }
+    }));
+    for (nodes, done) in
+        [(created, "created"), (adopted, "taken over"), (held, "held until somebody confirms"), (follow, "to follow")]
+    {
+        add_nodes(nodes, done, &mut parts);
     }
     parts.extend(no_longer(&effect.taken_away));
     if effect.pods_moved > 0 {
         parts.push(format!("{} {}", count(effect.pods_moved, "pod"), verb(effect.pods_moved, "moves", "move")));
     }
     parts
+}
+
+/// Only the first count has the word `node`.
+fn add_nodes(nodes: usize, done: &str, parts: &mut Vec<String>) {
+    match nodes {
+        0 => {}
+        nodes if parts.is_empty() => parts.push(format!("{} {done}", count(nodes, "node"))),
+        nodes => parts.push(format!("{} {done}", thousands(&nodes.to_string()))),
+    }
 }
 
 /// `10 nodes held back (PodsWouldNotFit)`: a change may have no other effect than nodes that should go and can not.
@@ -117,19 +121,8 @@ fn stays(held_back: &[&HeldBack]) -> String {
 
 /// `3 replacements and 1 creation no longer happen`: what the base would do, and the change takes away.
 fn no_longer(nodes: &NodeCounts) -> Option<String> {
-    let kinds = [
-        (nodes.removed, "removal"),
-        (nodes.replaced, "replacement"),
-        (nodes.created, "creation"),
-        (nodes.adopted, "adoption"),
-        (nodes.held, "held removal"),
-    ];
-    let taken: Vec<String> =
-        kinds.iter().filter(|(number, _)| *number > 0).map(|(number, noun)| count(*number, noun)).collect();
-    let (last, others) = taken.split_last()?;
-    let list = if others.is_empty() { last.clone() } else { format!("{} and {last}", others.join(", ")) };
-    let total: usize = kinds.iter().map(|(number, _)| number).sum();
-    Some(format!("{list} no longer {}", verb(total, "happens", "happen")))
+    let (named, total) = kinds(nodes)?;
+    Some(format!("{named} no longer {}", verb(total, "happens", "happen")))
 }
 
 /// `3 nodes go for another reason (Empty -> NodeClassDrift)`: all that is different may be why they go.
@@ -393,6 +386,18 @@ mod tests {
             notes: Vec::new(),
         };
         assert_eq!(next_day(&simulation), ["10 -> 12 nodes, 2 created, same price."]);
+    }
+
+    #[test]
+    fn nodes_that_go_anyway_are_told_apart() {
+        let said = |replaced: usize, going_anyway: usize| {
+            let nodes = NodeCounts { replaced, replacements: replaced, ..NodeCounts::default() };
+            effect(&Effect { nodes, going_anyway, ..Effect::default() })
+        };
+        assert_eq!(said(2, 0), "2 nodes replaced");
+        assert_eq!(said(1, 1), "1 node replaced, it goes anyway");
+        assert_eq!(said(2, 1), "2 nodes replaced, 1 of the 2 goes anyway");
+        assert_eq!(said(2, 2), "2 nodes replaced, all 2 go anyway");
     }
 
     #[test]

@@ -1,16 +1,16 @@
 //! The folded part of a comment: the nodes of each pool, the pods that wait, the nodes that stay.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::core::model::HourlyPrice;
-use crate::core::plan::{HeldBack, Pending, Placement, Plan, ReasonCode, Risk, Step, StepKind, with_place};
+use crate::core::plan::{HeldBack, NodeCounts, Pending, Placement, Plan, ReasonCode, Risk, Step, StepKind, with_place};
 use crate::core::preview::{caused_steps, steps_anyway, steps_taken_away};
 use crate::render::terminal::{clean, left, width, wrap};
 
 use super::super::alike::risks_by_code;
 use super::super::groups::{Action, Folding, Group, Row, fold, rows, unfolded, use_of_created};
-use super::super::units::{count, difference_per_hour, thousands, use_of};
+use super::super::units::{count, difference_per_hour, kinds, thousands, use_of};
 use super::super::workloads::by_workload;
 use super::escape::{code, fenced, in_fence, prose};
 
@@ -63,12 +63,14 @@ fn most_first<T>(items: impl IntoIterator<Item = T>, shown: usize, weight: impl 
 const COLUMNS: usize = 110;
 /// Pools, groups of pods and nodes that are listed; the rest is counted.
 const POOLS_MAX: usize = 100;
+/// Pools of one move that a summary names. Consolidation may empty nodes of many at once.
+const POOLS_NAMED_MAX: usize = 5;
 const GROUPS_MAX: usize = 20;
 const EXAMPLES_MAX: usize = 3;
 /// Rows of a list for which there is little room. A shorter list would not be worth its heading.
 const FEW_ROWS: usize = 5;
 
-/// A folded part for each pool, with deletions first.
+/// A folded part for each pool, and for pools of which one takes the place of another, with deletions first.
 pub(super) fn pools(plan: &Plan, detail: Detail, text: &mut String) {
     let (caused, anyway): (Vec<&Step>, Vec<&Step>) = (caused_steps(plan).collect(), steps_anyway(plan));
     match &plan.against {
@@ -79,8 +81,8 @@ pub(super) fn pools(plan: &Plan, detail: Detail, text: &mut String) {
             titled("No longer planned", &gone, detail, text);
             if detail == Detail::Everything {
                 titled("Would happen anyway", &anyway, detail, text);
-            } else if !anyway.is_empty() {
-                text.push_str(&format!("\n{} would happen anyway\n", count(anyway.len(), "more step")));
+            } else if let Some((named, _)) = kinds(&NodeCounts::of(anyway)) {
+                text.push_str(&format!("\n{named} would happen anyway\n"));
             }
         }
     }
@@ -95,16 +97,16 @@ pub(in crate::render) fn titled(title: &str, steps: &[&Step], detail: Detail, te
 }
 
 fn section(steps: &[&Step], detail: Detail, text: &mut String) {
-    let mut pools: BTreeMap<&str, Vec<Group<'_>>> = BTreeMap::new();
+    let mut pools: BTreeMap<BTreeSet<&str>, Vec<Group<'_>>> = BTreeMap::new();
     for group in unfolded(steps.iter().copied()) {
-        pools.entry(group.node_pool()).or_default().push(group);
+        pools.entry(group.node_pools()).or_default().push(group);
     }
     let rest = pools.len().saturating_sub(POOLS_MAX);
     let shown = detail.rows(POOLS_MAX);
     let unfolded = if detail == Detail::CountsOnly { 0 } else { shown };
     let pools = most_first(pools, shown, |(_, groups)| nodes_that_go(groups));
-    for (index, (pool, groups)) in pools.into_iter().take(POOLS_MAX).enumerate() {
-        let summary = pool_summary(pool, &groups);
+    for (index, (pools, groups)) in pools.into_iter().take(POOLS_MAX).enumerate() {
+        let summary = pool_summary(&pools, &groups);
         if index >= unfolded {
             text.push_str(&format!("\n- {summary}\n"));
             continue;
@@ -114,7 +116,7 @@ fn section(steps: &[&Step], detail: Detail, text: &mut String) {
         folded_part(&summary, &fenced("diff", &diff(&groups, detail.folding())), text);
     }
     if rest > 0 {
-        text.push_str(&format!("\nand {}\n", count(rest, "more pool")));
+        text.push_str(&format!("\nand {} like these\n", count(rest, "more part")));
     }
 }
 
@@ -127,8 +129,8 @@ fn folded_part(summary: &str, body: &str, text: &mut String) {
     text.push_str(&format!("\n<details><summary>{summary}</summary>\n\n{body}\n</details>\n"));
 }
 
-/// `pool default: −2 +1, -$0.0846/h`
-fn pool_summary(pool: &str, groups: &[Group<'_>]) -> String {
+/// `pool default: −2 +1, -$0.0846/h`, `pools batch, general: −2 +1, -$0.0960/h`
+fn pool_summary(pools: &BTreeSet<&str>, groups: &[Group<'_>]) -> String {
     let number = |kind| groups.iter().map(|group| group.of(kind).count()).sum::<usize>();
     let signs = [(StepKind::Remove, '−'), (StepKind::Create, '+'), (StepKind::Adopt, '='), (StepKind::Hold, '!')];
     let counts: Vec<String> = signs
@@ -138,7 +140,11 @@ fn pool_summary(pool: &str, groups: &[Group<'_>]) -> String {
         .map(|(number, sign)| format!("{sign}{}", thousands(&number.to_string())))
         .collect();
     let change: HourlyPrice = groups.iter().map(Group::change).sum();
-    format!("pool {}: <b>{}</b>, {}", code(pool), counts.join(" "), difference_per_hour(change))
+    let mut named: Vec<String> = pools.iter().take(POOLS_NAMED_MAX).map(|pool| code(pool)).collect();
+    let more = pools.len().saturating_sub(named.len());
+    named.extend((more > 0).then(|| format!("and {} more", thousands(&more.to_string()))));
+    let noun = if pools.len() == 1 { "pool" } else { "pools" };
+    format!("{noun} {}: <b>{}</b>, {}", named.join(", "), counts.join(" "), difference_per_hour(change))
 }
 
 /// The groups as a diff: forges colour lines by their first sign.
@@ -325,4 +331,33 @@ pub(in crate::render) fn risks(risks: &[Risk], detail: Detail, text: &mut String
         body.push_str(&format!("| and {} | | |\n", count(rest, "more kind")));
     }
     folded_part(&summary, &body, text);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(kind: &str, number: u32, pool: &str, price: f64) -> Step {
+        let step = serde_json::json!({
+            "kind": kind, "move": number, "nodePool": pool, "nodeClaim": format!("{pool}-{kind}-{number}"), "instanceType": "m5.large",
+            "zone": "us-east-1a", "capacityType": "on-demand", "pricePerHour": price, "pods": [],
+            "reason": { "code": "Underutilized", "text": "" }, "preconditions": [], "allocatable": {}, "requested": {}
+        });
+        serde_json::from_value(step).unwrap()
+    }
+
+    /// A pool is not said to lose, or to get, a node of another one.
+    #[test]
+    fn a_move_out_of_several_pools_is_in_no_single_one() {
+        let steps = [
+            step("create", 1, "batch", 0.2),
+            step("remove", 1, "general", 0.2),
+            step("remove", 1, "batch", 0.1),
+            step("remove", 2, "general", 0.1),
+        ];
+        let mut text = String::new();
+        section(&steps.iter().collect::<Vec<_>>(), Detail::CountsOnly, &mut text);
+        let of_both = "- pools <code>batch</code>, <code>general</code>: <b>−2 +1</b>, -$0.1000/h";
+        assert_eq!(text, format!("\n{of_both}\n\n- pool <code>general</code>: <b>−1</b>, -$0.1000/h\n"));
+    }
 }
