@@ -313,3 +313,31 @@ fn a_snapshot_that_tells_nothing_of_the_cluster_is_no_reason_to_say_that_nothing
         }
     }
 }
+
+/// No step shows that a pool has no room left under its limits.
+#[test]
+fn a_limit_below_what_nodes_have_is_said() {
+    let of_limit = |cpu: Option<&str>| {
+        let mut pool = pool("a", &["m5"], "WhenEmpty");
+        pool["spec"]["limits"] = cpu.map_or_else(|| json!({}), |cpu| json!({ "cpu": cpu }));
+        [class(), pool]
+    };
+    let nodes =
+        Nodes { pool: "a", instance_type: "m5.large", memory: "6903Mi", count: 2, pod_millicores: 900, pods: 1 };
+    let cluster = snapshot(&[nodes], vec![]);
+    let reached = "NodePool a launches nothing more: 3.86 of 2 cpu are in use; no node changes because of this";
+    let none = "no node changes because of this";
+    for (base, head, verdict, expected) in [
+        (Some("64"), Some("2"), "changes", reached),
+        (None, Some("2"), "changes", reached),
+        (Some("64"), Some("4"), "noEffect", none),
+        // It launched nothing before.
+        (Some("3"), Some("2"), "noEffect", none),
+        (Some("2"), Some("64"), "noEffect", none),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let (base, head) = (of_limit(base), of_limit(head));
+        let target = crate::sums::previewed(folder.path(), &base, &head, &cluster, &["--without-simulation"]);
+        assert_eq!((&target["verdict"], headline(&target)), (&json!(verdict), expected), "{target:#}");
+    }
+}

@@ -5,6 +5,7 @@
 
 mod causes;
 mod inputs;
+mod limits;
 mod of_base;
 mod unplanned;
 
@@ -182,7 +183,9 @@ pub fn planned(proposal: &Proposal<'_>, subject: Subject, on: &Surroundings<'_>)
     }
     let changed = differing(proposal);
     let [risks, held_back, pending] = figures::counts(&plan, base.as_ref(), on.snapshot);
-    let beside = Planned { changes: &changed, plan: &plan, base: base.as_ref(), snapshot: on.snapshot };
+    let limits = limits_reached(proposal, &plan, on);
+    let beside =
+        Planned { changes: &changed, plan: &plan, base: base.as_ref(), snapshot: on.snapshot, limits: &limits };
     if let Some(why) = beside.not_known(base_definitions).filter(|_| plan.is_sound()) {
         return Previewed {
             target: nothing_known(why, subject.cluster, subject.environment, subject.snapshot),
@@ -218,6 +221,15 @@ pub fn planned(proposal: &Proposal<'_>, subject: Subject, on: &Surroundings<'_>)
     };
     target.markdown = render::pieces(&target, &plan, base.as_ref());
     Previewed { target, plan: Some(plan) }
+}
+
+/// None where the base can not be used: what was in force last is not known.
+fn limits_reached(proposal: &Proposal<'_>, plan: &Plan, on: &Surroundings<'_>) -> Vec<String> {
+    let Proposal { base, merged } = proposal;
+    if base.definitions.has_errors() {
+        return Vec::new();
+    }
+    limits::reached(&base.definitions.beside(on.snapshot), &merged.definitions.beside(on.snapshot), on.snapshot, plan)
 }
 
 /// What the change does to nodes, behind what matters more and no step shows, and before what is not known.

@@ -27,6 +27,8 @@ pub struct Planned<'a> {
     /// `None`: it can not be used, and nothing is compared.
     pub base: Option<&'a Plan>,
     pub snapshot: &'a Snapshot,
+    /// Of limits that nodes have reached by the change alone (`limits.rs`).
+    pub limits: &'a [String],
 }
 
 impl Planned<'_> {
@@ -42,7 +44,8 @@ impl Planned<'_> {
         });
         let of_others = self.new_notes(&LEFT_OUT).into_iter().filter(|note| !self.is_of_a_change(note));
         let of_others = of_others.map(|note| note.text.clone());
-        let mut texts = of_changes.chain(of_others).chain(self.may_drift());
+        let of_limits = self.limits.iter().map(|text| hidden.text(text));
+        let mut texts = of_changes.chain(of_others).chain(of_limits).chain(self.may_drift());
         let first = texts.next()?;
         Some(match texts.count() {
             0 => first,
@@ -54,6 +57,7 @@ impl Planned<'_> {
     pub fn makes_a_difference(&self) -> bool {
         !self.new_notes(&[NoteCode::NodeClassMissing]).is_empty()
             || !self.may_drift().is_empty()
+            || !self.limits.is_empty()
             || self.waits_for_approval().is_some()
             || self.pools_removed().is_some()
     }
