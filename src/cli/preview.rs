@@ -20,7 +20,7 @@ use crate::adapters::git::{self, Merge, SignedHistory};
 use crate::api::node_plan::NodePlan;
 use crate::api::preview::{FORMAT_VERSION, KIND, Preview, PreviewRevision, PreviewSignatures, PreviewVerdict};
 use crate::controller::preview::{Previewed, Proposal, Reading, Subject, conflicting, failed, planned, without_plan};
-use crate::core::plan::{NoteCode, Plan, Revision};
+use crate::core::plan::{DefinitionPlace, NoteCode, Plan, Revision};
 use crate::core::snapshot::Snapshot;
 use crate::definitions;
 use crate::ports::chain;
@@ -193,7 +193,7 @@ struct Read {
 
 /// What both changed.
 struct Conflicts {
-    paths: Vec<String>,
+    places: Vec<DefinitionPlace>,
     further: usize,
 }
 
@@ -205,7 +205,7 @@ impl Read {
         let defined = |content| inputs::read_content(content, &given);
         let merged = match merge {
             Merge::Content(content) => Ok(defined(*content)),
-            Merge::Conflicts { paths, further } => Err(Conflicts { paths, further }),
+            Merge::Conflicts { places, further } => Err(Conflicts { places, further }),
         };
         Ok(Self { head, base: defined(base), merged, prefix })
     }
@@ -229,8 +229,8 @@ fn of_cluster(
     let without = |target| Previewed { target, plan: None };
     let merged = match &read.merged {
         Ok(merged) => merged,
-        Err(Conflicts { paths, further }) => {
-            return without(conflicting(paths, *further, &arguments.base, name, environment));
+        Err(Conflicts { places, further }) => {
+            return without(conflicting(places, *further, &arguments.base, name, environment));
         }
     };
     let reading = |revision| Reading { prefix: &read.prefix, ..inputs::reading_of(revision) };

@@ -16,6 +16,7 @@ mod gitops;
 mod kept;
 mod laid_out;
 mod limits;
+mod overlays;
 #[path = "../program/mod.rs"]
 mod program;
 mod registry;

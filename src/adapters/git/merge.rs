@@ -1,9 +1,10 @@
 //! What would be there if one branch were merged into another. The merge is made in memory: nothing is written, nothing is checked
 //! out, and no hook, filter or driver of the repository runs.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use git2::{Commit, ErrorCode, Index, Oid, Repository, Signature, Time};
+use git2::{Commit, ErrorCode, Index, IndexConflict, MergeFileOptions, Oid, Repository, Signature, Time};
 
 use super::cause::GitCause;
 use super::collect::Collector;
@@ -11,11 +12,17 @@ use super::expanded::{Expanded, merge_options};
 use super::read::{ReadError, RepositoryPlace, at_commit, other_settings_at, tree_error};
 use super::tree::{self, TreeError};
 use crate::api::kustomization::join;
-use crate::core::plan::Revision;
+use crate::core::plan::{DefinitionPlace, Revision};
 use crate::ports::RevisionContent;
 
 /// Paths that are named when a merge has conflicts; the rest is counted.
 const CONFLICTS_NAMED_MAX: usize = 20;
+
+/// Characters of a mark of conflicts: more than a file has that somebody committed with marks in it.
+const MARKER: u16 = 40;
+
+/// Lines by which a part of a file is found again. More would take long in a file of many that are alike.
+const LINES_COMPARED_MAX: usize = 20;
 
 /// Higher than any store of a repository has: what is written goes here.
 const IN_MEMORY_FIRST: i32 = 1_000;
@@ -37,8 +44,9 @@ pub enum Merge {
     Content(Box<RevisionContent>),
     /// Both changed the same.
     Conflicts {
-        /// Paths from the root of the repository, in order; not all where there are many.
-        paths: Vec<String>,
+        /// Files from the root of the repository, in order, not all where there are many; each with the line of the head at which the first
+        /// conflict begins, and the first line where both sides have another file.
+        places: Vec<DefinitionPlace>,
         further: usize,
     },
 }
@@ -64,7 +72,7 @@ pub fn read_merge(path: &Path, folder: &str, base: &str, head: &str) -> Result<P
     let head_revision = Revision { id: of_head.id().to_string(), reference: head.to_owned() };
     let base_content = content(&place, &of_base, base)?;
     let merge = if merged.has_conflicts() {
-        conflicts(&merged).map_err(damaged)?
+        conflicts(repository, &merged).map_err(damaged)?
     } else {
         let commit = commit(repository, merged, &of_base, &of_head).map_err(damaged)?;
         Merge::Content(Box::new(content(&place, &commit, head)?))
@@ -133,18 +141,49 @@ fn commit<'r>(
     repository.find_commit(id)
 }
 
-fn conflicts(merged: &Index) -> Result<Merge, git2::Error> {
-    let mut paths = Vec::new();
+fn conflicts(repository: &Repository, merged: &Index) -> Result<Merge, git2::Error> {
+    let mut conflicts: BTreeMap<String, IndexConflict> = BTreeMap::new();
     for conflict in merged.conflicts()? {
         let conflict = conflict?;
-        let entry = conflict.our.or(conflict.their).or(conflict.ancestor);
-        paths.extend(entry.map(|entry| String::from_utf8_lossy(&entry.path).into_owned()));
+        let entry = conflict.our.as_ref().or(conflict.their.as_ref()).or(conflict.ancestor.as_ref());
+        let path = entry.map(|entry| String::from_utf8_lossy(&entry.path).into_owned());
+        conflicts.extend(path.map(|path| (path, conflict)));
     }
-    paths.sort();
-    paths.dedup();
-    let further = paths.len().saturating_sub(CONFLICTS_NAMED_MAX);
-    paths.truncate(CONFLICTS_NAMED_MAX);
-    Ok(Merge::Conflicts { paths, further })
+    let further = conflicts.len().saturating_sub(CONFLICTS_NAMED_MAX);
+    let named = conflicts.into_iter().take(CONFLICTS_NAMED_MAX);
+    let places = named.map(|(file, conflict)| {
+        let line = first_line(repository, &conflict).unwrap_or(1);
+        DefinitionPlace { file, line }
+    });
+    Ok(Merge::Conflicts { places: places.collect(), further })
+}
+
+/// The line of the head at which the first conflict in the file begins. `None` where the two sides are not merged line by line.
+fn first_line(repository: &Repository, conflict: &IndexConflict) -> Option<usize> {
+    let (ancestor, our, their) = (conflict.ancestor.as_ref()?, conflict.our.as_ref()?, conflict.their.as_ref()?);
+    let mut options = MergeFileOptions::new();
+    options.marker_size(MARKER);
+    let merged = repository.merge_file_from_index(ancestor, our, their, Some(&mut options)).ok()?;
+    let head = repository.find_blob(their.id).ok()?;
+    line_in_head(merged.content(), head.content())
+}
+
+/// What the head has between the marks, as near as can be to where the marks are: before them the base may have more lines, or fewer.
+fn line_in_head(merged: &[u8], head: &[u8]) -> Option<usize> {
+    let (merged, head) = (lines(merged), lines(head));
+    let is_mark = |line: &[u8], mark: u8| line.iter().take_while(|byte| **byte == mark).count() >= usize::from(MARKER);
+    let begins = merged.iter().position(|line| is_mark(line, b'<'))?;
+    let of_head = merged.iter().skip(begins).skip_while(|line| !is_mark(line, b'=')).skip(1);
+    let of_head: Vec<&[u8]> =
+        of_head.copied().take_while(|line| !is_mark(line, b'>')).take(LINES_COMPARED_MAX).collect();
+    let is_here = |start: &usize| of_head.iter().zip(head.iter().skip(*start)).all(|(one, other)| one == other);
+    let starts = 0..=head.len().saturating_sub(of_head.len());
+    let nearest = starts.filter(is_here).min_by_key(|start| start.abs_diff(begins));
+    Some(nearest.unwrap_or(begins).min(head.len().saturating_sub(1)) + 1)
+}
+
+fn lines(text: &[u8]) -> Vec<&[u8]> {
+    text.strip_suffix(b"\n").unwrap_or(text).split(|byte| *byte == b'\n').collect()
 }
 
 /// A folder that is not there has no files.
@@ -157,5 +196,26 @@ fn content(place: &RepositoryPlace, commit: &Commit<'_>, reference: &str) -> Res
         }
         Err(TreeError::PathNotThere(_)) => Ok(at_commit(Collector::default(), commit, reference)),
         Err(error) => Err(tree_error(error, reference)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_conflict_begins_where_the_head_has_it() {
+        let [begin, middle, end] = ["<", "=", ">"].map(|mark| mark.repeat(usize::from(MARKER)));
+        let merged = |of_head: &str| {
+            format!("of the base\nalso\na: 1\n{begin} ours\nb: 2\n{middle}\n{of_head}{end} theirs\nc: 3\n").into_bytes()
+        };
+        // The base has two lines more before it.
+        assert_eq!(line_in_head(&merged("b: 3\n"), b"a: 1\nb: 3\nc: 3\n"), Some(2));
+        assert_eq!(line_in_head(&merged("b: 3\n"), b"b: 3\na: 1\nb: 3\nc: 3\n"), Some(3));
+        // The head took it away, so that nothing is to be found.
+        assert_eq!(line_in_head(&merged(""), b"a: 1\nc: 3\n"), Some(2));
+        assert_eq!(line_in_head(b"a: 1\n", b"a: 1\n"), None);
+        // Marks that somebody committed are shorter.
+        assert_eq!(line_in_head(b"<<<<<<< HEAD\n", b"a: 1\n"), None);
     }
 }

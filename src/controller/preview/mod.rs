@@ -17,7 +17,7 @@ use crate::api::preview::{
 use crate::api::source::SourceFile;
 use crate::controller::revisions::inputs::from_root;
 use crate::core::check::judged;
-use crate::core::plan::{Plan, Revision, compare};
+use crate::core::plan::{DefinitionPlace, Plan, Revision, compare};
 use crate::core::planner::decide;
 use crate::core::preview as figures;
 use crate::definitions::changes::{Change, Side, changes};
@@ -87,7 +87,7 @@ pub fn without_plan(proposal: &Proposal<'_>, cluster: &str, environment: &str) -
         // The author of the change reads it, who may have nothing to do with it.
         let is_as_before = errors(merged).iter().all(|error| errors(base).contains(error));
         let subject = if is_as_before { "as the base, this can not be used" } else { "can not be used" };
-        let headline = format!("{subject}: {}", invalid(&found));
+        let headline = format!("{subject}: {}", invalid(&found, proposal.merged.prefix));
         return Some(target(
             PreviewVerdict::Invalid,
             headline,
@@ -117,19 +117,26 @@ const AS_IF_APPROVED: &str = "What waits for an approval counts as approved in t
 const NOTHING_CHANGED: &str = "nothing changed that decides about nodes";
 
 /// The target where the head can not be merged. The paths are those from the root of the repository.
-pub fn conflicting(paths: &[String], further: usize, base: &str, cluster: &str, environment: &str) -> PreviewTarget {
-    let cause = |path: &String| PreviewCause {
-        path: path.clone(),
-        line: 1,
+pub fn conflicting(
+    places: &[DefinitionPlace],
+    further: usize,
+    base: &str,
+    cluster: &str,
+    environment: &str,
+) -> PreviewTarget {
+    let cause = |place: &DefinitionPlace| PreviewCause {
+        path: place.file.clone(),
+        line: u32::try_from(place.line).unwrap_or(u32::MAX),
         severity: PreviewSeverity::Error,
         text: format!("{base} changed this, too: merge it into the branch, or rebase"),
     };
+    let paths: Vec<String> = places.iter().map(|place| place.file.clone()).collect();
     short(PreviewTarget {
         cluster: cluster.to_owned(),
         environment: environment.to_owned(),
         verdict: PreviewVerdict::Invalid,
-        headline: render::conflict(base, paths, further),
-        causes: paths.iter().map(cause).collect(),
+        headline: render::conflict(base, &paths, further),
+        causes: places.iter().map(cause).collect(),
         ..PreviewTarget::default()
     })
 }
@@ -239,7 +246,7 @@ fn headline(proposal: &Proposal<'_>, beside: &Planned<'_>, on: &Surroundings<'_>
     let before = [removal, beside.sentence(&settled, &on.hidden)].into_iter().flatten();
     let mut parts: Vec<String> = before.chain([render::headline(beside.plan, beside.base)]).collect();
     if beside.base.is_none() {
-        let why = invalid(&found_in(proposal.base.definitions));
+        let why = invalid(&found_in(proposal.base.definitions), proposal.base.prefix);
         parts.push(format!("the base can not be used ({why}): this mends it, and nothing is compared"));
     }
     parts.extend(unseen(proposal).first().map(not_known));
@@ -295,8 +302,9 @@ fn found_in(definitions: &Definitions) -> Vec<&Diagnostic> {
 }
 
 /// `2 errors, such as pools.yaml:7: unknown field`
-fn invalid(errors: &[&Diagnostic]) -> String {
-    let first = errors.first().map_or_else(String::new, |it| format!("{}:{}: {}", it.file, it.span.line, it.message));
+fn invalid(errors: &[&Diagnostic], prefix: &str) -> String {
+    let said = |it: &&Diagnostic| format!("{}:{}: {}", from_root(prefix, &it.file), it.span.line, it.message);
+    let first = errors.first().map_or_else(String::new, said);
     match errors.len() {
         1 => first,
         several => format!("{several} errors, such as {first}"),
