@@ -25,7 +25,7 @@ use crate::core::snapshot::Snapshot;
 use crate::definitions;
 use crate::ports::chain;
 use crate::ports::pull_requests::Question;
-use crate::render::preview as render;
+use crate::render::preview::{self as render, NextDay};
 use crate::render::terminal::Style;
 
 use snapshots::{Cluster, Saved};
@@ -260,7 +260,8 @@ fn plan(
     (cluster, environment): (&str, &str),
 ) -> Result<Previewed, Failure> {
     let Saved { snapshot, document, notes } = saved;
-    let next_24_hours = |read| if arguments.without_simulation { Vec::new() } else { next_day(simulation, read) };
+    let next_24_hours =
+        |read| if arguments.without_simulation { NextDay::default() } else { next_day(simulation, read) };
     let mut read = inputs::with_cluster(&simulation.inputs, merged.clone(), snapshot, notes)?;
     read.base = Some(base.clone());
     read.now = simulation.inputs.planning.now.unwrap_or(read.now);
@@ -274,14 +275,15 @@ fn plan(
 }
 
 /// A few sentences; why there are none, where there are none.
-fn next_day(arguments: &SimulateArguments, read: &inputs::ReadInputs) -> Vec<String> {
+fn next_day(arguments: &SimulateArguments, read: &inputs::ReadInputs) -> NextDay {
+    let not_simulated = |why| NextDay { sentences: vec![why], ..NextDay::default() };
     let Snapshot { pods, .. } = &read.snapshot;
     if pods.len() > SIMULATED_PODS_MAX {
-        return vec![format!("Not simulated: {} pods would take too long.", pods.len())];
+        return not_simulated(format!("Not simulated: {} pods would take too long.", pods.len()));
     }
     match simulate::next_day(arguments, read) {
         Ok(simulation) => render::next_day(&simulation),
-        Err(failure) => vec![format!("They could not be simulated: {}.", sentence(&failure))],
+        Err(failure) => not_simulated(format!("They could not be simulated: {}.", sentence(&failure))),
     }
 }
 

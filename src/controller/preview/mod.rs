@@ -23,7 +23,7 @@ use crate::core::preview as figures;
 use crate::definitions::changes::{Change, Side, changes};
 use crate::definitions::renderers::{self, Unseen};
 use crate::definitions::{Definitions, Diagnostic, Severity};
-use crate::render::preview as render;
+use crate::render::preview::{self as render, NextDay};
 
 use unplanned::Planned;
 
@@ -64,7 +64,7 @@ pub struct Subject {
     /// `None`: the living cluster.
     pub snapshot: Option<PreviewSnapshot>,
     /// Of [`render::next_day`]; empty where nobody asked.
-    pub next_24_hours: Vec<String>,
+    pub next_24_hours: NextDay,
 }
 
 /// A target, and the plan that it was made from.
@@ -107,7 +107,7 @@ pub fn without_plan(proposal: &Proposal<'_>, cluster: &str, environment: &str) -
     None
 }
 
-/// What is said of the next 24 hours where something would happen in them without the change.
+/// What is said of the next 24 hours where nodes come or go in them that would without the change.
 const WITH_ANYWAY: &str = "What would happen without this change is in that as well.";
 
 /// What is said of the next 24 hours where a plan waits: nobody is there who approves it.
@@ -184,13 +184,9 @@ pub fn planned(proposal: &Proposal<'_>, subject: Subject, on: &Surroundings<'_>)
     // The digest is of what is shown as well: what is hidden could be guessed by a hash of it.
     let identity = figures::identity(&plan);
     let plan = base.iter().fold(plan, figures::with_reasons_of_base);
-    let mut next_24_hours = subject.next_24_hours;
-    if !next_24_hours.is_empty() && base.as_ref().is_some_and(|base| !base.steps.is_empty()) {
-        next_24_hours.push(WITH_ANYWAY.to_owned());
-    }
     let changed = differing(proposal);
-    let [risks, held_back, pending] = figures::counts(&plan, base.as_ref(), on.snapshot);
     let limits = limits_reached(proposal, &plan, on);
+    let [risks, held_back, pending] = figures::counts(&plan, base.as_ref(), on.snapshot);
     let beside =
         Planned { changes: &changed, plan: &plan, base: base.as_ref(), snapshot: on.snapshot, limits: &limits };
     if let Some(why) = beside.not_known(base_definitions).filter(|_| plan.is_sound()) {
@@ -204,9 +200,6 @@ pub fn planned(proposal: &Proposal<'_>, subject: Subject, on: &Surroundings<'_>)
         Some(base) if !figures::has_effect(&plan, base) && !beside.makes_a_difference() => PreviewVerdict::NoEffect,
         _ => PreviewVerdict::Changes,
     };
-    if !next_24_hours.is_empty() && beside.waits_for_approval().is_some() {
-        next_24_hours.push(AS_IF_APPROVED.to_owned());
-    }
     let headline = headline(proposal, &beside, on);
     let mut causes = causes::of(&changed, proposal, &plan, base.as_ref());
     causes.extend(unseen(proposal).iter().map(|it| of_unseen(it, proposal)));
@@ -222,12 +215,24 @@ pub fn planned(proposal: &Proposal<'_>, subject: Subject, on: &Surroundings<'_>)
         risks,
         held_back,
         pending,
-        next_24_hours,
+        next_24_hours: next_24_hours(subject.next_24_hours, &beside),
         causes,
         markdown: PreviewMarkdown::default(),
     };
     target.markdown = render::pieces(&target, &plan, base.as_ref());
     Previewed { target, plan: Some(plan) }
+}
+
+/// What is said of them, and how it is meant.
+fn next_24_hours(day: NextDay, beside: &Planned<'_>) -> Vec<String> {
+    let mut sentences = day.sentences;
+    if day.nodes_change && figures::happens_anyway(beside.plan) {
+        sentences.push(WITH_ANYWAY.to_owned());
+    }
+    if day.simulated && beside.waits_for_approval().is_some() {
+        sentences.push(AS_IF_APPROVED.to_owned());
+    }
+    sentences
 }
 
 /// None where the base can not be used: what was in force last is not known.

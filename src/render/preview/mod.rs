@@ -14,7 +14,7 @@ use crate::api::preview::Preview;
 pub use page::{markdown, unsigned};
 pub use pieces::{pieces, short_pieces, tells_of_the_moment};
 pub use sentences::{
-    Staleness, cause, conflict, dated, effect, headline, next_day, staleness, together, waits, worst_first,
+    NextDay, Staleness, cause, conflict, dated, effect, headline, next_day, staleness, together, waits, worst_first,
 };
 pub use text::text;
 

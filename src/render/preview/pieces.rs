@@ -102,7 +102,7 @@ pub fn short_pieces(target: &PreviewTarget) -> PreviewMarkdown {
 
 /// The Markdown of a target with a plan, which was compared with that of the base where there is one.
 pub fn pieces(target: &PreviewTarget, plan: &Plan, base: Option<&Plan>) -> PreviewMarkdown {
-    PreviewMarkdown { summary: summary(target, plan, base), sections: sections(plan, base) }
+    PreviewMarkdown { summary: summary(target, plan, base), sections: sections(target, plan, base) }
 }
 
 fn summary(target: &PreviewTarget, plan: &Plan, base: Option<&Plan>) -> String {
@@ -239,7 +239,7 @@ pub(super) fn cut_to(text: &str, characters: usize) -> String {
     }
 }
 
-fn sections(plan: &Plan, base: Option<&Plan>) -> Vec<PreviewSection> {
+fn sections(target: &PreviewTarget, plan: &Plan, base: Option<&Plan>) -> Vec<PreviewSection> {
     let caused: Vec<&Step> = caused_steps(plan).collect();
     let gone: Vec<&Step> = steps_taken_away(plan).iter().collect();
     let anyway = steps_anyway(plan);
@@ -268,7 +268,10 @@ fn sections(plan: &Plan, base: Option<&Plan>) -> Vec<PreviewSection> {
     add("nodes held back anyway", &|detail, text| {
         details::held_back(&held_back.anyway, "held back anyway", detail, text);
     });
-    add("notes", &|detail, text| notes(&plan.notes, detail, text));
+    // The small print of the first screen has what is to be known of the prices.
+    let is_said = |note: &&Note| target.figures.iter().any(|figures| figures.assumptions.contains(&note.text));
+    let others: Vec<&Note> = plan.notes.iter().filter(|note| !is_said(note)).collect();
+    add("notes", &|detail, text| notes(&others, detail, text));
     sections
 }
 
@@ -276,7 +279,7 @@ fn pods_of(groups: &[Pending]) -> usize {
     groups.iter().map(|group| group.pods.len()).sum()
 }
 
-fn notes(notes: &[Note], detail: Detail, text: &mut String) {
+fn notes(notes: &[&Note], detail: Detail, text: &mut String) {
     if notes.is_empty() || detail == Detail::CountsOnly {
         return;
     }

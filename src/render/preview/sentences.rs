@@ -265,8 +265,18 @@ pub(super) fn of_snapshot(snapshot: &PreviewSnapshot) -> String {
     }
 }
 
+/// What is said of the next 24 hours.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NextDay {
+    pub sentences: Vec<String>,
+    /// Whether something is known of them. The sentences may say why nothing is.
+    pub simulated: bool,
+    /// Whether any node comes or goes in them.
+    pub nodes_change: bool,
+}
+
 /// What the next 24 hours bring, in at most five sentences.
-pub fn next_day(simulation: &Simulation) -> Vec<String> {
+pub fn next_day(simulation: &Simulation) -> NextDay {
     const DAY_SECONDS: u64 = 24 * 3_600;
     // A shorter time says nothing, since nodes take longer to come.
     const SECONDS_MIN: u64 = 60;
@@ -277,12 +287,13 @@ pub fn next_day(simulation: &Simulation) -> Vec<String> {
         seconds => format!("The first {} of them: ", duration(seconds)),
     };
     if summary.virtual_seconds < SECONDS_MIN && !simulation.settled {
-        return vec!["Not simulated: too much happens at once in a cluster of this size.".to_owned()];
+        let why = "Not simulated: too much happens at once in a cluster of this size.".to_owned();
+        return NextDay { sentences: vec![why], ..NextDay::default() };
     }
     if summary.nodes_created + summary.nodes_removed == 0 {
         let mut sentences = vec![format!("{within}No node comes or goes.")];
         sentences.extend(waiting(simulation));
-        return sentences;
+        return NextDay { sentences, simulated: true, nodes_change: false };
     }
     let mut sentences = vec![format!("{within}{}.", what_comes(summary))];
     let last = simulation.series.windows(2).filter_map(|pair| match pair {
@@ -299,7 +310,7 @@ pub fn next_day(simulation: &Simulation) -> Vec<String> {
     if !simulation.settled {
         sentences.push("Something still moves then, or would with time.".to_owned());
     }
-    sentences
+    NextDay { sentences, simulated: true, nodes_change: true }
 }
 
 /// `10 -> 12 nodes, 3 created, 1 removed, 5 pods move, +$0.1920/h`, without what does not happen.
@@ -385,7 +396,22 @@ mod tests {
             pending: Vec::new(),
             notes: Vec::new(),
         };
-        assert_eq!(next_day(&simulation), ["10 -> 12 nodes, 2 created, same price."]);
+        let day = next_day(&simulation);
+        assert_eq!(day.sentences, ["10 -> 12 nodes, 2 created, same price."]);
+        assert!(day.simulated && day.nodes_change);
+        let quiet = Simulation {
+            summary: SimulationSummary { nodes_created: 0, nodes_end: 10, ..simulation.summary.clone() },
+            ..simulation.clone()
+        };
+        let day = next_day(&quiet);
+        assert!(day.sentences == ["No node comes or goes."] && day.simulated && !day.nodes_change, "{day:?}");
+        let cut_short = Simulation {
+            settled: false,
+            summary: SimulationSummary { virtual_seconds: 0, ..simulation.summary.clone() },
+            ..simulation
+        };
+        let day = next_day(&cut_short);
+        assert!(day.sentences.len() == 1 && !day.simulated && !day.nodes_change, "{day:?}");
     }
 
     #[test]
