@@ -63,7 +63,7 @@ mod set_aside;
 mod shutdown;
 pub mod signing;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -189,6 +189,8 @@ struct CloudAnswers {
     denied: Vec<DeniedPermission>,
     /// What the cloud says of itself.
     notes: Vec<Note>,
+    /// The claims that were launched into capacity reservations by then, by UID.
+    reserved: BTreeSet<String>,
     /// When it was another one last.
     made_at: Timestamp,
     until: Timestamp,
@@ -644,7 +646,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     }
 
     async fn refresh_catalog(&mut self, snapshot: &Snapshot, now: Timestamp) -> Result<(), PortError> {
-        let is_fresh = self.catalog.as_ref().is_some_and(|known| now < known.until);
+        let reserved = statuses::launched_into_reservations(snapshot);
+        let is_fresh = self.catalog.as_ref().is_some_and(|known| now < known.until && known.reserved == reserved);
         if is_fresh && self.revisions.defined_classes().all(|class| self.is_described(class)) {
             return Ok(());
         }
@@ -668,11 +671,14 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         if let Some(known) = before.filter(is_same) {
             known.until = until;
             known.notes = notes;
+            known.reserved = reserved;
             return Ok(());
         }
         let prices = Prices::new(&catalog);
         self.plans.inputs_seen = InputsSeen::default();
-        self.catalog = Some(CloudAnswers { catalog, prices, classes, vcpu_quotas, denied, notes, made_at: now, until });
+        let made_at = now;
+        self.catalog =
+            Some(CloudAnswers { catalog, prices, classes, vcpu_quotas, denied, notes, reserved, made_at, until });
         Ok(())
     }
 

@@ -59,7 +59,7 @@ async fn a_reservation_is_counted_down_and_up_again() {
     let class = json!({
         "apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass", "metadata": {"name": "default"},
         "spec": {"subnetSelectorTerms": [], "securityGroupSelectorTerms": [], "amiSelectorTerms": []},
-        "status": {"capacityReservations": [reservation]},
+        "status": {"capacityReservations": [&reservation]},
     });
     let snapshot =
         Snapshot { node_classes: vec![serde_json::from_value(class).unwrap()].into(), ..Snapshot::default() };
@@ -70,6 +70,15 @@ async fn a_reservation_is_counted_down_and_up_again() {
     assert_eq!(reserved("default-1").await.unwrap(), first, "the claim launches once");
     let error = reserved("default-2").await.unwrap_err();
     assert_eq!(error.kind, PortErrorKind::InsufficientCapacity);
+    // Whoever looked before that writes what was left then.
+    let status = json!({"capacityReservations": [&reservation]});
+    let before = json!({"kind": "EC2NodeClass", "metadata": {"name": "default"}, "status": status});
+    world.cluster().write_status(&before).await.unwrap();
+    let error = reserved("default-2").await.unwrap_err();
+    assert_eq!(error.kind, PortErrorKind::InsufficientCapacity, "what a status says launches nothing");
+    let class = world.cluster().observe().await.unwrap().node_classes.first().unwrap().clone();
+    let found = cloud.describe(&class).await.unwrap().found.unwrap();
+    assert_eq!(found.capacity_reservations[0].available_instance_count, Some(0), "who asks is told");
     cloud.terminate(&first.provider_id).await.unwrap();
     pass(&world, 30).await;
     assert!(reserved("default-2").await.is_ok(), "the instance is left again");

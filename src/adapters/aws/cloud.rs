@@ -33,6 +33,7 @@ use super::resolution::cluster::Identity;
 use super::shortages::{Scarce, Shortages};
 use crate::api::cloud_facts::{DeniedPermission, VcpuQuotaUse};
 use crate::api::ec2_node_class::EC2NodeClass;
+use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::core::catalog::Catalog;
 use crate::core::catalog::vcpu_quotas::code_of;
@@ -266,6 +267,11 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> Cloud for AwsCloud<P, C> {
         let answers = self.launch_all(request).await;
         let launched = answers.iter().flatten().filter_map(|instance| instance_id(&instance.provider_id));
         self.ends.launched(launched, self.pace.now());
+        let reserved = request.claims.iter().zip(&answers).filter_map(|(claim, answer)| {
+            let reservation = claim.metadata.labels.as_ref()?.get(keys::CAPACITY_RESERVATION_ID)?;
+            Some((instance_id(&answer.as_ref().ok()?.provider_id)?, reservation.as_str()))
+        });
+        self.classes.launched(reserved, self.pace.now()).await;
         // Without it there is no answer.
         if let Ok(catalog) = self.base_catalog().await {
             self.quotas.launched(answers.iter().flatten(), &catalog.instance_types, self.pace.now());

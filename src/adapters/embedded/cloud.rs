@@ -31,6 +31,19 @@ impl EmbeddedCloud {
     pub(super) fn new(world: EmbeddedWorld) -> Self {
         Self { world }
     }
+
+    /// What the status of a class says, by what is there now; `None` where that is nothing which changes.
+    fn found(&self, class: &EC2NodeClass) -> Option<EC2NodeClassStatus> {
+        let mut found = class.status.clone()?;
+        if found.security_groups.is_empty() && found.capacity_reservations.is_empty() {
+            return None;
+        }
+        if !found.security_groups.is_empty() {
+            found.security_groups = security_groups(class);
+        }
+        self.world.with(|world| world.count_reserved(&mut found.capacity_reservations));
+        Some(EC2NodeClassStatus { conditions: Vec::new(), ..found })
+    }
 }
 
 impl Cloud for EmbeddedCloud {
@@ -80,12 +93,7 @@ impl Cloud for EmbeddedCloud {
             reason: reason.to_owned(),
             message: message.to_owned(),
         };
-        let known = class.status.as_ref().filter(|status| !status.security_groups.is_empty());
-        let found = known.map(|status| EC2NodeClassStatus {
-            security_groups: security_groups(class),
-            conditions: Vec::new(),
-            ..status.clone()
-        });
+        let found = self.found(class);
         let others = failed.into_iter().filter(|it| it.type_ != condition.type_).map(|it| ClassCondition {
             type_: it.type_.clone(),
             status: Some(false),

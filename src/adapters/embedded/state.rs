@@ -87,6 +87,8 @@ pub struct World {
     pub(super) exhausted: BTreeSet<Offering>,
     /// Offerings that a launch found exhausted, and until when the catalog shows them as unavailable.
     pub(super) unavailable_until: BTreeMap<Offering, Timestamp>,
+    /// What is left of capacity reservations, by id, once an instance of one came or went: what a class says of it is as old as its status.
+    pub(super) reserved_left: BTreeMap<String, i32>,
     pub(super) visibility: Visibility,
     /// Pods that do not end, by UID, and zones in which no pod does.
     pub(super) held_pods: BTreeSet<String>,

@@ -60,6 +60,7 @@ impl World {
             disagreements: BTreeMap::new(),
             exhausted: BTreeSet::new(),
             unavailable_until: BTreeMap::new(),
+            reserved_left: BTreeMap::new(),
             visibility: Visibility::default(),
             held_pods: BTreeSet::new(),
             lost_zones: BTreeSet::new(),

@@ -319,6 +319,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     ) -> Option<T> {
         let in_force = self.revisions.in_force.as_ref()?;
         let known = self.catalog.as_ref()?;
+        let counted = statuses::counted(snapshot, |name| known.classes.get(name).map(|(_, facts)| facts));
+        let snapshot = counted.as_ref().unwrap_or(snapshot);
         let definitions = &in_force.definitions;
         let settings = &definitions.settings;
         let notes = in_force

@@ -88,6 +88,36 @@ pub fn answered<'f>(
     asked.iter().filter_map(answer).collect()
 }
 
+/// The cluster with what the cloud said last of capacity reservations: what was launched since a status was written is taken already.
+/// `None` where the statuses say it.
+pub fn counted<'f>(snapshot: &Snapshot, facts: impl Fn(&str) -> Option<&'f ClassFacts>) -> Option<Snapshot> {
+    let mut counted: Option<Snapshot> = None;
+    for (position, class) in snapshot.node_classes.iter().enumerate() {
+        let found = class.metadata.name.as_deref().and_then(&facts).and_then(|facts| facts.found.as_ref());
+        let Some((found, status)) = found.zip(class.status.as_ref()) else { continue };
+        let mut said = status.capacity_reservations.clone();
+        for reservation in &mut said {
+            let now = found.capacity_reservations.iter().find(|it| it.id == reservation.id);
+            let left = now.and_then(|now| now.available_instance_count);
+            reservation.available_instance_count = left.or(reservation.available_instance_count);
+        }
+        if said != status.capacity_reservations {
+            let classes = &mut counted.get_or_insert_with(|| snapshot.clone()).node_classes;
+            let status = classes.iter_mut().nth(position).and_then(|class| class.status.as_mut());
+            status.into_iter().for_each(|status| status.capacity_reservations.clone_from(&said));
+        }
+    }
+    counted
+}
+
+/// Claims that were launched into capacity reservations, by UID: with each that comes or goes, another number is left.
+pub fn launched_into_reservations(snapshot: &Snapshot) -> BTreeSet<String> {
+    let is_reserved = |claim: &&NodeClaim| {
+        !label(claim, keys::CAPACITY_RESERVATION_ID).is_empty() && claim.is_true(conditions::LAUNCHED)
+    };
+    snapshot.node_claims.iter().filter(is_reserved).filter_map(|claim| claim.metadata.uid.clone()).collect()
+}
+
 /// Whether the definitions look for other images, subnets, security groups or reservations than this class.
 fn selects_otherwise(class: &EC2NodeClass, in_force: &InForce) -> bool {
     let mut defined = in_force.definitions.node_classes.iter();
@@ -273,5 +303,37 @@ impl Rollout {
     fn text(&self) -> String {
         let Self { nodes, updated, ready, drifted, blocked, .. } = self;
         format!("{nodes} nodes, {updated} updated, {ready} ready, {drifted} drifted, {blocked} blocked")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_cloud_said_last_of_reservations_counts() {
+        let class = |left: i32| -> EC2NodeClass {
+            let reservation = json!({ "id": "cr-1", "instanceType": "m5.large", "availabilityZone": "us-east-1a",
+                "availableInstanceCount": left });
+            serde_json::from_value(json!({
+                "apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass", "metadata": { "name": "default" },
+                "spec": { "role": "nodes", "subnetSelectorTerms": [], "securityGroupSelectorTerms": [], "amiSelectorTerms": [] },
+                "status": { "capacityReservations": [reservation] },
+            }))
+            .unwrap()
+        };
+        let snapshot = Snapshot { node_classes: vec![class(2)].into(), ..Snapshot::default() };
+        let facts = |left: i32| ClassFacts { found: class(left).status, ..ClassFacts::default() };
+        let (as_written, since) = (facts(2), facts(1));
+        assert!(counted(&snapshot, |_| Some(&as_written)).is_none(), "the status says it");
+        assert!(counted(&snapshot, |_| None).is_none(), "nothing else is known");
+        let counted = counted(&snapshot, |_| Some(&since)).unwrap();
+        let left: Vec<Option<i32>> = counted
+            .node_classes
+            .iter()
+            .flat_map(|class| &class.status.as_ref().unwrap().capacity_reservations)
+            .map(|reservation| reservation.available_instance_count)
+            .collect();
+        assert_eq!(left, [Some(1)], "one was launched since it was written");
     }
 }

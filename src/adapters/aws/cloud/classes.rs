@@ -109,6 +109,12 @@ impl Classes {
         Described { class, facts }
     }
 
+    /// What was launched into capacity reservations, by its id and theirs.
+    pub async fn launched(&self, reserved: impl Iterator<Item = (&str, &str)>, now: Timestamp) {
+        let mut inner = self.inner.lock().await;
+        reserved.for_each(|(instance, reservation)| inner.resolver.launched_into(reservation, instance, now));
+    }
+
     /// By class that has been asked about lately, the name of the profile that it wants.
     pub async fn wanted_profiles(&self, now: Timestamp) -> BTreeMap<String, String> {
         let inner = self.inner.lock().await;

@@ -71,6 +71,8 @@ pub struct Resolver {
     queries: BTreeMap<ImageQuery, LastAnswer<Vec<Image>>>,
     images: Listed<Image>,
     reservations: LastAnswer<Vec<CapacityReservation>>,
+    /// By instance, the reservation that it was launched into since, and when; no more than were left.
+    launched: BTreeMap<String, (String, Timestamp)>,
     placement_groups: LastAnswer<Vec<PlacementGroup>>,
     /// By name, whether it is there.
     profiles: BTreeMap<String, (LastAnswer<bool>, Made)>,
@@ -113,6 +115,7 @@ impl Resolver {
             queries: BTreeMap::new(),
             images: Listed::default(),
             reservations: LastAnswer::default(),
+            launched: BTreeMap::new(),
             placement_groups: LastAnswer::default(),
             profiles: BTreeMap::new(),
         }
@@ -132,6 +135,8 @@ impl Resolver {
             let active = [Filter::new("state", ["active"])];
             let ask = async |page: Option<String>| api.describe_capacity_reservations(&active, page.as_deref()).await;
             self.reservations.record(pages::all(Action::DescribeCapacityReservations, ask).await, now);
+            let asked_at = self.reservations.answer.as_ref().map(|answer| answer.at);
+            self.launched.retain(|_, (_, at)| asked_at.is_none_or(|asked_at| *at >= asked_at));
         }
         let selects_group = classes.iter().any(|class| class.spec.placement_group_selector.is_some());
         if selects_group && self.placement_groups.is_due(PLACEMENT_GROUPS_LIFETIME, now) {
@@ -319,7 +324,7 @@ impl Resolver {
         let reservations = if spec.capacity_reservation_selector_terms.is_empty() {
             LastAnswer::answered(Vec::new(), now)
         } else {
-            self.reservations.map(|all| reservations::select(spec, all))
+            self.reservations.map(|all| self.left(reservations::select(spec, all)))
         };
         let placement_group = if spec.placement_group_selector.is_none() {
             LastAnswer::answered(Ok(None), now)
@@ -338,6 +343,20 @@ impl Resolver {
             instance_profile: self.instance_profile(class, now),
             unmatched,
         }
+    }
+
+    /// An instance runs in a capacity reservation, which has one less until EC2 is asked again.
+    pub fn launched_into(&mut self, reservation: &str, instance: &str, now: Timestamp) {
+        self.launched.entry(instance.to_owned()).or_insert_with(|| (reservation.to_owned(), now));
+    }
+
+    /// The same reservations without what was launched into them since EC2 was asked.
+    fn left(&self, mut reservations: Vec<CapacityReservation>) -> Vec<CapacityReservation> {
+        for (of, _) in self.launched.values() {
+            let taken = reservations.iter_mut().filter(|it| it.id == *of);
+            taken.for_each(|it| it.available_count = it.available_count.saturating_sub(1));
+        }
+        reservations
     }
 
     fn instance_profile(&self, class: &EC2NodeClass, now: Timestamp) -> LastAnswer<Option<String>> {
@@ -410,4 +429,31 @@ fn unmatched<'t, T: selection::Selectable>(
             why: format!("no {what} has {}", term.text()),
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_was_launched_into_a_reservation_is_not_left() {
+        let reservation: CapacityReservation = serde_json::from_value(json!({
+            "id": "cr-1", "instanceType": "m5.large", "zone": "us-east-1a", "ownerId": "111122223333",
+            "instanceMatchCriteria": "targeted", "reservationType": "default", "totalCount": 2, "availableCount": 2,
+        }))
+        .unwrap();
+        let identity = Identity {
+            cluster: "demo".to_owned(),
+            region: "us-east-1".to_owned(),
+            installation: "one".to_owned(),
+            kubernetes_version: None,
+        };
+        let mut resolver = Resolver::new(identity);
+        resolver.launched_into("cr-1", "i-1", Timestamp::UNIX_EPOCH);
+        resolver.launched_into("cr-1", "i-1", Timestamp::UNIX_EPOCH);
+        resolver.launched_into("cr-2", "i-2", Timestamp::UNIX_EPOCH);
+        assert_eq!(resolver.left(vec![reservation])[0].available_count, 1, "one of this one, each instance once");
+    }
 }
