@@ -85,6 +85,41 @@ async fn a_reservation_is_counted_down_and_up_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_node_that_was_found_starting_gets_its_devices_and_loses_its_taints() {
+    let world = world(0);
+    let is_true = |type_: &str| json!({"type": type_, "status": "True", "reason": type_, "message": "", "lastTransitionTime": "2026-11-20T08:59:00Z"});
+    let claim = json!({
+        "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
+        "metadata": {"name": "default-1", "uid": "claim", "creationTimestamp": "2026-11-20T08:59:00Z",
+            "labels": {"node.kubernetes.io/instance-type": "c7.large"}},
+        "spec": {"nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"},
+            "requirements": [], "resources": {"requests": {"example.com/device": "1"}}},
+        "status": {"providerID": "aws:///zone-a/i-1", "nodeName": "n1",
+            "conditions": [is_true("Launched"), is_true("Registered")]},
+    });
+    let taint = |key: &str| json!({"key": key, "effect": "NoSchedule"});
+    let node = json!({
+        "metadata": {"name": "n1", "uid": "node", "creationTimestamp": "2026-11-20T08:59:00Z"},
+        "spec": {"providerID": "aws:///zone-a/i-1", "taints": [taint("readiness.k8s.io/cni"),
+            taint("node.cloudprovider.kubernetes.io/uninitialized"), taint("team")]},
+        "status": {"allocatable": {"cpu": "1910m", "example.com/device": "0"},
+            "conditions": [{"type": "Ready", "status": "True"}]},
+    });
+    let snapshot = Snapshot {
+        node_claims: vec![serde_json::from_value(claim).unwrap()].into(),
+        nodes: vec![serde_json::from_value(node).unwrap()].into(),
+        ..Snapshot::default()
+    };
+    world.with(|world| world.take_over(snapshot));
+    pass(&world, 20).await;
+    let node = world.cluster().observe().await.unwrap().nodes.first().unwrap().clone();
+    let taints = node.spec.unwrap().taints.unwrap_or_default();
+    let keys: Vec<&str> = taints.iter().map(|taint| taint.key.as_str()).collect();
+    assert_eq!(keys, ["team"], "what does not go by itself stays");
+    assert_eq!(node.status.unwrap().allocatable.unwrap()["example.com/device"].0, "1");
+}
+
+#[tokio::test(start_paused = true)]
 async fn capacity_runs_out_and_comes_back() {
     let world = world(0);
     let cloud = world.cloud();

@@ -16,7 +16,7 @@ pub fn catalog() -> Catalog {
             "name": name,
             "requirements": {"kubernetes.io/arch": ["amd64"], "kubernetes.io/os": ["linux"],
                 "node.kubernetes.io/instance-type": [name]},
-            "capacity": {"cpu": cpu, "memory": format!("{}Gi", cpu * 2), "pods": 58},
+            "capacity": {"cpu": cpu, "memory": format!("{}Gi", cpu * 2), "pods": 58, "example.com/device": 1},
             "overhead": {"cpu": "90m", "memory": "1Gi"},
             "offerings": [offering("zone-a", "on-demand", price), offering("zone-b", "on-demand", price),
                 offering("zone-a", "spot", price / 3.0)],

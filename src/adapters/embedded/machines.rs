@@ -18,6 +18,7 @@ use crate::core::model::Resources;
 use crate::core::model::requirements::add_other_names;
 use crate::core::model::resources::format_amount;
 use crate::core::plan::Alternative;
+use crate::core::snapshot::nodes;
 use crate::ports::{Instance, LaunchRequest, Message, Offering};
 
 use super::names::name_of;
@@ -41,6 +42,10 @@ const ENDED_SHOWN_FOR: SignedDuration = SignedDuration::from_hours(1);
 const UNAVAILABLE_FOR: SignedDuration = SignedDuration::from_mins(3);
 
 pub(super) const NOT_READY_TAINT: &str = "node.kubernetes.io/not-ready";
+/// What Kubernetes, the cloud's controllers and readiness gates take off a node by themselves once it is up.
+const TAINTS_OF_AGENTS: [&str; 3] =
+    [NOT_READY_TAINT, "node.kubernetes.io/unreachable", "node.cloudprovider.kubernetes.io/uninitialized"];
+const READINESS_TAINT_PREFIX: &str = "readiness.k8s.io/";
 
 /// Why nothing was launched.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -290,29 +295,52 @@ impl World {
         self.touch_nodes();
     }
 
-    /// Nobody knows who takes the start-up taints of a pool off, but whoever asks for them has somebody who does.
+    /// Nobody knows who takes the start-up taints of a pool off, or registers devices, but whoever asks for them has somebody who does.
     pub(super) fn start_up_later(&mut self, provider_id: &str, tries: u32) {
-        let claim = self.machines.get(provider_id).and_then(|machine| self.node_claims.get(&machine.node_claim));
-        if tries == 0 || claim.is_none_or(|claim| claim.spec.startup_taints.is_empty()) {
+        if tries == 0 || !self.waits_for_agents(provider_id) {
             return;
         }
         let delay = self.random("start up", provider_id).between(SECONDS_TO_START_UP.0, SECONDS_TO_START_UP.1);
         self.after_seconds(delay, Timer::NodeStartsUp { provider_id: provider_id.to_owned(), tries: tries - 1 });
     }
 
-    /// Start-up taints go, once registration has put them there.
+    fn waits_for_agents(&self, provider_id: &str) -> bool {
+        let Some(machine) = self.machines.get(provider_id) else { return false };
+        let Some(claim) = self.node_claims.get(&machine.node_claim) else { return false };
+        let lacks_something =
+            |node: &Node| taints_of_agents(node).next().is_some() || !missing_resources(claim, node).is_empty();
+        !claim.spec.startup_taints.is_empty() || self.nodes.get(&machine.node_name).is_some_and(lacks_something)
+    }
+
+    /// Start-up taints go, once registration has put them there, and so does what else a node waits for while it starts.
     pub(super) fn node_starts_up(&mut self, provider_id: &str, tries: u32) {
-        let Some(machine) = self.machines.get(provider_id) else { return };
+        let Some(machine) = self.machines.get(provider_id).cloned() else { return };
         let claim = self.node_claims.get(&machine.node_claim);
-        let own: BTreeSet<String> =
+        let mut gone: BTreeSet<String> =
             claim.into_iter().flat_map(|claim| &claim.spec.startup_taints).map(|taint| taint.key.clone()).collect();
-        let Some(spec) = self.nodes.get_mut(&machine.node_name).and_then(|node| node.spec.as_mut()) else { return };
-        let taints = spec.taints.get_or_insert_default();
-        if taints.iter().any(|taint| taint.key == keys::UNREGISTERED_TAINT) {
+        let Some(node) = self.nodes.get(&machine.node_name) else { return };
+        if nodes::taints(node).iter().any(|taint| taint.key == keys::UNREGISTERED_TAINT) {
             return self.start_up_later(provider_id, tries);
         }
-        taints.retain(|taint| !own.contains(&taint.key));
+        gone.extend(taints_of_agents(node).map(|taint| taint.key.clone()));
+        let devices = claim.map(|claim| self.devices_to_come(&machine, claim, node)).unwrap_or_default();
+        let Some(node) = self.nodes.get_mut(&machine.node_name) else { return };
+        if let Some(spec) = &mut node.spec {
+            spec.taints.get_or_insert_default().retain(|taint| !gone.contains(&taint.key));
+        }
+        let status = node.status.get_or_insert_default();
+        status.capacity.get_or_insert_default().extend(devices.clone());
+        status.allocatable.get_or_insert_default().extend(devices);
         self.touch_nodes();
+    }
+
+    /// What its claim asks for, its instance type has, and the node has not registered yet.
+    fn devices_to_come(&self, machine: &Machine, claim: &NodeClaim, node: &Node) -> BTreeMap<String, Quantity> {
+        let Some(sold) = self.instance_type(&machine.instance.instance_type) else { return BTreeMap::new() };
+        let mut devices = quantities(&sold.capacity);
+        let missing = missing_resources(claim, node);
+        devices.retain(|name, _| missing.contains(name));
+        devices
     }
 
     fn ready_condition(&self, status: &str, reason: &str) -> NodeCondition {
@@ -506,6 +534,19 @@ pub(super) fn security_groups(class: &EC2NodeClass) -> Vec<SecurityGroup> {
     let terms = class.spec.security_group_selector_terms.iter();
     let by_id: Option<Vec<SecurityGroup>> = terms.map(|term| term.id.as_ref().map(named)).collect();
     by_id.filter(|groups| !groups.is_empty()).unwrap_or(found)
+}
+
+fn taints_of_agents(node: &Node) -> impl Iterator<Item = &Taint> {
+    nodes::taints(node)
+        .iter()
+        .filter(|taint| TAINTS_OF_AGENTS.contains(&taint.key.as_str()) || taint.key.starts_with(READINESS_TAINT_PREFIX))
+}
+
+/// Extended resources that a claim asks for and its node does not have yet.
+fn missing_resources(claim: &NodeClaim, node: &Node) -> BTreeSet<String> {
+    let allocatable = node.status.as_ref().and_then(|status| status.allocatable.as_ref());
+    let is_missing = |name: &&str| allocatable.and_then(|it| it.get(*name)).is_none_or(|quantity| quantity.0 == "0");
+    nodes::awaited(claim).iter().map(|(name, _)| name).filter(is_missing).map(str::to_owned).collect()
 }
 
 pub(super) fn taint(key: &str, effect: &str) -> Taint {
