@@ -25,7 +25,8 @@ impl Pass<'_, '_> {
         budget: Option<DisruptionReason>,
     ) {
         let templates = &engine.problem.templates;
-        let Some(template) = templates.position(|it| it.is_static() && it.name == candidate.pool) else {
+        let Some(template) = templates.position(|it| it.is_static() && !it.is_reserved() && it.name == candidate.pool)
+        else {
             return;
         };
         if let Err(refused) = self.may_go_now(candidate, cause, budget) {

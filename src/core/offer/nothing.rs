@@ -22,6 +22,8 @@ pub struct NothingOffered {
     pub unmatched: Option<UnmatchedRequirements>,
     /// The instance types that would do and have no price in the catalog, where it is that.
     pub without_price: Vec<String>,
+    /// Whether it asks for capacity reservations alone.
+    pub is_left_to_reservations: bool,
 }
 
 /// So many instance types are named.
@@ -35,14 +37,16 @@ impl NothingOffered {
         if let Some(unmatched) = matching.unmatched(&entries) {
             let assumed = names_other_regions(inputs, &unmatched).then(|| region_text(inputs)).flatten();
             let text = format!("{}{}", unmatched.text(), assumed.unwrap_or_default());
-            return Self { text, unmatched: Some(unmatched), without_price: Vec::new() };
+            return Self { unmatched: Some(unmatched), ..Self::said(text) };
         }
         if let Some(key) = label_without_value(pool) {
-            let text = format!("no value of label {key} meets all that it requires of it");
-            return Self { text, unmatched: None, without_price: Vec::new() };
+            return Self::said(format!("no value of label {key} meets all that it requires of it"));
         }
-        if let Some(text) = asked_of_the_class(pool, types, &entries) {
-            return Self { text, unmatched: None, without_price: Vec::new() };
+        if let Some(text) = build_of_no_image(pool, types, &entries) {
+            return Self::said(text);
+        }
+        if let Some(text) = reservations_alone(pool, &entries) {
+            return Self { is_left_to_reservations: true, ..Self::said(text) };
         }
         let relevant = matching.relevant(&entries);
         let found: Vec<&InstanceType> = matching.types(&relevant).iter().collect();
@@ -82,7 +86,11 @@ impl NothingOffered {
         } else {
             (format!("only {} match, for which EC2 has no capacity now", named_types(&names)), Vec::new())
         };
-        Self { text, unmatched: None, without_price }
+        Self { without_price, ..Self::said(text) }
+    }
+
+    fn said(text: String) -> Self {
+        Self { text, unmatched: None, without_price: Vec::new(), is_left_to_reservations: false }
     }
 }
 
@@ -94,21 +102,20 @@ fn label_without_value(pool: &NodePool) -> Option<String> {
     requirements.iter().find(|(_, requirement)| !requirement.can_be_met()).map(|(key, _)| key.to_owned())
 }
 
-/// What no instance type has by itself, and the class would have to bring: a build of Windows, which is one of its images, or capacity
-/// reservations, which it selects. Nodes for those are offered apart.
-fn asked_of_the_class(pool: &NodePool, types: &[InstanceType], entries: &[Entry]) -> Option<String> {
+/// A build of Windows, which no instance type has by itself, and which is none of the images of the class.
+fn build_of_no_image(pool: &NodePool, types: &[InstanceType], entries: &[Entry]) -> Option<String> {
     let class = &pool.spec.template.spec.node_class_ref.name;
     let is_of_no_image = |entry: &&Entry| {
         entry.key == keys::WINDOWS_BUILD && !types.iter().any(|instance_type| entry.allows_type(instance_type))
     };
-    if let Some(entry) = entries.iter().find(is_of_no_image) {
-        return Some(format!(
-            "its requirement {} matches nothing: EC2NodeClass {class} has no such images",
-            entry.text()
-        ));
-    }
-    let entry = entries.iter().find(|entry| entry.is_of_reservations())?;
-    let text = entry.text();
+    let entry = entries.iter().find(is_of_no_image)?;
+    Some(format!("its requirement {} matches nothing: EC2NodeClass {class} has no such images", entry.text()))
+}
+
+/// Capacity reservations, which the class has to select. Nodes for those are offered apart.
+fn reservations_alone(pool: &NodePool, entries: &[Entry]) -> Option<String> {
+    let class = &pool.spec.template.spec.node_class_ref.name;
+    let text = entries.iter().find(|entry| entry.is_of_reservations())?.text();
     Some(format!(
         "its requirement {text} matches nothing but capacity reservations that EC2NodeClass {class} selects, and nothing can be launched into those"
     ))

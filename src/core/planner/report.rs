@@ -261,6 +261,9 @@ pub fn notes_of_shortfalls(engine: &Engine<'_, '_>, provisioning: &Provisioning)
                 format!("spec.limits.{resource} of cutlist.yaml is {}", amount(resource, *limit))
             }
             Refusal::Limit { scope: LimitScope::EarlyEnds(why), .. } => why.clone(),
+            Refusal::Limit { scope: LimitScope::Reservation(id), .. } => {
+                format!("capacity reservation {id} is used up")
+            }
             _ => template.nothing_offered_text(),
         };
         Note::new(

@@ -160,7 +160,7 @@ fn free_room<'p>(problem: &'p Problem<'_>, taken: &BTreeSet<HostIndex>) -> Vec<&
 /// counts as free.
 fn reserved_room(problem: &Problem<'_>) -> Vec<(usize, Vector)> {
     let mut rooms: BTreeMap<&str, (usize, Vector)> = BTreeMap::new();
-    for template in &problem.templates {
+    for template in problem.templates.iter().filter(|template| !template.is_static()) {
         let Some(reservation) = &template.reservation else { continue };
         let known = rooms.entry(&reservation.id);
         let (_, most) = known.or_insert_with(|| (reservation.available, template.room_most.clone()));

@@ -20,7 +20,8 @@ pub struct Shortfall {
 pub fn open_missing(engine: &mut Engine<'_, '_>) -> Vec<Shortfall> {
     let mut shortfalls = Vec::new();
     for (position, template) in engine.problem.templates.enumerated() {
-        let Some(replicas) = template.replicas else { continue };
+        // Of each pool one template is for no reservation.
+        let Some(replicas) = template.replicas.filter(|_| !template.is_reserved()) else { continue };
         let missing = replicas.wanted.saturating_sub(replicas.there);
         for opened in 0..missing {
             if let Err(because) = open_one(engine, position) {
@@ -32,8 +33,23 @@ pub fn open_missing(engine: &mut Engine<'_, '_>) -> Vec<Shortfall> {
     shortfalls
 }
 
-/// Opens one node of a static pool; the limit that forbids it, or that nothing is on offer.
+/// Opens one node of the static pool of a template, in a capacity reservation where one has an instance left, as launches do; the limit
+/// that forbids it, or that nothing is on offer.
 pub fn open_one(engine: &mut Engine<'_, '_>, template: TemplateIndex) -> Result<HostIndex, Refusal> {
+    let templates = &engine.problem.templates;
+    let mut because = None;
+    for (position, of_pool) in templates.enumerated().filter(|(_, it)| it.pool == templates[template].pool) {
+        match open_of(engine, position) {
+            Ok(host) => return Ok(host),
+            // A pool that is for reservations alone waits for those.
+            Err(_) if of_pool.is_left_to_reservations() && because.is_some() => {}
+            Err(refusal) => because = Some(refusal),
+        }
+    }
+    Err(because.unwrap_or(Refusal::Offering))
+}
+
+fn open_of(engine: &mut Engine<'_, '_>, template: TemplateIndex) -> Result<HostIndex, Refusal> {
     let open = engine.opened_empty(template)?;
     let choice = choose(engine, &open).ok_or(Refusal::Offering)?;
     let capacity = capacity_of(engine, &open, &choice);

@@ -197,6 +197,11 @@ impl Template {
         self.reservation.is_some()
     }
 
+    /// Whether it may buy nothing because its pool asks for capacity reservations alone, which have templates of their own.
+    pub fn is_left_to_reservations(&self) -> bool {
+        self.nothing_offered.as_ref().is_some_and(|nothing| nothing.is_left_to_reservations)
+    }
+
     /// Whether its pool has further templates, for other slots.
     pub fn is_part(&self) -> bool {
         self.part != Slots::MAX

@@ -19,7 +19,8 @@ fn may_be_surplus(candidate: &Candidate) -> bool {
 pub(super) fn look(pass: &mut Pass<'_, '_>, engine: &mut Engine<'_, '_>, candidates: &[Candidate]) {
     for template in engine.problem.templates.indices() {
         let compiled = &engine.problem.templates[template];
-        let Some(Replicas { wanted, there }) = compiled.replicas.filter(|it| it.there > it.wanted) else {
+        let replicas = compiled.replicas.filter(|it| it.there > it.wanted && !compiled.is_reserved());
+        let Some(Replicas { wanted, there }) = replicas else {
             continue;
         };
         let mut of_pool: Vec<&Candidate> = pass.open(candidates);

@@ -54,6 +54,9 @@ impl fmt::Display for StaticObstacle {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::SurplusGoesFirst => out.write_str("its pool has more nodes than replicas: those go first"),
+            Self::Limit { scope: LimitScope::Reservation(id), .. } => {
+                write!(out, "capacity reservation {id} has no instance left for a replacement beside it")
+            }
             Self::Limit { resource, .. } => {
                 write!(out, "limits.{resource} leaves no room for a replacement beside it")
             }

@@ -46,10 +46,9 @@ pub(super) fn templates(
             template.nothing_offered = Some(Rc::new(NothingOffered::of(inputs, pool, types)));
         }
         templates.push(template);
-        // Nodes of a static pool are there whether or not anything is reserved.
-        for reserved in offer.reserved_of_pool(position).iter().filter(|_| replicas.is_none()) {
+        for reserved in offer.reserved_of_pool(position) {
             let offerings = Rc::new(Offerings::new(&reserved.types, &inputs.catalog.region, zones, dimensions));
-            let mut template = Template { cost_beside, ..Template::new(position, pool, offerings) };
+            let mut template = Template { replicas, cost_beside, ..Template::new(position, pool, offerings) };
             if !template.set.types().is_clear() {
                 template.reservation = Some(Rc::clone(&reserved.reservation));
                 templates.push(template);
