@@ -1,7 +1,7 @@
 //! How far pods are from each pool: what keeps them from its nodes, nearest first.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::scheduler::offerings::is_slot_label;
 use crate::scheduler::quota::LimitScope;
@@ -48,6 +48,7 @@ pub fn distances<'p>(engine: &Engine<'p, '_>, class: ClassIndex) -> Vec<Distance
     let mut distances: Vec<Distance<'p>> = Vec::new();
     // Of a pool that is divided the nearest part; none where one of them takes the pod.
     let mut nearest: BTreeMap<&str, Distance<'p>> = BTreeMap::new();
+    let for_reservations_alone = pools_for_reservations_alone(engine);
     let bought_from = |(_, template): &(TemplateIndex, &Template)| !template.is_static();
     for (position, template) in problem.templates.enumerated().filter(bought_from) {
         let mut obstacles = problem.obstacles(variant, position);
@@ -58,8 +59,11 @@ pub fn distances<'p>(engine: &Engine<'p, '_>, class: ClassIndex) -> Vec<Distance
             let varied = template.min_values.first().filter(|_| obstacles.is_empty());
             obstacles.extend(varied.map(|(key, _)| Refusal::MinValues { key: key.clone() }));
         }
-        // What keeps a pod from a reservation is no news when it keeps it from the pool too.
-        let is_news = !template.is_reserved() || obstacles.iter().all(is_used_up);
+        let is_news = match template.is_reserved() {
+            // What keeps a pod from a reservation is no news when it keeps it from the pool too.
+            true => obstacles.iter().all(is_used_up) || for_reservations_alone.contains(&template.pool),
+            false => !for_reservations_alone.contains(&template.pool),
+        };
         let distance = Distance { pool: &template.name, obstacles };
         if template.is_part() {
             let known = nearest.get(distance.pool);
@@ -76,6 +80,14 @@ pub fn distances<'p>(engine: &Engine<'p, '_>, class: ClassIndex) -> Vec<Distance
     distances
 }
 
+/// Pools that ask for capacity reservations and nothing else, and have some. O(templates x log pools).
+fn pools_for_reservations_alone(engine: &Engine<'_, '_>) -> BTreeSet<usize> {
+    let templates = &engine.problem.templates;
+    let with_some: BTreeSet<usize> = templates.iter().filter(|it| it.is_reserved()).map(|it| it.pool).collect();
+    let alone = templates.iter().filter(|it| it.is_left_to_reservations() && with_some.contains(&it.pool));
+    alone.map(|template| template.pool).collect()
+}
+
 /// Pods whose pool could make no more nodes were placed as kube-scheduler would, by a laxer rule: nodes alone count. A new node would
 /// now be too far from the others, but what kept it from being made before is the limit.
 fn instead_of_spread(engine: &Engine<'_, '_>, template: TemplateIndex, refusal: Refusal) -> Refusal {
@@ -84,6 +96,6 @@ fn instead_of_spread(engine: &Engine<'_, '_>, template: TemplateIndex, refusal: 
     limit.filter(|limit| matches!(limit, Refusal::Limit { .. })).unwrap_or(refusal)
 }
 
-fn is_used_up(refusal: &Refusal) -> bool {
+pub fn is_used_up(refusal: &Refusal) -> bool {
     matches!(refusal, Refusal::Limit { scope: LimitScope::Reservation(_), .. })
 }

@@ -23,7 +23,7 @@ use cutlist_api::keys;
 use cutlist_api::node_pool::Operator;
 
 use super::amounts::amount;
-use super::distances::{Distance, distances};
+use super::distances::{Distance, distances, is_used_up};
 use super::existing_refusal::{ExistingRefusal, in_short};
 use super::passing::{Passing, passing};
 use super::unpriced;
@@ -34,8 +34,8 @@ const DAEMONS_NAMED: usize = 3;
 /// The reasons why no pool takes one more pod of the class, nearest first. What would help: [`super::advice`].
 pub fn explain(engine: &Engine<'_, '_>, class: ClassIndex, places: &DefinitionPlaces) -> Vec<PendingReason> {
     let distances = distances(engine, class);
-    let mut reasons: Vec<PendingReason> =
-        distances.iter().map(|distance| reason(engine, class, distance, places)).collect();
+    let told = distances.iter().filter(|distance| !is_told_by_reservation(distance, &distances));
+    let mut reasons: Vec<PendingReason> = told.map(|distance| reason(engine, class, distance, places)).collect();
     let templates = &engine.problem.templates;
     let left_out = engine.problem.offer.left_out();
     reasons.extend(left_out.iter().map(|it| PendingReason::new(&it.node_pool, it.code, it.text.clone())));
@@ -47,6 +47,19 @@ pub fn explain(engine: &Engine<'_, '_>, class: ClassIndex, places: &DefinitionPl
         reasons.push(PendingReason::new("", ReasonCode::NoNodePool, text));
     }
     reasons
+}
+
+/// Whether pods lack nothing in the pool but a reservation, of which another reason says that it is used up.
+fn is_told_by_reservation(distance: &Distance<'_>, all: &[Distance<'_>]) -> bool {
+    let is_of_reservation = |refusal: &Refusal| match refusal {
+        Refusal::Requirement { key } => {
+            [keys::CAPACITY_TYPE, keys::CAPACITY_RESERVATION_ID, keys::CAPACITY_RESERVATION_TYPE]
+                .contains(&key.as_str())
+        }
+        _ => false,
+    };
+    distance.obstacles.iter().all(is_of_reservation)
+        && all.iter().any(|other| other.pool == distance.pool && other.obstacles.iter().all(is_used_up))
 }
 
 fn reason(
@@ -463,7 +476,7 @@ fn is_of_reservations_used_up(sides: &Sides<'_>, key: &str) -> bool {
                 && !others.into_iter().any(|other| sides.asked.allows(other))
                 && sides.offered.is_none_or(|offered| offered.allows(keys::RESERVED))
         }
-        keys::CAPACITY_RESERVATION_ID => sides.asked.values().is_some(),
+        keys::CAPACITY_RESERVATION_ID | keys::CAPACITY_RESERVATION_TYPE => !sides.asked.allows_absence(),
         _ => false,
     }
 }
