@@ -45,7 +45,12 @@ pub fn explain(engine: &Engine<'_, '_>, class: ClassIndex, places: &DefinitionPl
             false => "every NodePool is static (spec.replicas): no node is created for a pod".to_owned(),
         };
         reasons.push(PendingReason::new("", ReasonCode::NoNodePool, text));
+        return reasons;
     }
+    reasons.extend(static_pools_that_would_do(engine, class).map(|pool| {
+        let text = "it is static (spec.replicas): no node is created for a pod".to_owned();
+        PendingReason::new(pool, ReasonCode::NoNodePool, text)
+    }));
     reasons
 }
 
@@ -102,6 +107,16 @@ fn reason(
         without_price: nothing.map_or_else(names, |nothing| nothing.without_price.clone()),
         ..PendingReason::new(distance.pool, code, texts.join("; "))
     }
+}
+
+/// Static pools to whose nodes nothing keeps the pods from going but their number.
+fn static_pools_that_would_do<'p>(engine: &Engine<'p, '_>, class: ClassIndex) -> impl Iterator<Item = &'p str> {
+    let problem = engine.problem;
+    let variant = problem.classes[class].variants.last().copied();
+    let pools = problem.templates.enumerated().filter(|(_, template)| template.is_static() && !template.is_reserved());
+    let would_do =
+        move |template: TemplateIndex| variant.is_some_and(|it| problem.fit_of_template(it, template).is_ok());
+    pools.filter(move |(position, _)| would_do(*position)).map(|(_, template)| template.name.as_str())
 }
 
 fn for_want_of_a_price(names: &[&str]) -> String {

@@ -406,7 +406,10 @@ impl Engine<'_, '_> {
     pub(super) fn fewest_of(&self, group: GroupIndex, spread: &Spread, counts: impl Fn(Domain) -> bool) -> u32 {
         let mut domains = 0;
         let mut fewest = u32::MAX;
-        for domain in self.problem.eligible_domains(group).filter(|domain| counts(*domain)) {
+        // Where a static pool has no node, no pod can make it have one.
+        let is_one =
+            |domain: &Domain| !self.problem.is_of_static_pools_alone(group, *domain) || self.has_node(group, *domain);
+        for domain in self.problem.eligible_domains(group).filter(is_one).filter(|domain| counts(*domain)) {
             domains += 1;
             fewest = fewest.min(self.counters[group].matching(domain));
         }

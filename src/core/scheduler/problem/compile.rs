@@ -98,6 +98,7 @@ impl<'a> Problem<'a> {
             node_fit: Vec::new(),
             eligible: IndexVec::new(),
             there: IndexVec::new(),
+            static_alone: IndexVec::new(),
             spreading: Spreading::default(),
             meetings: Meetings::default(),
             counts_template: IndexVec::new(),

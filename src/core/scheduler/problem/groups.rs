@@ -19,6 +19,8 @@ struct Eligible {
     all: Vec<bool>,
     /// Those of nodes that exist.
     there: Vec<bool>,
+    /// Those of static pools and of nothing else.
+    static_alone: Vec<bool>,
 }
 
 impl Problem<'_> {
@@ -48,6 +50,7 @@ impl Problem<'_> {
             self.counts_node_group.push(counts_node_group);
             self.eligible.push(eligible.all);
             self.there.push(eligible.there);
+            self.static_alone.push(eligible.static_alone);
         }
     }
 
@@ -70,6 +73,7 @@ impl Problem<'_> {
             }
         }
         let there = eligible.clone();
+        let mut of_static = vec![false; eligible.len()];
         let no_filter = [Requirements::new()];
         let filters = if spread.node_filter.is_empty() { &no_filter[..] } else { &spread.node_filter };
         let mut counts_template = IndexVec::new();
@@ -81,17 +85,19 @@ impl Problem<'_> {
             let sets: Vec<OfferingSet> =
                 filters.iter().filter(|_| tolerated).filter_map(|filter| offering_set(filter, template).ok()).collect();
             counts_template.push(!sets.is_empty());
-            // Where a static pool has no node, no pod can make it have one.
-            for (set, filter) in sets.iter().zip(filters).filter(|_| !template.is_static()) {
+            let reached = if template.is_static() { &mut of_static } else { &mut eligible };
+            for (set, filter) in sets.iter().zip(filters) {
                 for value in template_values(template, set, filter, self.domains.name(group.key)) {
-                    if let Some(flag) =
-                        self.domains.get(group.key, &value).and_then(|domain| eligible.get_mut(domain.position()))
-                    {
+                    let domain = self.domains.get(group.key, &value);
+                    if let Some(flag) = domain.and_then(|domain| reached.get_mut(domain.position())) {
                         *flag = true;
                     }
                 }
             }
         }
-        (counts_template, counts_node_group, Eligible { all: eligible, there })
+        let static_alone: Vec<bool> =
+            of_static.iter().zip(&eligible).map(|(of_static, all)| *of_static && !all).collect();
+        let all = eligible.iter().zip(&of_static).map(|(all, of_static)| *all || *of_static).collect();
+        (counts_template, counts_node_group, Eligible { all, there, static_alone })
     }
 }

@@ -85,6 +85,8 @@ pub struct Problem<'a> {
     eligible: IndexVec<GroupIndex, Vec<bool>>,
     /// Those of them that have a node.
     there: IndexVec<GroupIndex, Vec<bool>>,
+    /// Those of them that have none, and in which static pools alone may have one.
+    static_alone: IndexVec<GroupIndex, Vec<bool>>,
     pub spreading: Spreading,
     pub meetings: Meetings,
     /// Whether pods on nodes of a template are counted.
@@ -161,6 +163,11 @@ impl Problem<'_> {
     /// Whether a node is in the domain that the group counts.
     pub fn is_there(&self, group: GroupIndex, domain: Domain) -> bool {
         self.there[group].get(domain.position()).copied().unwrap_or(false)
+    }
+
+    /// Whether there is a node in the domain only where a static pool gets one: no pod can make it have one.
+    pub fn is_of_static_pools_alone(&self, group: GroupIndex, domain: Domain) -> bool {
+        self.static_alone[group].get(domain.position()).copied().unwrap_or(false)
     }
 
     pub fn counts_node(&self, group: GroupIndex, node: HostIndex) -> bool {
