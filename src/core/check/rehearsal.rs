@@ -225,7 +225,10 @@ fn variants(plan: &Plan, known: &Known<'_>) -> Vec<Variant> {
                 instance_type: alternative.instance_type.clone(),
                 zone: alternative.zone.clone(),
                 name: step.node_claim.clone(),
-                daemons: daemon_pods(&node, known),
+                daemons: match pool.spec.replicas {
+                    Some(_) => with_room(&node, daemon_pods(&node, known)),
+                    None => daemon_pods(&node, known),
+                },
                 node,
             });
         }
@@ -291,6 +294,27 @@ fn daemon_pods_of(node: &Node, known: &Known<'_>, is_asked_for: impl Fn(&Pod) ->
         pod
     };
     known.daemons.iter().filter(|daemon| is_asked_for(daemon)).filter(runs).map(named_after_node).collect()
+}
+
+/// Those that a node has room for one after another: one of a static pool is launched whether or not all have.
+fn with_room(node: &Node, mut daemons: Vec<Pod>) -> Vec<Pod> {
+    let empty = Snapshot::default();
+    let name = node.metadata.name.as_deref().unwrap_or_default();
+    let mut context = FilterContext::new(&empty);
+    context.add_node(node);
+    let mut has_room = Vec::with_capacity(daemons.len());
+    for daemon in &daemons {
+        let refusal = context.examine(daemon).refusal(node).map(|refusal| refusal.filter);
+        let fits = !matches!(refusal, Some(Filter::NodeResourcesFit));
+        if fits {
+            context.place(daemon, name);
+        }
+        has_room.push(fits);
+    }
+    drop(context);
+    let mut has_room = has_room.into_iter();
+    daemons.retain(|_| has_room.next().unwrap_or(true));
+    daemons
 }
 
 /// Places pods that are on no node, one by one as a scheduler could: a pod that is refused waits for those after it,

@@ -87,6 +87,8 @@ pub enum NoteCode {
     Cluster,
     /// More nodes of a removed NodePool would go than may without a confirmation.
     ConfirmationNeeded,
+    /// New nodes of a static NodePool have no room for all of their DaemonSets.
+    DaemonSetsWithoutRoom,
     /// Something that may drift nodes can only be known from EC2.
     DriftNotForeseen,
     /// Nodes have security groups that their class does not select: somebody attached them.

@@ -110,6 +110,7 @@ pub fn assemble(
     notes.extend(notes_of_ends);
     notes.extend(report::notes_of_purchases(problem, &purchases));
     notes.extend(report::notes_of_reservations(problem, &purchases));
+    notes.extend(report::notes_of_daemon_sets(problem, &purchases));
     let disturbed = Disturbed::new(&builder.steps, inputs.snapshot);
     let waves = risks::number_waves(&mut builder.steps, &disturbed);
     let together = drains::together(&builder.steps, problem, &disturbed);

@@ -275,6 +275,29 @@ pub fn notes_of_shortfalls(engine: &Engine<'_, '_>, provisioning: &Provisioning)
     provisioning.shortfalls.iter().map(note).collect()
 }
 
+/// Static pools with new nodes that are too small for all of their DaemonSets: they are launched whether or not these run.
+pub fn notes_of_daemon_sets(problem: &Problem<'_>, purchases: &[&Purchase]) -> Vec<Note> {
+    let mut too_small: BTreeMap<(&str, &str), BTreeSet<String>> = BTreeMap::new();
+    for purchase in purchases {
+        let template = &problem.templates[purchase.template];
+        let position = template.offerings.position(&purchase.instance_type);
+        let Some(daemons) = position.and_then(|position| template.without_room.get(&position)) else { continue };
+        let names = daemons.iter().map(|daemon| &problem.daemons[*daemon]);
+        let names = names.map(|daemon| format!("{}/{}", daemon.namespace, daemon.name));
+        too_small.entry((&template.name, &purchase.instance_type)).or_default().extend(names);
+    }
+    let note = |((pool, instance_type), names): ((&str, &str), BTreeSet<String>)| {
+        let noun = if names.len() == 1 { "DaemonSet" } else { "DaemonSets" };
+        let names: Vec<String> = names.into_iter().collect();
+        let text = format!(
+            "new nodes of NodePool {pool} are {instance_type} and have no room for {noun} {}",
+            names.join(", ")
+        );
+        Note::new(NoteCode::DaemonSetsWithoutRoom, text).about_pool(pool)
+    };
+    too_small.into_iter().map(note).collect()
+}
+
 /// Pods that run only if kube-scheduler takes them before others.
 pub fn note_of_binding_order(inputs: &Inputs<'_>, provisioning: &Provisioning) -> Option<Note> {
     let mut pods: Vec<String> = provisioning.order_matters.iter().map(|pod| inputs.snapshot.pods[*pod].key()).collect();

@@ -1,5 +1,6 @@
 //! A NodePool compiled: what its new nodes look like before a type and a zone are chosen.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use fixedbitset::FixedBitSet;
@@ -86,6 +87,8 @@ pub struct Template {
     pub part: Slots,
     /// By position of the type: what its DaemonSets will request there.
     pub daemon_overhead: IndexVec<TypeIndex, Vector>,
+    /// Of a static pool, by type, the DaemonSets that its nodes have no room for beside the others: they are launched all the same.
+    pub without_room: BTreeMap<TypeIndex, Vec<DaemonIndex>>,
     /// By position of the type: allocatable less that, which is what pods can have.
     pub room: IndexVec<TypeIndex, Vector>,
     /// The same, indexed; shared by templates that are alike in this.
@@ -160,6 +163,7 @@ impl Template {
             set,
             part: Slots::MAX,
             daemon_overhead: IndexVec::new(),
+            without_room: BTreeMap::new(),
             room: IndexVec::new(),
             rooms: Rc::new(Rooms::new(&[], 0)),
             room_most: Vector::default(),

@@ -189,6 +189,12 @@ impl<'p> Engine<'p, '_> {
         if compiled.is_limited() {
             set = self.within_limits(template, &set).map_err(|refused| self.refusal(refused))?;
         }
+        // Where DaemonSets have room on some, the others are no use.
+        if !compiled.without_room.is_empty() {
+            let mut with_room = set.clone();
+            compiled.without_room.keys().for_each(|position| with_room.remove_type(*position));
+            set = if compiled.offerings.prune(&mut with_room) { with_room } else { set };
+        }
         Ok(OpenNode {
             template,
             named: set.slots,

@@ -75,22 +75,31 @@ pub(super) fn set_daemon_overhead(
 ) {
     let offerings = Rc::clone(&template.offerings);
     template.daemon_overhead = IndexVec::repeat(dimensions.vector(&Resources::new()), offerings.types.len());
+    // A DaemonSet that a node has no room for takes none from others. Nodes that are bought for pods are never so small.
+    let may_lack_room = template.is_static() && packing == Packing::Cheapest;
     // The reference counts those of all zones of a type in each of them.
     let is_near = |term: &&Requirements| {
         packing == Packing::Karpenter || slots_of_term(term, &offerings) & template.set.slots != 0
     };
-    let tolerating = daemons.iter().filter(|daemon| daemon.tolerates(&template.taints));
-    let near = tolerating.map(|daemon| (daemon, daemon.requirements.iter().filter(is_near).collect()));
-    let near: Vec<(&Daemon, Vec<&Requirements>)> = near.collect();
+    let tolerating = daemons.iter().enumerate().filter(|(_, daemon)| daemon.tolerates(&template.taints));
+    let near = tolerating.map(|(number, it)| (number.into(), it, it.requirements.iter().filter(is_near).collect()));
+    let near: Vec<(DaemonIndex, &Daemon, Vec<&Requirements>)> = near.collect();
     for position in template.set.each_type() {
         let entry = &offerings.types[position];
-        for (daemon, terms) in &near {
+        for (number, daemon, terms) in &near {
             let defined = |key: &str, requirement: &Requirement| match entry.requirements.get(key) {
                 Some(values) => values.iter().any(|value| requirement.allows(value)),
                 None => template.requirements.get(key).is_some() || requirement.allows_absence() || is_of_slot(key),
             };
-            if terms.iter().any(|term| is_met(term, &template.requirements, &defined)) {
-                vectors::add(&mut template.daemon_overhead[position], &dimensions.vector(&daemon.requests), 1);
+            if !terms.iter().any(|term| is_met(term, &template.requirements, &defined)) {
+                continue;
+            }
+            let mut taken = template.daemon_overhead[position].clone();
+            vectors::add(&mut taken, &dimensions.vector(&daemon.requests), 1);
+            if may_lack_room && vectors::shortage(&taken, &entry.allocatable).is_some() {
+                template.without_room.entry(position).or_default().push(*number);
+            } else {
+                template.daemon_overhead[position] = taken;
             }
         }
     }
