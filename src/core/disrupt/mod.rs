@@ -7,6 +7,7 @@ pub mod consolidate;
 pub mod cost;
 pub mod drift;
 pub mod evictions;
+mod going_first;
 mod methods;
 pub mod obstacle;
 mod one_for_one;

@@ -11,7 +11,6 @@ use super::candidate::Candidate;
 use super::obstacle::NodeObstacle;
 use super::obstacle::static_capacity::StaticObstacle;
 use super::pass::Pass;
-use super::refused::Refused;
 use super::rehome;
 use super::removal_cause::RemovalCause;
 
@@ -24,11 +23,7 @@ impl Pass<'_, '_> {
         cause: &RemovalCause,
         budget: Option<DisruptionReason>,
     ) {
-        let templates = &engine.problem.templates;
-        let Some(template) = templates.position(|it| it.is_static() && !it.is_reserved() && it.name == candidate.pool)
-        else {
-            return;
-        };
+        let Some(template) = template_of_static(engine, candidate) else { return };
         if let Err(refused) = self.may_go_now(candidate, cause, budget) {
             return self.hold_back(candidate.host, refused.although(cause));
         }
@@ -40,8 +35,17 @@ impl Pass<'_, '_> {
         });
         if let Err(obstacle) = replaced {
             engine.revert(mark);
-            self.hold_back(candidate.host, Refused::from(obstacle).although(cause));
+            if let Err(refused) = self.go_for_own_place(engine, candidate, cause, obstacle) {
+                self.hold_back(candidate.host, refused.although(cause));
+            }
         }
+    }
+
+    /// Whether the node could be replaced once it has gone. The engine holds what was tried.
+    pub(super) fn is_replaced_afterwards(&self, engine: &mut Engine<'_, '_>, candidate: &Candidate) -> bool {
+        let Some(template) = template_of_static(engine, candidate) else { return false };
+        engine.close(candidate.host);
+        self.one_for_one(engine, candidate, template).is_ok()
     }
 
     fn one_for_one(
@@ -71,4 +75,10 @@ impl Pass<'_, '_> {
             pods => Err(StaticObstacle::NoRoom { pods, of: candidate.pods.len() }),
         }
     }
+}
+
+/// That of its static pool which is for no reservation.
+fn template_of_static(engine: &Engine<'_, '_>, candidate: &Candidate) -> Option<TemplateIndex> {
+    let templates = &engine.problem.templates;
+    templates.position(|it| it.is_static() && !it.is_reserved() && it.name == candidate.pool)
 }

@@ -136,13 +136,40 @@ impl Pass<'_, '_> {
         let replaced = rehomed.and_then(|rehoming| self.take(engine, candidate, cause, budget, rehoming));
         if let Err(obstacle) = replaced {
             engine.revert(mark);
-            // Karpenter would drain it all the same, and leave its pods pending.
-            let goes_when_placed = candidate.is_expired();
-            let refused = Refused { goes_when_placed, ..obstacle.into() };
-            self.leave_over(candidate, refused.although(cause));
-            return false;
+            return match self.go_for_own_place(engine, candidate, cause, obstacle) {
+                Ok(()) => true,
+                Err(refused) => {
+                    // Karpenter would drain it all the same, and leave its pods pending.
+                    let goes_when_placed = candidate.is_expired();
+                    self.leave_over(candidate, Refused { goes_when_placed, ..refused }.although(cause));
+                    false
+                }
+            };
         }
         true
+    }
+
+    /// A node that expired goes before what replaces it is there, if only what it takes itself is in the way.
+    pub(super) fn go_for_own_place(
+        &mut self,
+        engine: &mut Engine<'_, '_>,
+        candidate: &Candidate,
+        cause: &RemovalCause,
+        obstacle: NodeObstacle,
+    ) -> Result<(), Refused> {
+        let own_place = self.own_place(engine, candidate, &obstacle);
+        let has_expired = matches!(cause, RemovalCause::Expired(_));
+        match own_place {
+            Some(own) if has_expired && self.may_go_first(engine, candidate, &own) => {
+                self.go_first(engine, candidate, cause, own);
+                Ok(())
+            }
+            own_place => {
+                // What expired has its turn.
+                let own_place = own_place.filter(|_| !has_expired);
+                Err(Refused { own_place, ..obstacle.into() })
+            }
+        }
     }
 
     /// A node whose pods have other places goes, if what replaces it may be launched now.

@@ -6,6 +6,7 @@ use crate::model::HourlyPrice;
 use crate::plan::{DefinitionPlace, ReasonCode};
 
 use super::obstacle::NodeObstacle;
+use super::obstacle::own_place::OwnPlace;
 use super::removal_cause::RemovalCause;
 
 /// A node that stays. Data until the report is written.
@@ -16,6 +17,8 @@ pub struct Refused {
     pub cause: Option<Cause>,
     /// Whether it goes, whatever it costs, as soon as its pods have a place.
     pub goes_when_placed: bool,
+    /// What it takes itself and would have to be free for it to go.
+    pub own_place: Option<OwnPlace>,
     /// Why it does not go to save money either.
     pub saves_nothing: Option<Box<Refused>>,
     pub definition: Option<DefinitionPlace>,
@@ -51,6 +54,7 @@ impl Refused {
         };
         kind.extend(self.obstacle.kind());
         kind.extend(self.goes_when_placed.then(|| "GoesWhenPlaced".to_owned()));
+        kind.extend(self.own_place.is_some().then(|| "OwnPlace".to_owned()));
         kind.extend(self.saves_nothing.iter().flat_map(|other| other.kind()));
         kind
     }
@@ -62,6 +66,7 @@ impl<O: Into<NodeObstacle>> From<O> for Refused {
             obstacle: Box::new(obstacle.into()),
             cause: None,
             goes_when_placed: false,
+            own_place: None,
             saves_nothing: None,
             definition: None,
         }
@@ -84,6 +89,9 @@ impl fmt::Display for Refused {
         write!(out, "{}", self.obstacle)?;
         if self.goes_when_placed {
             out.write_str("; it stays until they have one")?;
+        }
+        if let Some(own) = &self.own_place {
+            write!(out, "; {own}, so it will not go by itself: {}", own.advice())?;
         }
         match &self.saves_nothing {
             Some(other) => write!(out, "; nor does it go to save money: {other}"),

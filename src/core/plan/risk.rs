@@ -39,4 +39,6 @@ pub enum RiskCode {
     EndsWithInstance,
     /// A volume is a disk of a node that goes: what is on it is lost.
     DataLost,
+    /// A pod is evicted before there is a place for it: its node has to go first.
+    WaitsForNewNode,
 }

@@ -114,7 +114,9 @@ pub fn assemble(
     let disturbed = Disturbed::new(&builder.steps, inputs.snapshot);
     let waves = risks::number_waves(&mut builder.steps, &disturbed);
     let together = drains::together(&builder.steps, problem, &disturbed);
-    let (risks, notes_of_risks) = risks::risks(&builder.steps, problem, &disturbed, &together, inputs.now, waves);
+    let removals = &disruption.removals;
+    let (risks, notes_of_risks) =
+        risks::risks(&builder.steps, removals, problem, &disturbed, &together, inputs.now, waves);
     notes.extend(notes_of_risks);
     summary.longest_drain = drains::longest_drain(&builder.steps, inputs.snapshot, &disturbed, &together, inputs.now);
     let cloud_facts = cloud_facts::facts(inputs, &problem.machines, &builder.steps);

@@ -4,8 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::disrupt::obstacle::NodeObstacle;
+use crate::disrupt::removal_cause::RemovalCause;
 use crate::disrupt::together::Together;
 use crate::disrupt::waves::{PodCounts, waves};
+use crate::disrupt::{self, Removal};
 use crate::lifecycle::do_not_disrupt::{Protection, is_protected, protection};
 use crate::lifecycle::drain::{deleted_at, is_evicted};
 use crate::lifecycle::pod_disruption_budgets::Never;
@@ -58,6 +61,7 @@ pub fn number_waves(steps: &mut [Step], disturbed: &Disturbed<'_>) -> u32 {
 /// What is at risk when the plan is carried out, and a note if there is more than is listed. O(moved pods x budgets).
 pub fn risks(
     steps: &[Step],
+    removals: &[Removal],
     problem: &Problem<'_>,
     disturbed: &Disturbed<'_>,
     together: &BTreeMap<&str, Together>,
@@ -65,6 +69,7 @@ pub fn risks(
     waves: u32,
 ) -> (Vec<Risk>, Vec<Note>) {
     let mut risks = of_workloads(steps, disturbed);
+    risks.extend(of_nodes_that_go_first(removals, problem));
     let lost = lost_with(problem);
     let going = Going::new(steps, problem, now);
     risks.extend(of_pods(steps, disturbed, &lost, &going));
@@ -118,6 +123,22 @@ fn of_workloads(steps: &[Step], disturbed: &Disturbed<'_>) -> Vec<Risk> {
         risks.push(Risk { code: RiskCode::NoPodDisruptionBudget, subject: workload.to_string(), text });
     }
     risks
+}
+
+/// Pods of nodes in whose place the new one comes.
+fn of_nodes_that_go_first(removals: &[Removal], problem: &Problem<'_>) -> Vec<Risk> {
+    let goes_first = |removal: &&Removal| match &removal.cause {
+        RemovalCause::WithoutPlaces { obstacle, .. } => matches!(**obstacle, NodeObstacle::OwnPlace(_)),
+        _ => false,
+    };
+    let nodes = removals.iter().filter(goes_first).flat_map(|removal| &removal.nodes);
+    let of_node = |going: &disrupt::Going| {
+        let node = problem.machines[going.host].name;
+        let text = format!("it waits from its eviction until there is a node in the place of {node}");
+        let risk = |key: String| Risk { code: RiskCode::WaitsForNewNode, subject: key, text: text.clone() };
+        going.pods.iter().map(|pod| risk(problem.snapshot.pods[*pod].key())).collect::<Vec<Risk>>()
+    };
+    nodes.flat_map(of_node).collect()
 }
 
 /// Nodes that are drained, and for whom the plan buys others.

@@ -2,6 +2,7 @@
 
 pub mod budget;
 pub mod consolidation;
+pub mod own_place;
 pub mod rollout;
 pub mod static_capacity;
 
@@ -22,6 +23,7 @@ use crate::lifecycle::pod_disruption_budgets::EvictionObstacle;
 
 use budget::SpentBudget;
 use consolidation::NotConsolidatable;
+use own_place::OwnPlace;
 use rollout::RolloutObstacle;
 use static_capacity::StaticObstacle;
 
@@ -62,6 +64,8 @@ pub enum NodeObstacle {
     },
     /// Nodes that are on their way have room for its pods.
     RoomOnItsWay,
+    /// Nothing but what it takes itself: it goes before what replaces it is there.
+    OwnPlace(OwnPlace),
     Static(StaticObstacle),
     NotConsolidatable(NotConsolidatable),
     NotSaved(NotSaved),
@@ -117,6 +121,8 @@ impl NodeObstacle {
                 _ => ReasonCode::PodsWouldNotFit,
             },
             Self::RemovalRefused | Self::RoomOnItsWay => ReasonCode::WaitsForOtherMove,
+            Self::OwnPlace(OwnPlace::Limit) => ReasonCode::LimitReached,
+            Self::OwnPlace(OwnPlace::Reservation { .. }) => ReasonCode::PodsWouldNotFit,
             Self::Static(of_pool) => of_pool.code(),
             Self::NotConsolidatable(not) => not.code(),
             Self::NotSaved(not) => not.code(),
@@ -144,6 +150,7 @@ impl NodeObstacle {
                 std::iter::once("NoPlace".to_owned()).chain(nearest).collect()
             }
             Self::RoomOnItsWay => kind(["RoomOnItsWay"]),
+            Self::OwnPlace(_) => kind(["OwnPlace"]),
             Self::Static(of_pool) => of_pool.kind(),
             Self::NotConsolidatable(not) => not.kind(),
             Self::NotSaved(not) => not.kind(),
@@ -216,6 +223,7 @@ impl fmt::Display for NodeObstacle {
             Self::RoomOnItsWay => {
                 out.write_str("nodes that are on their way have room for its pods: it goes when they are there")
             }
+            Self::OwnPlace(own) => write!(out, "{own}: it goes first, and its pods wait for the node that replaces it"),
             Self::Static(of_pool) => write!(out, "{of_pool}"),
             Self::NotConsolidatable(not) => write!(out, "{not}"),
             Self::NotSaved(not) => write!(out, "{not}"),

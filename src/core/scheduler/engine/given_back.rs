@@ -9,6 +9,16 @@ use crate::scheduler::vectors;
 use super::Engine;
 
 impl Engine<'_, '_> {
+    /// Tries something as if nodes that go counted for nothing any more, and takes it back.
+    pub fn while_giving_back<R>(&mut self, tries: impl FnOnce(&mut Self) -> R) -> R {
+        let mark = self.mark();
+        let gave_back = std::mem::replace(&mut self.gives_limits_back, true);
+        let result = tries(self);
+        self.revert(mark);
+        self.gives_limits_back = gave_back;
+        result
+    }
+
     /// Of a node that exists, and takes no pods any more. With `sign` -1 it does again.
     pub(super) fn give_back(&mut self, host: HostIndex, sign: i8) {
         let problem = self.problem;
