@@ -307,6 +307,25 @@ fn ephemeral_claims(pod: &Pod) -> impl Iterator<Item = String> {
     volumes.map(|volume| format!("{}-{}", pod.key(), volume.name))
 }
 
+/// Of a pod that may take its time to end. Its node gives it no more than it has itself: reference, section 4.9.
+fn long_drain(pod: &Pod, going: &Going<'_>) -> Option<String> {
+    let grace = pod.spec.termination_grace_period_seconds.unwrap_or(DEFAULT_GRACE_SECONDS);
+    if grace <= LONG_DRAIN_SECONDS {
+        return None;
+    }
+    let claim = pod.spec.node_name.as_deref().and_then(|node| going.claims.get(node));
+    let of_node = claim.and_then(|claim| claim.spec.termination_grace_period.as_ref()?.seconds());
+    let at_most = of_node.and_then(|seconds| i64::try_from(seconds).ok()).filter(|seconds| *seconds < grace);
+    let grace = duration_text(grace);
+    Some(match at_most {
+        Some(seconds) => {
+            let at_most = duration_text(seconds);
+            format!("wants {grace} to end, and is ended after {at_most}: terminationGracePeriod of its node is shorter")
+        }
+        None => format!("may take {grace} to end"),
+    })
+}
+
 fn of_pods(steps: &[Step], disturbed: &Disturbed<'_>, lost: &BTreeMap<String, &Disk>, going: &Going<'_>) -> Vec<Risk> {
     let mut risks = Vec::new();
     // By two budgets, how many pods both cover.
@@ -331,9 +350,8 @@ fn of_pods(steps: &[Step], disturbed: &Disturbed<'_>, lost: &BTreeMap<String, &D
         if pod.metadata.owner_references.is_empty() {
             risk(RiskCode::NoController, "nobody makes it again when it is evicted".to_owned());
         }
-        let grace = pod.spec.termination_grace_period_seconds.unwrap_or(DEFAULT_GRACE_SECONDS);
-        if grace > LONG_DRAIN_SECONDS && is_evicted {
-            risk(RiskCode::LongDrain, format!("may take {} to end", duration_text(grace)));
+        if let Some(text) = long_drain(pod, going).filter(|_| is_evicted) {
+            risk(RiskCode::LongDrain, text);
         }
         let volumes = pod.spec.volumes.iter().filter(|volume| volume.persistent_volume_claim.is_some()).count();
         // Of those that start nowhere else, none has to detach.
