@@ -238,7 +238,7 @@ pub struct SimulateArguments {
     /// When to stop: when nothing moves any more, or after this much virtual time, such as `2h`
     #[arg(long, value_name = "settled|DURATION", default_value = "settled")]
     pub until: Until,
-    /// Give a workload another size first; repeatable
+    /// Give a workload another size first, whatever a ResourceQuota allows; repeatable
     #[arg(long, value_name = "NAMESPACE/NAME=REPLICAS")]
     pub scale: Vec<Resize>,
     /// Form of what is printed
