@@ -90,7 +90,9 @@ impl Page {
 
     pub(super) fn considered(&mut self, node: &NodeDetails, considered: &[Alternative]) {
         if considered.is_empty() {
-            self.row("instead", "no other type holds these pods");
+            // What other pools have is another answer: the plan chose among them before it chose the type.
+            let of = if node.node_pool.is_empty() { String::new() } else { format!(" of NodePool {}", node.node_pool) };
+            self.row("instead", &format!("no other type{of} holds these pods"));
             return;
         }
         let chosen = node.price_per_hour.unwrap_or_default();
