@@ -87,7 +87,10 @@ async fn a_reservation_is_counted_down_and_up_again() {
 #[tokio::test(start_paused = true)]
 async fn a_node_that_was_found_starting_gets_its_devices_and_loses_its_taints() {
     let world = world(0);
-    let is_true = |type_: &str| json!({"type": type_, "status": "True", "reason": type_, "message": "", "lastTransitionTime": "2026-11-20T08:59:00Z"});
+    let is_true = |type_: &str| {
+        json!({"type": type_, "status": "True", "reason": type_, "message": "",
+            "lastTransitionTime": "2026-11-20T08:59:00Z"})
+    };
     let claim = json!({
         "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
         "metadata": {"name": "default-1", "uid": "claim", "creationTimestamp": "2026-11-20T08:59:00Z",
