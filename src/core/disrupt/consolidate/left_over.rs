@@ -6,7 +6,6 @@ use crate::scheduler::Engine;
 use cutlist_api::node_pool::DisruptionReason;
 
 use super::obstacle::{NoRoomFor, NotSaved};
-use super::reference::no_place;
 use super::rules::NotKept;
 use super::trial::{Buying, NoRoom, without};
 use super::{Refused, Source};
@@ -52,7 +51,7 @@ impl Pass<'_, '_> {
                     let of = candidate.displaced().count();
                     NotSaved::NoRoom(NoRoomFor::WhileRolloutWaits { pods, of }).into()
                 }
-                NoRoom::RoomSoon => no_place(source, without_room),
+                NoRoom::RoomSoon => Refused::from(NotSaved::RoomSoon),
             })?;
         self.keep(engine, &[source], &trial).map_err(NotKept::into_refused)
     }

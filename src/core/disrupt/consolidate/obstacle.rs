@@ -70,14 +70,14 @@ pub struct LimitInTheWay {
 /// Pods of a node that do not all find other places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoRoomFor {
-    /// So many fit neither on other nodes nor on one cheaper node.
-    OneCheaperNode { pods: usize, of: usize, preferring: usize },
+    /// So many fit neither on other nodes nor on one cheaper node; of NodePools of this weight and above, where there are others.
+    OneCheaperNode { pods: usize, of: usize, preferring: usize, weight_least: Option<i32> },
     /// So many fit on no other node, and a rollout keeps new ones from coming.
     WhileRolloutWaits { pods: usize, of: usize },
-    /// So many fit on no other node, and new ones cost as much.
-    Some { pods: usize, of: usize, preferring: usize },
+    /// So many fit on no other node, and new ones cost as much: those that have what some pods prefer, where they do.
+    Some { pods: usize, of: usize, preferring: usize, some_prefer: bool },
     /// Each fits on another node, but not all of them do, and new ones cost as much.
-    AllTogether { of: usize },
+    AllTogether { of: usize, some_prefer: bool },
     /// None fits, or it was not looked at how many; new ones cost as much.
     Any,
 }
@@ -136,6 +136,14 @@ impl LimitInTheWay {
 }
 
 impl NoRoomFor {
+    /// So many pods fit on no other node; where each does, not all of them do.
+    pub(super) fn other_nodes(pods: usize, of: usize, preferring: usize, some_prefer: bool) -> Self {
+        match pods {
+            0 => Self::AllTogether { of, some_prefer },
+            _ => Self::Some { pods, of, preferring, some_prefer },
+        }
+    }
+
     fn kind(self) -> Vec<String> {
         match self {
             Self::OneCheaperNode { pods, preferring, .. } => {
@@ -224,25 +232,32 @@ impl fmt::Display for LimitInTheWay {
 impl fmt::Display for NoRoomFor {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::OneCheaperNode { pods, of, preferring } => {
+            Self::OneCheaperNode { pods, of, preferring, weight_least } => {
                 let why = preferences_text(pods, preferring);
-                write!(out, "{} fit neither on other nodes{why} nor on one cheaper node", part_of(pods, of))
+                write!(out, "{} fit neither on other nodes{why} nor on one cheaper node", part_of(pods, of))?;
+                weight_least.map_or(Ok(()), |weight| write!(out, " of a NodePool of weight {weight} or more"))
             }
             Self::WhileRolloutWaits { pods, of } => {
                 write!(out, "{} fit on no other node, and none is bought before the rollout goes on", part_of(pods, of))
             }
-            Self::Some { pods, of, preferring } => {
-                let why = preferences_text(pods, preferring);
-                write!(out, "{} fit on no other node{why}, and new ones would cost as much", part_of(pods, of))
+            Self::Some { pods, of, preferring, some_prefer } => {
+                let (why, new) = (preferences_text(pods, preferring), new_ones(some_prefer));
+                write!(out, "{} fit on no other node{why}, and {new} would cost as much", part_of(pods, of))
             }
-            Self::AllTogether { of } => write!(
+            Self::AllTogether { of, some_prefer } => write!(
                 out,
-                "each of its {} fits on another node, but not all of them do, and new ones would cost as much",
-                pods_text(of)
+                "each of its {} fits on another node, but not all of them do, and {} would cost as much",
+                pods_text(of),
+                new_ones(some_prefer)
             ),
             Self::Any => out.write_str("its pods fit on no other node, and new ones would cost as much"),
         }
     }
+}
+
+/// What is not bought.
+fn new_ones(some_prefer: bool) -> &'static str {
+    if some_prefer { "new ones that have what pods prefer" } else { "new ones" }
 }
 
 /// Why pods do not fit on other nodes, where some of them would if they gave up what they prefer; begins with a space or a comma.

@@ -92,7 +92,7 @@ impl Pass<'_, '_> {
         let trial = without(engine, &[source], &mut rooms, buying);
         let trial = trial.map_err(|without_room| match self.limit_in_the_way(engine, source, &rooms) {
             Some(limit) => NotSaved::Limit(Box::new(limit)).into(),
-            None => no_place(source, without_room),
+            None => no_place(engine, source, without_room),
         })?;
         self.keep(engine, &[source], &trial).map_err(NotKept::into_refused)
     }
@@ -150,11 +150,13 @@ impl Pass<'_, '_> {
     }
 }
 
-pub(super) fn no_place(source: Source<'_>, without_room: NoRoom) -> Refused {
+pub(super) fn no_place(engine: &Engine<'_, '_>, source: Source<'_>, without_room: NoRoom) -> Refused {
     match without_room {
         NoRoom::Pods { all: pods, preferring } => {
-            let of = source.candidate.displaced().count();
-            NotSaved::NoRoom(NoRoomFor::OneCheaperNode { pods, of, preferring }).into()
+            let (of, weight) = (source.candidate.displaced().count(), source.candidate.weight);
+            let mut templates = engine.problem.templates.iter();
+            let weight_least = templates.any(|it| !it.is_static() && it.weight < weight).then_some(weight);
+            NotSaved::NoRoom(NoRoomFor::OneCheaperNode { pods, of, preferring, weight_least }).into()
         }
         NoRoom::RoomSoon => NotSaved::RoomSoon.into(),
     }

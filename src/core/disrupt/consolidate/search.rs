@@ -409,7 +409,7 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
     ) -> Result<(), NotKept> {
         let mut rooms = self.rooms.clone();
         let trial = without(engine, sources, &mut rooms, buying)
-            .map_err(|without_room| NotKept::Refused(no_place(sources[0], without_room)))?;
+            .map_err(|without_room| NotKept::Refused(no_place(engine, sources[0], without_room)))?;
         self.pass.keep(engine, sources, &trial)?;
         self.rooms = rooms;
         self.unplaceable_of.clear();
@@ -646,7 +646,9 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
                 return nowhere.into();
             }
         }
-        let no_room = if pods == 0 { NoRoomFor::AllTogether { of } } else { NoRoomFor::Some { pods, of, preferring } };
+        let classes = &engine.problem.classes;
+        let prefers = |(class, _): &(ClassIndex, usize)| classes[*class].variants.len() > classes[*class].alternatives;
+        let no_room = NoRoomFor::other_nodes(pods, of, preferring, self.classes[source].iter().any(prefers));
         NotSaved::NoRoom(no_room).into()
     }
 
