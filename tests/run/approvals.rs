@@ -148,6 +148,53 @@ async fn an_object_that_was_changed_is_not_what_was_approved() {
     }
 }
 
+/// Nobody could answer it, and it would wait for ever.
+#[tokio::test(start_paused = true)]
+async fn a_waiting_plan_that_somebody_deleted_is_shown_once_more() {
+    let mut stage = that_waits("provision: manual").await;
+    let name = object(&stage, &last_waiting(&stage)).metadata.name.unwrap();
+    stage.world.cluster().forget_plan(&name, "").await.unwrap();
+    stage.run_for(60).await;
+    approve(&stage, &last_waiting(&stage), "ada").await;
+    stage.run_for(60).await;
+    assert_eq!(stage.world.with(|world| world.pod_counts()), (5, 0));
+}
+
+/// Of a process that has ended nothing is known but the object: it may be made by hand, or its approval refused before.
+#[tokio::test(start_paused = true)]
+async fn only_an_object_that_is_as_it_was_written_hands_its_approval_on() {
+    for (number, tamper) in [
+        (|object| object.spec.price_change = "by hand".to_owned()) as fn(&mut NodePlan),
+        |object| object.spec.nodes_removed = 7,
+        |object| {
+            object.status.as_mut().unwrap().conditions.iter_mut().for_each(|it| it.reason = "Superseded".to_owned())
+        },
+        |object| {
+            object.metadata.name = Some("bbbbbbbbbbbb".to_owned());
+            object.spec.plan_id = "bbbbbbbbbbbbbbbb".to_owned();
+        },
+        |object| {
+            let id = "bbbbbbbbbbbbbbbb";
+            object.metadata.name = Some(id[..12].to_owned());
+            object.spec.plan_id = id.to_owned();
+            object.spec.plan.as_mut().unwrap()["id"] = json!(id);
+        },
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let mut stage = that_waits("provision: manual").await;
+        change(&stage, &last_waiting(&stage), |object| {
+            tamper(object);
+            object.metadata.annotations.get_or_insert_default().insert(APPROVED_BY.to_owned(), "eve".to_owned());
+        })
+        .await;
+        stage.restart();
+        stage.run_for(60).await;
+        assert_eq!((claims(&stage), refused(&stage, "not as it was written")), (0, 1), "{number}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_api_server_writes_numbers_its_own_way() {
     let mut stage = that_waits("provision: manual").await;

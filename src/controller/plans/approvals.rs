@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::api::approval_rules::ApprovalRules;
-use crate::api::node_plan::{NodePlan, NodePlanPhase};
+use crate::api::node_plan::{NodePlan, NodePlanPhase, NodePlanSpec};
 use crate::controller::annotations::of_definitions::Seen;
 use crate::controller::moves::gate::Gated;
 use crate::core::plan::{Note, NoteCode, Plan};
@@ -11,7 +11,7 @@ use crate::core::snapshot::Snapshot;
 use crate::definitions::Masks;
 use crate::render::{self, plan::Style};
 
-use super::records::{Gate, name_of, shown};
+use super::records::{self, Gate, name_of, shown};
 use super::shown::signature;
 
 /// A plan of which some is only done when somebody approves, as it was shown.
@@ -124,7 +124,30 @@ pub fn of_earlier_leader<'a>(snapshot: &'a Snapshot, waiting: &Waiting) -> Optio
     snapshot.node_plans.iter().filter(asks_the_same).find(|object| object.approver().is_some())
 }
 
-/// Whether the text that people read is the plan's own. Of an object that this process did not write nothing else is known.
+/// Whether an object is what was written for the plan in it, and what was said of it last: somebody may have made it, changed it, or taken
+/// back that its approval was refused. Of an object that this process did not write nothing else is known.
+pub fn is_as_written(object: &NodePlan, masks: &Masks) -> bool {
+    let spec = &object.spec;
+    let plan: Option<Plan> = spec.plan.clone().and_then(|plan| serde_json::from_value(plan).ok());
+    // With names in the place of what is hidden its number can not be found again.
+    let is_numbered = |plan: &Plan| !masks.is_empty() || plan.id == plan.content_hash();
+    let Some(plan) = plan.filter(is_numbered) else { return false };
+    let gate = Gate {
+        approval: spec.approval.clone(),
+        approval_becomes: spec.approval_becomes.clone(),
+        not_approved_by: spec.not_approved_by.clone(),
+        has_unknown_authors: false,
+    };
+    let written = records::object_of(&plan, "", spec.lease_transitions, gate);
+    let written_spec = NodePlanSpec { plan: spec.plan.clone(), ..written.spec };
+    let status = object.status.clone().unwrap_or_default();
+    let said = format!("{:?}", status.phase);
+    object.metadata.name == written.metadata.name
+        && is_same(&json!(written_spec), &json!(spec))
+        && status.conditions.iter().any(|condition| condition.type_ == "Approved" && condition.reason == said)
+}
+
+/// Whether the text that people read is the plan's own.
 pub fn text_is_of_plan(object: &NodePlan, masks: &Masks) -> bool {
     let plan: Option<Plan> = object.spec.plan.clone().and_then(|plan| serde_json::from_value(plan).ok());
     let text = object.status.as_ref().map(|status| status.text.as_str()).unwrap_or_default();

@@ -308,7 +308,8 @@ fn enter(plan: &mut NodePlan, phase: NodePlanPhase, message: &str, now: Timestam
     }
 }
 
-fn object_of(plan: &Plan, installation: &str, lease_transitions: Option<i64>, gate: Gate) -> NodePlan {
+/// As it is written first.
+pub(super) fn object_of(plan: &Plan, installation: &str, lease_transitions: Option<i64>, gate: Gate) -> NodePlan {
     let count = |kind: StepKind| {
         let steps = plan.steps.iter().filter(|step| step.kind == kind).count();
         i64::try_from(steps).unwrap_or(i64::MAX)

@@ -42,7 +42,16 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         if self.plans.records.is_behind(&waiting.plan.id) {
             return;
         }
-        let by = approvals::object_of(snapshot, &waiting.plan.id).and_then(NodePlan::approver).map(str::to_owned);
+        let Some(object) = approvals::object_of(snapshot, &waiting.plan.id) else {
+            // It is how people answer: where somebody removed it, the plan that there is by then is written once more.
+            self.approvals.approved = None;
+            if snapshot.doubts.is_empty() {
+                self.approvals.waiting = None;
+                self.show_anew(now);
+            }
+            return;
+        };
+        let by = object.approver().map(str::to_owned);
         if let Some(by) = &by
             && let Some(why) = waiting.refusal(by, &[])
         {
@@ -53,6 +62,14 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         }
         let failed = self.approvals.approved.as_ref().is_some_and(|approved| approved.failed);
         self.approvals.approved = by.map(|by| Approved { by: Some(by), failed });
+    }
+
+    fn show_anew(&mut self, now: Timestamp) {
+        if let Some(in_force) = &mut self.revisions.in_force {
+            in_force.shown = false;
+        }
+        self.plans.due_at = now.saturating_add(RETRY).ok();
+        self.wake(self.plans.due_at);
     }
 
     fn refuse_approval(&mut self, plan_id: String, by: String, because: &str, now: Timestamp) {
@@ -114,6 +131,10 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         }
         let object = approvals::of_earlier_leader(snapshot, waiting)?;
         let (by, plan_id) = (object.approver()?.to_owned(), object.spec.plan_id.clone());
+        if !approvals::is_as_written(object, &self.revisions.masks()) {
+            self.refuse_approval(plan_id, by, "its object is not as it was written for the plan in it", now);
+            return None;
+        }
         if !approvals::text_is_of_plan(object, &self.revisions.masks()) {
             self.refuse_approval(plan_id, by, "its object was changed after it was posted: status.text", now);
             return None;
@@ -218,12 +239,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let (plan_id, by) = (waiting.plan.id.clone(), approved.by.unwrap_or_default());
         let because = format!("its object was changed after it was posted: {field}");
         self.refuse_approval(plan_id, by, &because, now);
-        // Shown once more, under another name.
-        if let Some(in_force) = &mut self.revisions.in_force {
-            in_force.shown = false;
-        }
-        self.plans.due_at = now.saturating_add(RETRY).ok();
-        self.wake(self.plans.due_at);
+        // Under another name.
+        self.show_anew(now);
         self.supersede_waiting(MoveRefusal::ObjectChanged { field }, now).await
     }
 
