@@ -68,8 +68,10 @@ spec:
       nodeClassRef: { group: karpenter.k8s.aws, kind: EC2NodeClass, name: default }
       requirements: [{ key: topology.kubernetes.io/zone, operator: In, values: [eu-central-1a] }]
 ";
-    const PATCHED: &str =
-        "patches: [{ target: { kind: NodePool }, patch: '[{ op: replace, path: /spec/limits/cpu, value: 8 }]' }]\n";
+    const PATCHED: &str = "patches:
+- target: { kind: NodePool }
+  patch: '- { op: replace, path: /spec/limits/cpu, value: 8 }'
+";
 
     fn flux(name: &str) -> String {
         format!(

@@ -77,7 +77,8 @@ pub(super) fn replicas(document: &Document, items: &mut [Item]) -> Vec<Finding> 
     for (entry, value) in document.items("/replicas") {
         let Some(name) = value.get("name").and_then(Value::as_str) else { continue };
         let Some((count, pointer)) = count(&entry, value) else { continue };
-        let mut is_for_nothing = true;
+        // Of a count that is text it was said that nothing is built.
+        let mut is_for_nothing = !value.get("count").is_some_and(Value::is_string);
         for item in items.iter_mut().filter(|it| is_replicated(&it.document) && it.names().any(|own| own == name)) {
             is_for_nothing = false;
             set(item, "/spec", "replicas", &count, document.origin(&pointer), true);
