@@ -2,7 +2,7 @@
 
 use crate::render::terminal::clean;
 
-/// Text outside of code. Forges look for `@name`, `#123` and `GH-123` after entities are resolved, so a space without
+/// Text outside of code. Forges look for `@name`, `#123`, `!123` and `GH-123` after entities are resolved, so a space without
 /// width is put behind the sign. A backslash stands before the signs of Markdown.
 pub(in crate::render) fn prose(text: &str) -> String {
     let mut escaped = String::new();
@@ -15,7 +15,9 @@ pub(in crate::render) fn prose(text: &str) -> String {
                 escaped.push(character);
                 escaped.push('\u{200b}');
             }
-            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '!' => {
+            // Gitea and GitLab take `!123` for a pull request, also behind a backslash.
+            '!' => escaped.push_str("\\!\u{200b}"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' => {
                 escaped.push('\\');
                 escaped.push(character);
             }
