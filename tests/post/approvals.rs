@@ -124,13 +124,39 @@ fn an_approval_outlives_a_forge_that_is_away_and_a_process_that_ends() {
 
 /// Somebody pushes a commit that changes no file.
 fn push(desk: &mut Desk) {
+    commit(desk);
+    desk.opens();
+}
+
+/// It is in the repository, and the forge does not say so yet.
+fn commit(desk: &mut Desk) {
     let repository = git2::Repository::open(desk.remote()).unwrap();
     let before = repository.find_commit(git2::Oid::from_str(&desk.head).unwrap()).unwrap();
     let (author, tree) = (before.author(), before.tree().unwrap());
     let head = repository.commit(None, &author, &author, "Once more", &tree, &[&before]).unwrap();
     repository.reference(desk.forge.head, head, true, "pushed").unwrap();
     desk.head = head.to_string();
-    desk.opens();
+}
+
+/// Whoever waits for it could else have anything approved that makes the same plan.
+#[test]
+fn an_approval_does_not_count_for_what_is_pushed_before_it_is_heard() {
+    for forge in FORGES {
+        let mut desk = stage(forge, "a-change");
+        let child = desk.command(&[ASKS, &["--interval", "5s"]].concat()).spawn().unwrap();
+        until("posted", || desk.status("cutlist/blue/approval").is_some());
+        let digest = waiting(&desk);
+        let approve = format!("/cutlist approve {digest}");
+        commit(&mut desk);
+        desk.says("writer", &approve);
+        desk.opens();
+        until("an answer", || answers(&desk).len() == 1);
+        assert!(answers(&desk)[0].contains("was pushed since"), "{}: {:?}", forge.name, answers(&desk));
+        assert_eq!(waiting(&desk), digest, "{}", forge.name);
+        desk.says("writer", &approve);
+        until("approved", || desk.status("cutlist/blue/approval") == Some(approved("writer", &digest)));
+        stopped(child);
+    }
 }
 
 #[test]

@@ -179,7 +179,7 @@ impl Resolved {
         if matches!(error, ForgeError::Http(HttpError::Moved { .. })) {
             let (repository, address) = (&self.repository, &self.address);
             return Some(format!(
-                "is {repository} still its name, and the API at {address}? give the one of today with --repository, or --url"
+                "is {repository} still its name, and {address} still the API? give the one of today with --repository, or --url"
             ));
         }
         if matches!(error, ForgeError::Http(HttpError::Unreadable { .. })) {

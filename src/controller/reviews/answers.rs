@@ -25,6 +25,8 @@ pub struct Obeyed {
     pub wants_plan: bool,
     /// The answers, as comments.
     pub answers: Vec<Comment>,
+    /// Whether none is left for another round.
+    pub are_all: bool,
 }
 
 /// What is answered, and what comes of it.
@@ -52,7 +54,7 @@ pub async fn obey<P: ReviewPorts>(
     namesakes::tell(repository, pull_request.number, &all).await?;
     repository.forge().tell_edits(&mut all, |comment| parse(&comment.body).is_some()).await?;
     let open = unanswered(repository, &all).await?;
-    let mut obeyed = Obeyed::default();
+    let mut obeyed = Obeyed { are_all: open.len() <= ANSWERS_MAX, ..Obeyed::default() };
     for (comment, command) in open.into_iter().take(ANSWERS_MAX) {
         let reply = match refusal(repository, pull_request, &comment, &command).await? {
             Some(refusal) => refusal.into(),
@@ -100,11 +102,19 @@ async fn refusal<P: ReviewPorts>(
             "I know /cutlist plan, /cutlist why pod NAMESPACE/NAME, /cutlist why node NAME and /cutlist approve DIGEST";
         return Ok(Some(known.to_owned()));
     }
+    if *command == Command::Several {
+        return Ok(Some("I obey one command in a comment, and there are several: nothing was done".to_owned()));
+    }
     let wish = if matches!(command, Command::Approve(_)) { Wish::Approve } else { Wish::Ask };
     let refusal =
         rights::refusal(repository.forge(), repository.rules(), (&comment.author, comment.author_id), wish).await?;
     if refusal.is_some() || wish != Wish::Approve {
         return Ok(refusal);
+    }
+    if repository.heads.get(&pull_request.number).is_some_and(|head| head.is_unread) {
+        let commit = short_commit(&pull_request.head);
+        let why = "was pushed since, or at the same time: look at it, and approve it again";
+        return Ok(Some(format!("{}: {commit} {why}", comment.author)));
     }
     let mut two_people = TwoPeople::new(repository.rules());
     let refusal = two_people.refusal(repository.forge(), pull_request, &comment.author).await?;
@@ -138,7 +148,7 @@ async fn reply<P: ReviewPorts>(
             },
             Err(error) => format!("{}: {}", comment.author, chain(&error)).into(),
         },
-        Command::Plan | Command::Unknown => Reply {
+        Command::Plan | Command::Several | Command::Unknown => Reply {
             text: format!("Planned again for {}", short_commit(&pull_request.head)),
             wants_plan: true,
             ..Reply::default()

@@ -37,6 +37,8 @@ pub struct ReviewedRepository<P> {
     /// Pull requests that were open at the last look.
     pub open: Vec<PullRequest>,
     pub seen: BTreeMap<u64, Seen>,
+    /// By number, which commit each was at when it was looked at last.
+    pub heads: BTreeMap<u64, KnownHead>,
     /// What was shown on open pull requests, by number.
     pub digests: BTreeMap<u64, ShownDigests>,
     /// What is new from now on is new to everybody: no process before this one has set its status.
@@ -69,6 +71,21 @@ pub struct Change<'c> {
     pub base: &'c str,
     /// Whether it is said of the commit that it is being planned, where that takes a while.
     pub is_new: bool,
+}
+
+/// The commit that a pull request is at.
+pub struct KnownHead {
+    pub commit: String,
+    /// It was pushed while this process looked, and the comments were not read since it was shown: those that are there may be older.
+    pub is_unread: bool,
+}
+
+impl KnownHead {
+    /// After the one before.
+    pub fn after(before: Option<&Self>, commit: &str) -> Self {
+        let is_pushed = before.is_some_and(|before| before.commit != commit);
+        Self { commit: commit.to_owned(), is_unread: is_pushed || before.is_some_and(|before| before.is_unread) }
+    }
 }
 
 /// The moment at which a pull request was last touched, by the forge's word, which has whole seconds: what happens later in the same
@@ -133,6 +150,7 @@ impl<P: ReviewPorts> ReviewedRepository<P> {
             shown,
             open: Vec::new(),
             seen: BTreeMap::new(),
+            heads: BTreeMap::new(),
             digests: BTreeMap::new(),
             has_looked: false,
             said: Said::default(),

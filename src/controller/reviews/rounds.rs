@@ -10,7 +10,7 @@ use super::approvals::Approvals;
 use super::merged::{self, Merged};
 use super::posting::{Shown, posting, told_together};
 use super::queue::{self, Queue, Queued};
-use super::repository::{Change, ReviewedRepository, SECOND_IS_OVER, Seen, Told};
+use super::repository::{Change, KnownHead, ReviewedRepository, SECOND_IS_OVER, Seen, Told};
 use super::trouble::PutOff;
 use super::{ReviewPorts, ReviewRules, same_commit};
 use crate::api::preview::Preview;
@@ -100,6 +100,7 @@ impl<P: ReviewPorts> Rounds<P> {
     fn forget(&mut self, closed: &[u64]) {
         for number in closed {
             self.repository.seen.remove(number);
+            self.repository.heads.remove(number);
             self.repository.digests.remove(number);
             self.put_off.forget(*number);
             self.repository.history().forget(&self.repository.forge().head_reference(*number));
@@ -108,6 +109,8 @@ impl<P: ReviewPorts> Rounds<P> {
 
     async fn look_at(&mut self, pull_request: &PullRequest, base: &str) -> bool {
         let number = pull_request.number;
+        let head = KnownHead::after(self.repository.heads.get(&number), &pull_request.head);
+        self.repository.heads.insert(number, head);
         let now = self.repository.now();
         let is_known = self.repository.seen.get(&number).is_some_and(|seen| {
             let is_same = seen.head == pull_request.head && seen.base == base;
@@ -130,11 +133,15 @@ impl<P: ReviewPorts> Rounds<P> {
             return true;
         };
         if updated.is_over || !self.repository.has_comments() {
+            self.comments_are_read(number);
             return true;
         }
         let asked = self.repository.now();
         match answers::obey(&self.repository, pull_request).await {
-            Ok(Obeyed { wants_plan, answers }) => {
+            Ok(Obeyed { wants_plan, answers, are_all }) => {
+                if are_all {
+                    self.comments_are_read(number);
+                }
                 let is_done = !wants_plan || self.plan_and_post(pull_request, base, &answers).await;
                 let now = self.repository.now();
                 match self.repository.seen.get_mut(&number) {
@@ -152,6 +159,10 @@ impl<P: ReviewPorts> Rounds<P> {
                 false
             }
         }
+    }
+
+    fn comments_are_read(&mut self, number: u64) {
+        self.repository.heads.entry(number).and_modify(|head| head.is_unread = false);
     }
 
     /// `answers`: comments that this process has just written.
