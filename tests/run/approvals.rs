@@ -191,7 +191,9 @@ async fn only_an_object_that_is_as_it_was_written_hands_its_approval_on() {
         .await;
         stage.restart();
         stage.run_for(60).await;
-        assert_eq!((claims(&stage), refused(&stage, "not as it was written")), (0, 1), "{number}");
+        // A plan of another number is not even alike.
+        let refusals = usize::from(number < 4);
+        assert_eq!((claims(&stage), refused(&stage, "not as it was written")), (0, refusals), "{number}");
     }
 }
 

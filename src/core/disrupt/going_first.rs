@@ -31,7 +31,7 @@ impl Pass<'_, '_> {
             NodeObstacle::Static(StaticObstacle::Limit { scope, .. }) => *scope == LimitScope::NodePool,
             _ => false,
         };
-        if is_of_limit && engine.while_giving_back(|engine| self.would_be_replaced(engine, candidate)) {
+        if is_of_limit && engine.while_giving_back(candidate.host, |engine| self.would_be_replaced(engine, candidate)) {
             return Some(OwnPlace::Limit);
         }
         let is_of_offer = matches!(

@@ -9,12 +9,20 @@ use crate::scheduler::vectors;
 use super::Engine;
 
 impl Engine<'_, '_> {
-    /// Tries something as if nodes that go counted for nothing any more, and takes it back.
-    pub fn while_giving_back<R>(&mut self, tries: impl FnOnce(&mut Self) -> R) -> R {
+    /// Tries something as if this node, which is to go, counted for nothing any more, and takes it back.
+    pub fn while_giving_back<R>(&mut self, host: HostIndex, tries: impl FnOnce(&mut Self) -> R) -> R {
         let mark = self.mark();
         let gave_back = std::mem::replace(&mut self.gives_limits_back, true);
+        // One that was withheld from the beginning is not closed once more.
+        let is_withheld = self.is_closed(host);
+        if is_withheld {
+            self.give_back(host, 1);
+        }
         let result = tries(self);
         self.revert(mark);
+        if is_withheld {
+            self.give_back(host, -1);
+        }
         self.gives_limits_back = gave_back;
         result
     }
