@@ -44,40 +44,25 @@ pub async fn post(forge: &HostedRepository, posting: &Posting) -> Posted<ForgeEr
     let _errand = forge.begin_errand();
     let mut posted = Posted { done: Vec::new(), failed: Vec::new() };
     let (mut are_new, mut statuses) = (Vec::new(), None);
-    let standing = standing(forge, posting).await;
-    // What was said of the last commit of one that was merged meanwhile is what it was merged with.
-    let is_closed = matches!(&standing, Some(Some(PullRequest { is_open: false, .. })));
+    // What can not be read now is read again where it is needed, and said there.
+    let standing = match posting.number.filter(|_| forge.lacks_place(&posting.head)) {
+        Some(number) => at_head(forge, number, &posting.head).await.ok(),
+        None => None,
+    };
     for target in &posting.targets {
         let is_begun = posting.begun.contains(&target.status.context);
-        if is_closed && !is_begun {
-            are_new.push(false);
-            posted.note(target, "set the status", Ok(Done::IsClosed));
-            continue;
-        }
         let outcome = set_status(forge, &posting.head, &target.status, is_begun, &mut statuses).await;
         are_new.push(matches!(outcome, Ok(Done::StatusSet)));
         posted.note(target, "set the status", outcome);
     }
     set_comments(forge, posting, standing, &mut posted).await;
     for (target, is_new) in posting.targets.iter().zip(are_new) {
-        if let Some(check) = target.check.as_ref().filter(|_| !is_closed || is_new) {
+        if let Some(check) = &target.check {
             let outcome = set_check(forge, &posting.head, check, is_new).await;
             posted.note(target, "make a check", outcome);
         }
     }
     posted
-}
-
-/// The pull request, if it is at the commit of the posting, and is asked for anyway. What can not be read now is read again where it is needed,
-/// and said there.
-async fn standing(forge: &HostedRepository, posting: &Posting) -> Option<Option<PullRequest>> {
-    let number = posting.number?;
-    if forge.lacks_place(&posting.head) {
-        return at_head(forge, number, &posting.head).await.ok();
-    }
-    posting.targets.iter().find(|target| target.comment.is_some())?;
-    let found = forge.pull_request(number).await.ok()?;
-    (found.head == posting.head).then_some(Some(found))
 }
 
 impl Posted<ForgeError> {

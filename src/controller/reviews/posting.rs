@@ -224,7 +224,7 @@ pub const fn what_was_done(done: Done) -> &'static str {
         Done::CommentIsOfAnother => {
             "no comment, for the pull request is at another commit than the preview: its comment is left to that one. Where nothing was pushed meanwhile, the job checked out a merge: make the preview with --head of what was pushed"
         }
-        Done::IsClosed => "left as it is, for the pull request is closed",
+        Done::IsClosed => "no comment, for the pull request is closed",
         Done::NoComment => "nothing to comment on",
         Done::CheckCreated => "check made",
         Done::CheckStands => "the check stands already",
