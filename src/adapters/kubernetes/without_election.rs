@@ -21,7 +21,6 @@ use super::others::OtherEnforcer;
 
 /// Who was killed is waited for so long: as long as one that stands for election.
 const HELD_SECONDS: i32 = 12;
-const HELD: Duration = Duration::from_secs(12);
 /// Twice before it is over, with time for an answer that is late.
 const RENEWED_EVERY: Duration = Duration::from_secs(5);
 /// After one that failed.
@@ -102,6 +101,7 @@ fn hold<C: Clock + Send + Sync + 'static>(holder: Holder<C>, written: Lease) -> 
     let (tell, leads) = watch::channel(true);
     let standing = Arc::new(Standing::default());
     let stopped = standing.clone();
+    let held = duration_of(&written);
     let task = tokio::spawn(async move {
         let (mut known, mut renewed_at, mut pause) = (Some(written), now(), RENEWED_EVERY);
         loop {
@@ -110,7 +110,7 @@ fn hold<C: Clock + Send + Sync + 'static>(holder: Holder<C>, written: Lease) -> 
                 () = stopped.stop.notified() => return holder.give_back().await,
             }
             let began_at = now();
-            let left = HELD.saturating_sub(began_at.saturating_duration_since(renewed_at));
+            let left = held.saturating_sub(began_at.saturating_duration_since(renewed_at));
             pause = RENEWED_AGAIN_AFTER;
             match timeout(left, holder.renew(known.take())).await {
                 Ok(Ok(Renewal::Written(lease))) => {
