@@ -47,7 +47,7 @@ fn of_application(application: &Document) -> Vec<(String, bool)> {
     const CHOICES: [&str; 5] = ["plugin", "helm", "directory/include", "directory/exclude", "directory/jsonnet"];
     let is_whole = |source: &String| {
         let says = |field: &&str| application.value.pointer(&format!("{source}/{field}")).is_some();
-        !CHOICES.iter().any(|field| says(field))
+        !CHOICES.iter().any(says)
     };
     let sources = argo::sources_of(application).into_iter().filter(is_whole);
     sources.filter_map(|source| argo::folder_of(application, &source)).collect()
@@ -111,7 +111,7 @@ spec:
         for (told, files, is_applied) in [
             (both.clone(), vec![pool, staging(&by_file)], true),
             (both.clone(), vec![pool, named, staging(&by_folder)], true),
-            (both.clone(), [&deeper[..], &[staging(&by_deeper)]].concat(), true),
+            (both, [&deeper[..], &[staging(&by_deeper)]].concat(), true),
             (argo("path: production"), vec![pool, staging(&by_file)], true),
             (argo("path: production"), vec![pool, named, staging(&by_folder)], true),
             (argo("path: production"), [&deeper[..], &[staging(&by_deeper)]].concat(), false),

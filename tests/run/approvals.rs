@@ -167,7 +167,7 @@ async fn only_an_object_that_is_as_it_was_written_hands_its_approval_on() {
         (|object| object.spec.price_change = "by hand".to_owned()) as fn(&mut NodePlan),
         |object| object.spec.nodes_removed = 7,
         |object| {
-            object.status.as_mut().unwrap().conditions.iter_mut().for_each(|it| it.reason = "Superseded".to_owned())
+            object.status.as_mut().unwrap().conditions.iter_mut().for_each(|it| it.reason = "Superseded".to_owned());
         },
         |object| {
             object.metadata.name = Some("bbbbbbbbbbbb".to_owned());
@@ -175,7 +175,7 @@ async fn only_an_object_that_is_as_it_was_written_hands_its_approval_on() {
         },
         |object| {
             let id = "bbbbbbbbbbbbbbbb";
-            object.metadata.name = Some(id[..12].to_owned());
+            object.metadata.name = Some(id.chars().take(12).collect());
             object.spec.plan_id = id.to_owned();
             object.spec.plan.as_mut().unwrap()["id"] = json!(id);
         },

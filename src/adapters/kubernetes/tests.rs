@@ -80,7 +80,7 @@ pub(super) fn connection_of(client: Client) -> Connection {
     Connection {
         client: client.clone(),
         acting: client.clone(),
-        watching: client.clone(),
+        watching: client,
         electing: Client::new(electing, "default"),
         lease_written,
         address: "https://api.example.com".to_owned(),

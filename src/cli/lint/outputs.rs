@@ -20,7 +20,7 @@ pub fn show<'s>(
             LintForm::Text => (render::text(report, &source, file.is_none()), Form::Page),
             LintForm::Json => (render::json(report), Form::Data),
             LintForm::Jsonl => (render::json_lines(report), Form::Lines),
-            LintForm::Sarif => (render::sarif(&of_forges, &source_of_forges), Form::Data),
+            LintForm::Sarif => (render::sarif(&of_forges, source_of_forges), Form::Data),
             LintForm::Junit => (render::junit(report), Form::Page),
             LintForm::Github => {
                 (render::github(report, &source), Form::Commands(&["::error ", "::warning ", "::notice "]))

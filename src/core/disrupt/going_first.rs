@@ -39,7 +39,7 @@ impl Pass<'_, '_> {
             NodeObstacle::NoPlace { .. }
                 | NodeObstacle::Static(StaticObstacle::NothingOffered { .. } | StaticObstacle::Limit { .. })
         );
-        self.own_reservation(engine, candidate).filter(|_| is_of_offer)
+        own_reservation(engine, candidate).filter(|_| is_of_offer)
     }
 
     fn would_be_replaced(&self, engine: &mut Engine<'_, '_>, candidate: &Candidate) -> bool {
@@ -47,15 +47,6 @@ impl Pass<'_, '_> {
             true => self.is_replaced_afterwards(engine, candidate),
             false => rehome::rehome(engine, &[candidate], &self.targets, self.inputs).is_ok(),
         }
-    }
-
-    /// The reservation whose last instance it runs on, if its pool asks for reservations alone.
-    fn own_reservation(&self, engine: &Engine<'_, '_>, candidate: &Candidate) -> Option<OwnPlace> {
-        let problem = engine.problem;
-        let id = problem.machines[candidate.host].label(keys::CAPACITY_RESERVATION_ID)?;
-        let used_up = problem.offer.reservations().iter().any(|it| it.id == id && it.available == 0);
-        let alone = problem.templates.iter().any(|it| it.name == candidate.pool && it.is_left_to_reservations());
-        (used_up && alone).then(|| OwnPlace::Reservation { id: id.to_owned() })
     }
 
     /// Whether a node that expired goes now for the room that it takes itself: of each pool one after another, since the pods wait.
@@ -92,4 +83,13 @@ impl Pass<'_, '_> {
         self.spend(engine, candidate, None);
         self.remove(engine, &[candidate], cause, Rehoming::default());
     }
+}
+
+/// The reservation whose last instance it runs on, if its pool asks for reservations alone.
+fn own_reservation(engine: &Engine<'_, '_>, candidate: &Candidate) -> Option<OwnPlace> {
+    let problem = engine.problem;
+    let id = problem.machines[candidate.host].label(keys::CAPACITY_RESERVATION_ID)?;
+    let used_up = problem.offer.reservations().iter().any(|it| it.id == id && it.available == 0);
+    let alone = problem.templates.iter().any(|it| it.name == candidate.pool && it.is_left_to_reservations());
+    (used_up && alone).then(|| OwnPlace::Reservation { id: id.to_owned() })
 }
