@@ -122,7 +122,7 @@ impl Drive<'_> {
             () = machines => Ok(outcome(shutdown)),
             failed = Box::pin(reviews::beside(arguments)) => failed.map(|never| match never {}),
             // Who is stopped gives the lease back.
-            () = lost.becomes(false) => if shutdown.is_requested() { Ok(outcome(shutdown)) } else { Err(another_leads()) },
+            () = lost.becomes(false) => if shutdown.is_requested() { Ok(outcome(shutdown)) } else { Err(leads_no_longer()) },
         };
         metrics.leads(false);
         readiness.set(false);
@@ -134,8 +134,10 @@ impl Drive<'_> {
     }
 }
 
-pub fn another_leads() -> Failure {
-    Failure::failed(anyhow!("another replica leads now")).with_hint("start it again: it will stand for election")
+/// Which of the two it was, the log says before.
+pub fn leads_no_longer() -> Failure {
+    let why = "this process leads no longer: another one holds the lease, or it could not be renewed in time";
+    Failure::failed(anyhow!(why)).with_hint("start it again: it will stand for election")
 }
 
 pub fn lease_namespace(controller: &ControllerArguments, connection: &Connection) -> String {

@@ -25,7 +25,7 @@ use crate::controller::Shutdown;
 use crate::core::catalog::regions::{self, Region, SaidBy};
 
 use super::clouds;
-use super::drive::{Drive, Watched, another_leads, beside, lease_namespace, own};
+use super::drive::{Drive, Watched, beside, leads_no_longer, lease_namespace, own};
 use super::guard::Guard;
 use super::{flux, notifications, source, usage};
 
@@ -145,7 +145,7 @@ async fn lead(
     let (repository, region) = tokio::select! {
         found = definitions(arguments, &connection, &installation, &watched.readiness) => found?,
         () = shutdown.requested() => return Ok(Outcome::Interrupted),
-        () = lost.becomes(false) => return Err(another_leads()),
+        () = lost.becomes(false) => return Err(leads_no_longer()),
     };
     let region = match region.said_by {
         SaidBy::Settings => region,

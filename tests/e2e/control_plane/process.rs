@@ -4,6 +4,7 @@ use std::fs::File;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
@@ -49,6 +50,20 @@ impl Process {
         if let Some(status) = self.ended() {
             panic!("{} ended by itself, {status}; its last lines:\n{}", self.name, self.last_lines());
         }
+    }
+
+    /// Waits until the program has ended by itself with an error, having said this.
+    pub fn must_end(&mut self, words: &str) {
+        let begin = Instant::now();
+        let status = loop {
+            if let Some(status) = self.ended() {
+                break status;
+            }
+            assert!(begin.elapsed() < Duration::from_secs(60), "{} goes on:\n{}", self.name, self.last_lines());
+            std::thread::sleep(Duration::from_millis(100));
+        };
+        assert_eq!(status.code(), Some(1), "{}", self.last_lines());
+        assert!(self.log().contains(words), "{} does not say {words:?}:\n{}", self.name, self.last_lines());
     }
 
     /// The program does nothing until it is resumed; its connections stay open.
