@@ -109,6 +109,8 @@ pub struct Policy {
     /// By `namespace/name`, pods that wait on whatever could be bought, since their places in an earlier attempt at this plan were wrong:
     /// how, in the words of the judge.
     pub withheld: BTreeMap<String, String>,
+    /// The id of a capacity reservation that counts as having one instance more left: what is tried as if a node in it were gone already.
+    pub instance_back: Option<String>,
     /// Nodes, by name, whose removal was refused a moment ago: others go first, except where a node must go.
     pub removals_refused: BTreeSet<String>,
     /// Pools known to come from the definitions, beside those that carry our label: when one is gone, it was removed.

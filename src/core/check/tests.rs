@@ -2,6 +2,7 @@
 
 mod adoptions;
 mod constraints;
+mod going_first;
 mod repairs;
 mod reservations;
 mod rollouts;

@@ -101,6 +101,7 @@ pub fn disrupt(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &
         held_back: Vec::new(),
         disruption: Disruption { budgets: ledger, candidates: candidates.len(), ..Disruption::default() },
         done: BTreeSet::new(),
+        tried_without: 0,
         left_over: BTreeMap::new(),
         costs,
         pool_totals: pool_totals(engine, inputs),

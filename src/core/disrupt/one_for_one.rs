@@ -41,11 +41,17 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Whether the node could be replaced once it has gone. The engine holds what was tried.
-    pub(super) fn is_replaced_afterwards(&self, engine: &mut Engine<'_, '_>, candidate: &Candidate) -> bool {
-        let Some(template) = template_of_static(engine, candidate) else { return false };
+    /// Replaces the node as if it had gone. The engine holds what was tried.
+    pub(super) fn one_for_one_afterwards(
+        &self,
+        engine: &mut Engine<'_, '_>,
+        candidate: &Candidate,
+    ) -> Result<(), StaticObstacle> {
+        let Some(template) = template_of_static(engine, candidate) else {
+            return Err(StaticObstacle::NothingOffered { why: format!("NodePool {} is not static", candidate.pool) });
+        };
         engine.close(candidate.host);
-        self.one_for_one(engine, candidate, template).is_ok()
+        self.one_for_one(engine, candidate, template)
     }
 
     fn one_for_one(

@@ -34,6 +34,8 @@ pub(super) struct Pass<'p, 'a> {
     pub disruption: Disruption,
     /// Candidates that were decided on.
     pub done: BTreeSet<HostIndex>,
+    /// How many nodes were tried in a cluster without them, in vain.
+    pub tried_without: usize,
     /// Candidates that one method refused and left to the next, and why: it is said as well if they stay.
     pub left_over: BTreeMap<HostIndex, Refused>,
     pub costs: MoveCosts,
@@ -158,18 +160,15 @@ impl Pass<'_, '_> {
         obstacle: NodeObstacle,
     ) -> Result<(), Refused> {
         let own_place = self.own_place(engine, candidate, &obstacle);
-        let has_expired = matches!(cause, RemovalCause::Expired(_));
-        match own_place {
-            Some(own) if has_expired && self.may_go_first(engine, candidate, &own) => {
-                self.go_first(engine, candidate, cause, own);
-                Ok(())
-            }
-            own_place => {
-                // What expired has its turn.
-                let own_place = own_place.filter(|_| !has_expired);
-                Err(Refused { own_place, ..obstacle.into() })
-            }
+        if !matches!(cause, RemovalCause::Expired(_)) {
+            return Err(Refused { own_place, ..obstacle.into() });
         }
+        let Some(own) = own_place.filter(|_| self.has_its_turn(engine, candidate)) else { return Err(obstacle.into()) };
+        if let Some(refused) = self.refused_without(engine, candidate, &own, obstacle) {
+            return Err(refused);
+        }
+        self.go_first(engine, candidate, cause, own);
+        Ok(())
     }
 
     /// A node whose pods have other places goes, if what replaces it may be launched now.

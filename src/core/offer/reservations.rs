@@ -111,6 +111,7 @@ impl Reservations {
                 self.note(name, format!("capacity reservation {id} of EC2NodeClass {name} {text}"));
                 continue;
             };
+            let given_back = usize::from(inputs.policy.instance_back.as_deref() == Some(id));
             let CapacityReservation { instance_type, availability_zone: zone, .. } = reservation;
             let Some((_, on_demand)) = on_demand(inputs.catalog, instance_type, zone) else {
                 let text = format!("is not used: the catalog has no {instance_type} in {zone}");
@@ -122,7 +123,7 @@ impl Reservations {
                 instance_type: instance_type.clone(),
                 zone: zone.clone(),
                 reservation_type: reservation.reservation_type.clone().unwrap_or_else(|| "default".to_owned()),
-                available: usize::try_from(available).unwrap_or(0),
+                available: usize::try_from(available).unwrap_or(0).saturating_add(given_back),
                 price: reserved_price(on_demand.price),
             }));
         }

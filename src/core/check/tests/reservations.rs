@@ -137,3 +137,42 @@ fn the_bound_knows_of_what_only_a_reservation_has() {
         "{summary:?}"
     );
 }
+
+/// A node that expired in the last instance of the reservation, which is all that its pool asks for, with this requirement beside.
+fn expired_in_it(requirement: &Value) -> Case {
+    let mut case = reserved();
+    status(&mut case, json!({ "instanceType": "m.xlarge", "availableInstanceCount": 0 }));
+    case.snapshot.nodes.retain(|node| node.metadata.name.as_deref() == Some("node-big"));
+    case.snapshot.node_claims.retain(|claim| claim.metadata.name.as_deref() == Some("claim-big"));
+    case.snapshot.pods.retain(|pod| pod.metadata.name == "web-0");
+    let labels = json!({
+        keys::CAPACITY_TYPE: keys::RESERVED, keys::CAPACITY_RESERVATION_ID: "cr-1", keys::INSTANCE_CATEGORY: "m",
+    });
+    case.edit_node("node-big", json!({ "metadata": { "labels": labels } }));
+    case.edit_claim("claim-big", json!({ "spec": { "expireAfter": "1h" } }));
+    let reserved = json!({ "key": keys::CAPACITY_TYPE, "operator": "In", "values": [keys::RESERVED] });
+    case.edit_pool(json!({ "spec": { "template": { "spec": { "requirements": [reserved, requirement] } } } }));
+    case.pools[0].spec.limits.clear();
+    case.plan = decide(&case.inputs());
+    case
+}
+
+/// What has its instance next is as the pool is now.
+#[test]
+fn what_drifted_as_well_goes_first() {
+    let case = expired_in_it(&json!({ "key": "example.com/rack", "operator": "In", "values": ["7"] }));
+    let reasons: Vec<&str> = case.plan.steps.iter().map(|step| step.reason.text.as_str()).collect();
+    let goes = "it takes the last instance of capacity reservation cr-1: it goes first, and its pods wait for the node that replaces it";
+    assert!(matches!(reasons.as_slice(), [reason] if reason.ends_with(goes)), "{reasons:?} {:#?}", case.plan.held_back);
+}
+
+#[test]
+fn what_could_not_come_back_stays_and_says_what_to_change() {
+    let case = expired_in_it(&json!({ "key": keys::INSTANCE_TYPE, "operator": "In", "values": ["m.large"] }));
+    assert!(case.plan.steps.is_empty(), "{:?}", case.plan.steps);
+    let [held_back] = case.plan.held_back.as_slice() else { panic!("{:?}", case.plan.held_back) };
+    let says = "it takes the last instance of capacity reservation cr-1, where its replacement could not be, since NodePool default no \
+                longer allows node.kubernetes.io/instance-type m.xlarge, so it will not go by itself: let the NodePool allow what \
+                capacity reservation cr-1 has, or its EC2NodeClass select a reservation of what the NodePool allows";
+    assert!(held_back.text.ends_with(says), "{}", held_back.text);
+}

@@ -121,8 +121,10 @@ impl NodeObstacle {
                 _ => ReasonCode::PodsWouldNotFit,
             },
             Self::RemovalRefused | Self::RoomOnItsWay => ReasonCode::WaitsForOtherMove,
-            Self::OwnPlace(OwnPlace::Limit) => ReasonCode::LimitReached,
-            Self::OwnPlace(OwnPlace::Reservation { .. }) => ReasonCode::PodsWouldNotFit,
+            Self::OwnPlace(OwnPlace::Limit(_)) => ReasonCode::LimitReached,
+            Self::OwnPlace(OwnPlace::Reservation { .. } | OwnPlace::OtherReservation { .. }) => {
+                ReasonCode::PodsWouldNotFit
+            }
             Self::Static(of_pool) => of_pool.code(),
             Self::NotConsolidatable(not) => not.code(),
             Self::NotSaved(not) => not.code(),

@@ -2,21 +2,30 @@
 
 use std::fmt;
 
+use crate::scheduler::engine::GivesBack;
+
 /// What a node takes, and a replacement beside it would need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OwnPlace {
-    /// Of the limits of its NodePool.
-    Limit,
+    /// Of these limits.
+    Limit(GivesBack),
     /// An instance of a capacity reservation that has no other left.
     Reservation { id: String },
+    /// The same, where nothing that its NodePool asks for now could have the instance: what it asks for.
+    OtherReservation { id: String, asked: String },
 }
 
 impl OwnPlace {
     /// What somebody could do.
     pub fn advice(&self) -> String {
         match self {
-            Self::Limit => "raise the limit".to_owned(),
+            Self::Limit(GivesBack { of_pool: true, of_cluster: true }) => "raise the limits".to_owned(),
+            Self::Limit(_) => "raise the limit".to_owned(),
             Self::Reservation { id } => format!("enlarge capacity reservation {id}"),
+            Self::OtherReservation { id, .. } => format!(
+                "let the NodePool allow what capacity reservation {id} has, or its EC2NodeClass select a reservation of what the NodePool \
+                 allows"
+            ),
         }
     }
 }
@@ -24,8 +33,21 @@ impl OwnPlace {
 impl fmt::Display for OwnPlace {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Limit => out.write_str("it takes what its replacement would need of the limits of its NodePool"),
+            Self::Limit(limits) => {
+                let whose = match (limits.of_pool, limits.of_cluster) {
+                    (true, true) => "its NodePool and of cutlist.yaml",
+                    (false, true) => "cutlist.yaml",
+                    _ => "its NodePool",
+                };
+                write!(out, "it takes what its replacement would need of the limits of {whose}")
+            }
             Self::Reservation { id } => write!(out, "it takes the last instance of capacity reservation {id}"),
+            Self::OtherReservation { id, asked } => {
+                write!(
+                    out,
+                    "it takes the last instance of capacity reservation {id}, where its replacement could not be, since {asked}"
+                )
+            }
         }
     }
 }

@@ -38,6 +38,7 @@ use super::vectors;
 use concentration::Concentrations;
 use table::HostTable;
 
+pub use given_back::GivesBack;
 pub use refused::Refused;
 
 /// A point to go back to.
@@ -78,8 +79,8 @@ pub struct Engine<'p, 'a> {
     settles: bool,
     /// Whether a pod waits when the reservations that it could use are all held, as in the reference.
     waits_for_reservations: bool,
-    /// Whether nodes that go no longer count for the limits of their pools, as in the reference.
-    gives_limits_back: bool,
+    /// Which limits no longer count nodes that go: those of pools in the reference.
+    gives_back: GivesBack,
     /// Whether a new node may be less varied than its pool's `minValues` ask for.
     lowers_min_values: bool,
     /// Whether limits of pools and of the cluster are left out of account, to find out what they cost.
@@ -107,7 +108,7 @@ impl<'p, 'a> Engine<'p, 'a> {
             table: HostTable::new(problem.nodes.end(), problem.dimensions.count(), problem.domains.key_count()),
             settles,
             waits_for_reservations: packing == Packing::Karpenter,
-            gives_limits_back: packing == Packing::Karpenter,
+            gives_back: GivesBack { of_pool: packing == Packing::Karpenter, of_cluster: false },
             lowers_min_values: false,
             ignores_limits: false,
             concentrations: Concentrations::new(problem.concentration.as_ref()),
