@@ -3,6 +3,7 @@
 mod adoptions;
 mod constraints;
 mod going_first;
+mod pending;
 mod repairs;
 mod reservations;
 mod rollouts;

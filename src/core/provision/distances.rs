@@ -77,6 +77,9 @@ pub fn distances<'p>(engine: &Engine<'p, '_>, class: ClassIndex) -> Vec<Distance
     distances.extend(nearest.into_values());
     distances.retain(|distance| !distance.obstacles.is_empty());
     distances.sort_by(|one, two| one.order().cmp(&two.order()));
+    // Of several reservations of one pool each says the same.
+    let mut said: BTreeSet<(&str, Vec<Refusal>)> = BTreeSet::new();
+    distances.retain(|distance| said.insert((distance.pool, distance.obstacles.clone())));
     distances
 }
 

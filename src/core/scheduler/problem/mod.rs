@@ -140,9 +140,8 @@ impl Problem<'_> {
         for (key, requirement) in variant.requirements.iter() {
             let mut alone = Requirements::new();
             alone.add(key, requirement.clone());
-            if let Err(refusal) = offering_set(&alone, template) {
-                obstacles.push(refusal);
-            }
+            // A pool that has nothing says so of each.
+            obstacles.extend(offering_set(&alone, template).err().filter(|refusal| !obstacles.contains(refusal)));
         }
         if variant.needs_existing {
             obstacles.push(Refusal::Devices);
