@@ -7,6 +7,7 @@
 //! `arithmetic.rs`.
 
 pub mod arithmetic;
+pub mod attachments;
 pub mod built_in;
 pub mod facts;
 pub mod filter;

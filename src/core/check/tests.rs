@@ -7,6 +7,7 @@ mod pending;
 mod repairs;
 mod reservations;
 mod rollouts;
+mod volumes;
 
 use std::collections::BTreeMap;
 

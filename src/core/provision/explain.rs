@@ -16,6 +16,7 @@ use crate::scheduler::class::VariantIndex;
 use crate::scheduler::daemons::Daemon;
 use crate::scheduler::quota::LimitScope;
 use crate::scheduler::template::{Template, TemplateIndex};
+use crate::scheduler::vectors::ATTACHABLE_VOLUMES;
 use crate::scheduler::volumes::{NODE_NAME, SELECTED_NODE};
 use crate::scheduler::{ClassIndex, Engine, HostIndex, Refusal};
 use crate::snapshot::PodIndex;
@@ -250,6 +251,9 @@ fn describe(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, refusal: &Re
     match refusal {
         Refusal::Taint(taint) => format!("taint {taint} is not tolerated"),
         Refusal::Requirement { key } => describe_requirement(engine, class, pool, key).1,
+        Refusal::Resource { name, requested, available } if name == ATTACHABLE_VOLUMES => format!(
+            "no allowed instance type attaches as many volumes: it has {requested}, at most {available} are taken to fit on one node"
+        ),
         Refusal::Resource { name, requested, available } => format!(
             "no allowed instance type has room: {name} {} requested, at most {} on one node{}",
             amount(name, *requested),

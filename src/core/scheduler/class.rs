@@ -34,6 +34,8 @@ pub struct PodClass {
     pub requests: Resources,
     pub request: Vector,
     pub host_ports: Vec<HostPort>,
+    /// How many volumes of EBS each of them alone has attached.
+    pub own_ebs_volumes: i64,
     pub attachments: Vec<Attachment>,
     /// Node requirements of the volumes, any of which will do; empty: none.
     pub volume_alternatives: Vec<Requirements>,
@@ -127,6 +129,7 @@ impl ClassBuilder {
             requests,
             request: Vector::default(),
             host_ports: host_ports(pod),
+            own_ebs_volumes: volumes.own_ebs_volumes(),
             attachments: volumes.attachments,
             volume_alternatives: volumes.alternatives,
             devices,

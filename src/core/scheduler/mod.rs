@@ -8,6 +8,7 @@
 //! Most tries fail, so failing is what is fast: hosts stand in columns and bit sets ([`engine`]), and those that topology or
 //! room rule out are passed over 64 at a time; which types have room is looked up ([`rooms`]), not compared.
 
+mod attachable;
 mod beside;
 pub mod class;
 pub mod concentration;

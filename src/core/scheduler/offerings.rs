@@ -464,7 +464,7 @@ fn entry(instance_type: &InstanceType, slots: &[Slot], dimensions: &Dimensions) 
     let cheapest_price = bits(available).map(|slot| prices[slot]).min().unwrap_or(HourlyPrice::MAX);
     TypeEntry {
         name: instance_type.name.clone(),
-        allocatable: dimensions.vector(&allocatable_resources),
+        allocatable: dimensions.room(&allocatable_resources, Some(&instance_type.name)),
         capacity,
         allocatable_resources,
         requirements,

@@ -12,8 +12,9 @@ use crate::snapshot::limits as of_a_pod;
 use crate::snapshot::{Pod, PodIndex, Snapshot};
 use cutlist_api::settings::{Packing, Scheduling};
 
+use super::attachable::Attachable;
 use super::class::{ClassBuilder, ClassIndex, PodClass, matches_no_node, repels, selector_keys};
-use super::daemons::Daemon;
+use super::daemons::{Daemon, DaemonIndex};
 use super::devices::{DeviceDemand, DeviceIndex};
 use super::host_ports::host_ports;
 use super::known_requests::KnownRequests;
@@ -67,9 +68,17 @@ impl PodTable {
         table
     }
 
-    pub fn intern_dimensions(&mut self, requests: &Resources) {
+    fn intern_dimensions(&mut self, requests: &Resources) {
         for (name, _) in requests.iter().filter(|(_, amount)| *amount > 0) {
             self.dimensions.intern(name);
+        }
+    }
+
+    /// What DaemonSets ask for, and volumes where they are counted.
+    pub fn intern_dimensions_of(&mut self, daemons: &IndexVec<DaemonIndex, Daemon>, attachable: Option<Attachable>) {
+        daemons.iter().for_each(|daemon| self.intern_dimensions(&daemon.requests));
+        if let Some(attachable) = attachable {
+            self.dimensions.count_volumes(attachable);
         }
     }
 
@@ -198,7 +207,7 @@ impl PodTable {
             daemon.counted_in = selectors.groups_that_select(&builder.groups, &daemon.namespace, labels);
         }
         for class in classes {
-            class.request = self.dimensions.vector(&class.requests);
+            class.request = self.dimensions.request(&class.requests, class.own_ebs_volumes);
             class.counted_in.extend(selectors.groups_that_select(&builder.groups, &class.namespace, &class.labels));
             class.counted_in.sort_unstable();
         }

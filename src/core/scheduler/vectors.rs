@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use crate::model::Resources;
 use crate::model::resources::{CPU, EPHEMERAL_STORAGE, MEMORY, PODS};
 
+use super::attachable::{ANY_NUMBER, Attachable};
+
 /// Amounts by dimension, in the units of [`Resources`].
 pub type Vector = Box<[i64]>;
 
@@ -12,16 +14,21 @@ pub type Vector = Box<[i64]>;
 pub const CPU_DIMENSION: usize = 0;
 pub const MEMORY_DIMENSION: usize = 1;
 
+/// What pods with volumes of EBS ask of a node, by the name that nodes had for it before drivers said it themselves.
+pub const ATTACHABLE_VOLUMES: &str = "attachable-volumes-csi-ebs.csi.aws.com";
+
 /// The resources that count. A resource that nobody asks for restricts nobody, so it has no dimension.
 #[derive(Clone, Debug)]
 pub struct Dimensions {
     names: Vec<String>,
     position: BTreeMap<String, usize>,
+    /// Where volumes are counted: their dimension, and how many go on a node of which type.
+    volumes: Option<(usize, Attachable)>,
 }
 
 impl Default for Dimensions {
     fn default() -> Self {
-        let mut dimensions = Self { names: Vec::new(), position: BTreeMap::new() };
+        let mut dimensions = Self { names: Vec::new(), position: BTreeMap::new(), volumes: None };
         for name in [CPU, MEMORY, PODS, EPHEMERAL_STORAGE] {
             dimensions.intern(name);
         }
@@ -35,6 +42,12 @@ impl Dimensions {
             self.position.insert(name.to_owned(), self.names.len());
             self.names.push(name.to_owned());
         }
+    }
+
+    /// From now on volumes of EBS are counted like a resource.
+    pub fn count_volumes(&mut self, attachable: Attachable) {
+        self.intern(ATTACHABLE_VOLUMES);
+        self.volumes = Some((self.position[ATTACHABLE_VOLUMES], attachable));
     }
 
     pub fn count(&self) -> usize {
@@ -56,8 +69,28 @@ impl Dimensions {
         vector
     }
 
+    /// What a pod asks for, with so many volumes of EBS. One with more than is known of any type gets a node for itself: some take more.
+    pub fn request(&self, resources: &Resources, volumes: i64) -> Vector {
+        let mut vector = self.vector(resources);
+        if let Some((dimension, attachable)) = &self.volumes {
+            vector[*dimension] = volumes.min(attachable.most());
+        }
+        vector
+    }
+
+    /// What a node offers. Of volumes as many as its type takes; any number where no type is named.
+    pub fn room(&self, resources: &Resources, instance_type: Option<&str>) -> Vector {
+        let mut vector = self.vector(resources);
+        if let Some((dimension, attachable)) = &self.volumes {
+            vector[*dimension] = instance_type.map_or(ANY_NUMBER, |name| attachable.of_type(name));
+        }
+        vector
+    }
+
+    /// Without volumes, of which neither pods nor nodes say how many.
     pub fn resources(&self, vector: &[i64]) -> Resources {
-        self.names.iter().cloned().zip(vector.iter().copied()).filter(|(_, amount)| *amount != 0).collect()
+        let named = self.names.iter().cloned().zip(vector.iter().copied());
+        named.filter(|(name, amount)| *amount != 0 && name != ATTACHABLE_VOLUMES).collect()
     }
 }
 

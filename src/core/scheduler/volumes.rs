@@ -30,7 +30,7 @@ pub const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
 const NO_PROVISIONER: &str = "kubernetes.io/no-provisioner";
 
 /// Attaches volumes of EBS.
-const EBS_DRIVER: &str = "ebs.csi.aws.com";
+pub const EBS_DRIVER: &str = "ebs.csi.aws.com";
 
 /// What terms call the name of a node; among its labels it has no other name.
 pub const NODE_NAME: &str = "metadata.name";
@@ -59,6 +59,15 @@ pub struct VolumeDemand {
     pub attachments: Vec<Attachment>,
     /// Claims that other pods use as well, and that all of them can use on one node alone.
     pub shared_claims: Vec<String>,
+}
+
+impl VolumeDemand {
+    /// How many volumes of EBS the pod alone uses. Those that it shares would be counted once for each pod.
+    pub fn own_ebs_volumes(&self) -> i64 {
+        let volumes = self.attachments.iter().filter(|attachment| attachment.driver == EBS_DRIVER);
+        let volumes: BTreeSet<&Attachment> = volumes.collect();
+        i64::try_from(volumes.len().saturating_sub(self.shared_claims.len())).unwrap_or(i64::MAX)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

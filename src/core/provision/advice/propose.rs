@@ -66,6 +66,8 @@ pub fn propose(
         Refusal::Requirement { key } if sides(engine, class, pool, key).is_some_and(|it| opts_out(&it, key)) => None,
         Refusal::Requirement { key } if side == Side::Pod => Some(Change::DropSelector { key: key.clone() }),
         Refusal::Requirement { key } => wider_pool(engine, class, pool, key),
+        // Volumes are no request that could be lower.
+        Refusal::Resource { name, .. } if name == vectors::ATTACHABLE_VOLUMES => None,
         Refusal::Resource { name, requested, available } => {
             let short = Short { resource: name, requested: *requested, available: *available };
             let more = if side == Side::Pool { more_on_a_node(engine, pool, &short, inputs) } else { None };

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::inputs::Inputs;
 use crate::model::IndexVec;
 use crate::offer::Offer;
+use crate::scheduler::attachable::Attachable;
 use crate::scheduler::class::ClassBuilder;
 use crate::scheduler::concentration::{self, ConcentrationPenalties};
 use crate::scheduler::daemons::daemons;
@@ -34,9 +35,7 @@ impl<'a> Problem<'a> {
         machines.sort_by(|one, two| (!one.is_initialized(), one.name).cmp(&(!two.is_initialized(), two.name)));
         let mut daemons = daemons(snapshot);
         let mut pods = PodTable::new(snapshot, inputs.policy.packing);
-        for daemon in &daemons {
-            pods.intern_dimensions(&daemon.requests);
-        }
+        pods.intern_dimensions_of(&daemons, Attachable::new(inputs));
         let offer = Offer::new(inputs);
         let mut templates = templates(inputs, &offer, &machines, &pods.dimensions, &daemons);
         for template in &mut templates {

@@ -12,8 +12,8 @@ use crate::scheduler::host::{ExistingNode, HostIndex};
 use crate::scheduler::host_ports::HostPort;
 use crate::scheduler::taints::EffectiveTaint;
 use crate::scheduler::topology::GroupKind;
-use crate::scheduler::vectors;
-use crate::scheduler::volumes::NODE_NAME;
+use crate::scheduler::vectors::{self, Vector};
+use crate::scheduler::volumes::{EBS_DRIVER, NODE_NAME};
 use crate::snapshot::nodes::Machine;
 use crate::snapshot::{PodIndex, Snapshot};
 use cutlist_api::keys;
@@ -65,7 +65,10 @@ impl Problem<'_> {
             let next = groups.len();
             let group = *groups.entry((labels, taints.clone())).or_insert(next);
             let nominated = nominated_by_machine.remove(&position).unwrap_or_default();
-            let mut node = self.compile_node(position, taints, (pods, nominated), group, &attachment_limits);
+            let limits = attachment_limits.get(machine.name).cloned().unwrap_or_default();
+            let room = self.room_of(machine, &limits);
+            let mut node = self.compile_node(position, taints, (pods, nominated), group, room);
+            node.attachment_limits = limits;
             let machine = &self.machines[position];
             node.cost_beside = cost_beside(inputs, self.offer.costs_of_machine(inputs, machine));
             self.nodes.push(node);
@@ -78,10 +81,9 @@ impl Problem<'_> {
         taints: Vec<EffectiveTaint>,
         (pods, mut nominated): (Vec<PodOfClass>, Vec<PodOfClass>),
         group: usize,
-        attachment_limits: &BTreeMap<&str, BTreeMap<String, usize>>,
+        mut free: Vector,
     ) -> ExistingNode {
         let machine = &self.machines[position];
-        let mut free = self.dimensions.vector(&self.allocatable_of(machine));
         let mut host_ports = Vec::new();
         let mut daemons_present: BTreeSet<(&str, &str)> = BTreeSet::new();
         for (pod, class) in &pods {
@@ -130,10 +132,18 @@ impl Problem<'_> {
             nominated,
             neighbours,
             host_ports,
-            attachment_limits: attachment_limits.get(machine.name).cloned().unwrap_or_default(),
+            attachment_limits: BTreeMap::new(),
             being_removed: machine.is_being_removed(),
             cost_beside: HourlyPrice::ZERO,
         }
+    }
+
+    /// What a machine has for pods. How many volumes it takes, its driver says once it has joined, which is looked at for each volume; until
+    /// then its type does.
+    fn room_of(&self, machine: &Machine<'_>, limits: &BTreeMap<String, usize>) -> Vector {
+        let is_to_say = !machine.is_initialized() && !limits.contains_key(EBS_DRIVER);
+        let instance_type = machine.label(keys::INSTANCE_TYPE).filter(|_| is_to_say);
+        self.dimensions.room(&self.allocatable_of(machine), instance_type)
     }
 
     /// Allocatable of a machine; of its instance type in the catalog while neither Node nor claim say. Nothing where its node is gone, for
