@@ -1,8 +1,8 @@
 //! What the API server writes into a pod that somebody creates: the defaults of its namespace, its priority, and what its RuntimeClass
-//! takes beside the containers.
+//! adds.
 //! Source: `k8s.io/kubernetes/plugin/pkg/admission/{limitranger,priority,runtimeclass}`.
 
-use crate::core::check::daemons::limit_ranges;
+use crate::core::check::daemons::{limit_ranges, runtime_class};
 use crate::core::snapshot::Pod;
 
 use super::state::World;
@@ -10,10 +10,11 @@ use super::state::World;
 impl World {
     pub(super) fn admit(&self, pod: &mut Pod) {
         limit_ranges(pod, &self.others);
+        runtime_class(pod, &self.others);
         if pod.spec.priority.is_none() {
             self.set_priority(pod);
         }
-        // The class itself is not known here, but pods that were admitted with it are.
+        // Where the class itself is not known, pods that were admitted with it may be.
         if let Some(class) = pod.spec.runtime_class_name.as_deref().filter(|_| pod.spec.overhead.is_empty()) {
             let admitted =
                 |it: &&Pod| it.spec.runtime_class_name.as_deref() == Some(class) && !it.spec.overhead.is_empty();

@@ -97,6 +97,7 @@ impl World {
         // Volumes are let go with their pods here: attachments would keep nodes for ever.
         kept.limit_ranges.extend(others.limit_ranges);
         kept.priority_classes.extend(others.priority_classes);
+        kept.runtime_classes.extend(others.runtime_classes);
         for (kind, count) in others.ignored {
             *kept.ignored.entry(kind).or_default() += count;
         }

@@ -66,6 +66,7 @@ pub const PERMISSIONS: &[Permission] = &[
     permission(Mode::Observe, "events.k8s.io", &["events"], &["create", "patch"]),
     permission(Mode::Observe, "karpenter.k8s.aws", &["ec2nodeclasses"], READ),
     permission(Mode::Observe, "karpenter.sh", &["nodeclaims", "nodeoverlays", "nodepools"], READ),
+    permission(Mode::Observe, "node.k8s.io", &["runtimeclasses"], READ),
     permission(Mode::Observe, "policy", &["poddisruptionbudgets"], READ),
     permission(
         Mode::Observe,

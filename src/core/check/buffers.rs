@@ -12,7 +12,7 @@ use crate::snapshot::{Pod, Snapshot};
 use cutlist_api::capacity_buffer::CapacityBuffer;
 use cutlist_api::keys;
 
-use super::daemons::limit_ranges;
+use super::daemons::{limit_ranges, runtime_class};
 
 /// Whether a plan means room of a buffer by this name; a colon is in no name of Kubernetes.
 pub(super) fn stands_for_room(pod: &str) -> bool {
@@ -91,6 +91,7 @@ fn pod<'b>(buffer: &'b CapacityBuffer, inputs: &Inputs<'_>) -> Option<(&'b Capac
     let mut pod: Pod = serde_json::from_value(template).ok().filter(|_| active)?;
     pod.metadata.namespace = namespace;
     limit_ranges(&mut pod, snapshot);
+    runtime_class(&mut pod, snapshot);
     pod.spec.volumes.clear();
     pod.spec.scheduling_gates.clear();
     pod.spec.node_name = None;

@@ -24,7 +24,7 @@ pub(super) fn daemon_pods(snapshot: &Snapshot) -> Vec<Pod> {
 }
 
 /// The pod that a DaemonSet would run on a node: one like the newest that runs, or one of the template, with what the
-/// LimitRanges of its namespace add.
+/// LimitRanges of its namespace and its RuntimeClass add.
 fn daemon_pod(daemon_set: &DaemonSet, snapshot: &Snapshot) -> Option<Pod> {
     let template = serde_json::to_value(&daemon_set.spec.as_ref()?.template).ok()?;
     let mut pod: Pod = serde_json::from_value(template).ok()?;
@@ -39,7 +39,10 @@ fn daemon_pod(daemon_set: &DaemonSet, snapshot: &Snapshot) -> Option<Pod> {
             pod.status.init_container_statuses = running.status.init_container_statuses.clone();
             pod.spec.affinity.get_or_insert_default().node_affinity = node_affinity;
         }
-        None => limit_ranges(&mut pod, snapshot),
+        None => {
+            limit_ranges(&mut pod, snapshot);
+            runtime_class(&mut pod, snapshot);
+        }
     }
     let owner = json!({
         "apiVersion": "apps/v1", "kind": "DaemonSet", "name": daemon_set.metadata.name, "uid": "", "controller": true
@@ -95,5 +98,30 @@ pub fn limit_ranges(pod: &mut Pod, snapshot: &Snapshot) {
                 }
             }
         }
+    }
+}
+
+/// What admission adds by the RuntimeClass of a pod; where the class is not known, what its other pods have.
+pub fn runtime_class(pod: &mut Pod, snapshot: &Snapshot) {
+    let Some(name) = pod.spec.runtime_class_name.clone() else { return };
+    let mut classes = snapshot.runtime_classes.iter();
+    let Some(class) = classes.find(|class| class.metadata.name.as_ref() == Some(&name)) else {
+        let is_alike = |it: &&Pod| it.spec.runtime_class_name.as_ref() == Some(&name) && !it.spec.overhead.is_empty();
+        if let Some(alike) = snapshot.pods.iter().rfind(is_alike).filter(|_| pod.spec.overhead.is_empty()) {
+            pod.spec.overhead = alike.spec.overhead.clone();
+        }
+        return;
+    };
+    let fixed = class.overhead.as_ref().and_then(|overhead| overhead.pod_fixed.as_ref());
+    if let Some(fixed) = fixed.filter(|_| pod.spec.overhead.is_empty()) {
+        for (resource, quantity) in fixed {
+            pod.spec.overhead.insert(resource.clone(), IntOrString::String(quantity.0.clone()));
+        }
+    }
+    if let Some(scheduling) = &class.scheduling {
+        let mut selector = scheduling.node_selector.clone().unwrap_or_default();
+        selector.extend(pod.spec.node_selector.iter().map(|(key, value)| (key.clone(), value.clone())));
+        pod.spec.node_selector = selector.into();
+        pod.spec.tolerations.extend(scheduling.tolerations.iter().flatten().cloned());
     }
 }

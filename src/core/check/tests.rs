@@ -502,6 +502,31 @@ fn what_daemons_take() {
             pod("agent-1").namespace("kube-system").cpu("200m").owned_by("DaemonSet", "agent").on("node-empty");
         case.snapshot.pods.push(running);
     });
+    breaks(Code::WrongResources, |case| with_a_runtime_class(case, &json!({})));
+}
+
+/// The agent takes half a core more than its containers.
+fn with_a_runtime_class(case: &mut Case, scheduling: &Value) {
+    case.snapshot.runtime_classes.push(object(json!({
+        "metadata": { "name": "kata" }, "handler": "kata", "overhead": { "podFixed": { "cpu": "500m" } }, "scheduling": scheduling,
+    })));
+    let agent = &mut case.snapshot.daemon_sets[0];
+    *agent = agent.clone().merge(json!({ "spec": { "template": { "spec": { "runtimeClassName": "kata" } } } }));
+}
+
+#[test]
+fn what_runtime_classes_add_is_planned_for() {
+    for (scheduling, taken) in [(json!({}), 600), (json!({ "nodeSelector": { "team": "red" } }), 0)] {
+        let mut case = valid();
+        with_a_runtime_class(&mut case, &scheduling);
+        case.snapshot.nodes.clear();
+        case.snapshot.node_claims.clear();
+        case.snapshot.pods.retain(|pod| pod.metadata.name == "job-0");
+        case.plan = crate::planner::decide(&case.inputs());
+        assert_eq!(case.check_as_it_is(), [], "{taken}");
+        let created: Vec<i64> = case.plan.steps.iter().map(|step| step.requested.get("cpu")).collect();
+        assert_eq!(created, [1500 + taken]);
+    }
 }
 
 #[test]

@@ -22,6 +22,7 @@ use cutlist_api::capacity_buffer::{ACTIVE_CAPACITY, CapacityBuffer, CapacityBuff
 use cutlist_api::keys;
 
 use super::limit_range::LimitRanges;
+use super::runtime_class::RuntimeClasses;
 
 /// The most pods of one buffer that are planned for: a number with too many digits must not fill memory.
 pub const PODS_MAX: usize = 10_000;
@@ -167,6 +168,7 @@ fn resolve(buffer: &CapacityBuffer, inputs: &Inputs<'_>) -> Result<Resolved, Buf
     let mut pod: Pod = serde_json::from_value(value).map_err(|error| unreadable(error.to_string()))?;
     pod.metadata.namespace = namespace.to_owned();
     LimitRanges::new(snapshot).complete(&mut pod);
+    RuntimeClasses::new(snapshot).complete(&mut pod);
     let requests = effective_requests(&pod).map_err(|error| unreadable(error.to_string()))?;
     let asked = asked(spec, replicas, &requests).ok_or(BufferObstacle::NoAmount)?;
     Ok(Resolved { pod, asked, planned: asked.min(PODS_MAX) })

@@ -10,6 +10,7 @@ pub mod limit_range;
 pub mod lost_nodes;
 pub mod preview_prices;
 pub mod priority;
+pub mod runtime_class;
 pub mod topology_spread;
 
 use std::borrow::Cow;

@@ -5,12 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::Toleration;
 
-use crate::model::shared::Shared;
 use crate::model::{IndexVec, Requirement, Requirements, Resources};
 use crate::prepare::limit_range::LimitRanges;
+use crate::prepare::runtime_class::RuntimeClasses;
 use crate::snapshot::requests::effective_requests;
 use crate::snapshot::{Pod, Snapshot};
-use cutlist_api::node_pool::IntOrString;
 
 use super::host_ports::{HostPort, host_ports};
 use super::indices::GroupIndex;
@@ -44,31 +43,24 @@ pub struct Daemon {
 pub fn daemons(snapshot: &Snapshot) -> IndexVec<DaemonIndex, Daemon> {
     let limit_ranges = LimitRanges::new(snapshot);
     let newest = newest_pods(snapshot);
-    let overheads = overheads(snapshot);
+    let runtime_classes = RuntimeClasses::new(snapshot);
     let daemon = |set: &DaemonSet| {
         let namespace = set.metadata.namespace.as_deref().unwrap_or_default();
         let name = set.metadata.name.as_deref().unwrap_or_default();
-        Daemon::new(set, newest.get(&(namespace, name)).copied(), &limit_ranges, &overheads)
+        Daemon::new(set, newest.get(&(namespace, name)).copied(), &limit_ranges, &runtime_classes)
     };
     snapshot.daemon_sets.iter().filter_map(daemon).collect()
 }
 
-/// By RuntimeClass, what it takes beside the containers: a template does not say so, and the admission writes it into each pod.
-type Overheads<'s> = BTreeMap<&'s str, &'s Shared<BTreeMap<String, IntOrString>>>;
-
-fn overheads(snapshot: &Snapshot) -> Overheads<'_> {
-    let admitted = snapshot.pods.iter().filter(|pod| !pod.spec.overhead.is_empty());
-    admitted.filter_map(|pod| Some((pod.spec.runtime_class_name.as_deref()?, &pod.spec.overhead))).collect()
-}
-
 /// DaemonSets without a pod whose RuntimeClass may take room of which the snapshot says nothing: those, and the class.
 pub fn without_known_overhead(snapshot: &Snapshot) -> Vec<(String, String)> {
+    let classes = RuntimeClasses::new(snapshot);
     let known: BTreeSet<&str> = snapshot.pods.iter().filter_map(|pod| pod.spec.runtime_class_name.as_deref()).collect();
     let of_set = |set: &DaemonSet| {
         let class = set.spec.as_ref()?.template.spec.as_ref()?.runtime_class_name.clone()?;
         let namespace = set.metadata.namespace.as_deref().unwrap_or_default();
         let name = format!("{namespace}/{}", set.metadata.name.as_deref().unwrap_or_default());
-        (!known.contains(class.as_str())).then_some((name, class))
+        (!known.contains(class.as_str()) && !classes.knows(&class)).then_some((name, class))
     };
     snapshot.daemon_sets.iter().filter_map(of_set).collect()
 }
@@ -93,16 +85,13 @@ impl Daemon {
         daemon_set: &DaemonSet,
         running: Option<&Pod>,
         limit_ranges: &LimitRanges<'_>,
-        overheads: &Overheads<'_>,
+        runtime_classes: &RuntimeClasses<'_>,
     ) -> Option<Self> {
         let template = &daemon_set.spec.as_ref()?.template;
         let mut of_template: Pod = serde_json::from_value(serde_json::to_value(template).ok()?).ok()?;
         of_template.metadata.namespace = daemon_set.metadata.namespace.clone().unwrap_or_default();
         limit_ranges.complete(&mut of_template);
-        let overhead = of_template.spec.runtime_class_name.as_deref().and_then(|class| overheads.get(class));
-        if let Some(overhead) = overhead.filter(|_| of_template.spec.overhead.is_empty()) {
-            of_template.spec.overhead = (*overhead).clone();
-        }
+        runtime_classes.complete(&mut of_template);
         let pod = running.unwrap_or(&of_template);
         let selector = Requirements::from_labels(&pod.spec.node_selector);
         // A pod that runs is held to its node by an affinity that the controller added; the template's is what counts.

@@ -325,6 +325,7 @@ pub const KINDS: &[(&str, &[&str])] = &[
     ("ResourceClaim", &["spec", "status.allocation", "status.reservedFor"]),
     ("ResourceClaimTemplate", &["spec.metadata.labels", "spec.spec"]),
     ("ResourceSlice", &["spec"]),
+    ("RuntimeClass", &["handler", "overhead.podFixed", "scheduling.nodeSelector", "scheduling.tolerations"]),
     ("Service", &["spec.selector"]),
     (
         "StatefulSet",

@@ -11,6 +11,7 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{
     LimitRange, Namespace, Node, PersistentVolume, PersistentVolumeClaim, PodTemplate, ReplicationController, Service,
 };
+use k8s_openapi::api::node::v1::RuntimeClass;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice};
 use k8s_openapi::api::scheduling::v1::PriorityClass;
@@ -75,7 +76,7 @@ kinds! {
     CSINode, CapacityBuffer, DaemonSet, Deployment, DeviceClass, DisruptionBudget, EC2NodeClass, Job, LimitRange,
     Namespace, Node, NodeClaim, NodeOverlay, NodePlan, NodePool, PersistentVolume, PersistentVolumeClaim, Pod,
     PodDisruptionBudget, PodTemplate, PriorityClass, ReplicaSet, ReplicationController, ResourceClaim,
-    ResourceClaimTemplate, ResourceSlice, Service, StatefulSet, StorageClass, VolumeAttachment,
+    ResourceClaimTemplate, ResourceSlice, RuntimeClass, Service, StatefulSet, StorageClass, VolumeAttachment,
 }
 
 /// Whether every API server of a supported Kubernetes has the group in this version. One that says it has not is no such API server: it is
@@ -350,6 +351,7 @@ stored! {
     ResourceClaim of "resource.k8s.io/v1" "resourceclaims" in resource_claims, namespaced: true, trim: trim::resource_claim;
     ResourceClaimTemplate of "resource.k8s.io/v1" "resourceclaimtemplates" in resource_claim_templates, namespaced: true, trim: trim::resource_claim_template;
     ResourceSlice of "resource.k8s.io/v1" "resourceslices" in resource_slices, namespaced: false;
+    RuntimeClass of "node.k8s.io/v1" "runtimeclasses" in runtime_classes, namespaced: false;
     Service of "v1" "services" in services, namespaced: true, trim: trim::service;
     StatefulSet of "apps/v1" "statefulsets" in stateful_sets, namespaced: true, trim: trim::stateful_set;
     StorageClass of "storage.k8s.io/v1" "storageclasses" in storage_classes, namespaced: false, trim: trim::storage_class;

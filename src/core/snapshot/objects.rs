@@ -7,6 +7,7 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{
     LimitRange, Namespace, Node, PersistentVolume, PersistentVolumeClaim, PodTemplate, ReplicationController, Service,
 };
+use k8s_openapi::api::node::v1::RuntimeClass;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice};
 use k8s_openapi::api::scheduling::v1::PriorityClass;
@@ -60,6 +61,8 @@ pub struct Snapshot {
     pub volume_attachments: Objects<VolumeAttachment>,
     pub limit_ranges: Objects<LimitRange>,
     pub priority_classes: Objects<PriorityClass>,
+    /// What pods that name one are admitted with.
+    pub runtime_classes: Objects<RuntimeClass>,
     /// Kinds that planning does not use, with how many there were: `v1/ConfigMap` to 12.
     pub ignored: BTreeMap<String, usize>,
     /// What of all this is not to be relied on. Not part of the file: what a file shows is what there was.

@@ -287,6 +287,7 @@ fn without_pods_and_nodes(snapshot: &Snapshot) -> Snapshot {
         capacity_buffers: Objects::default(),
         pod_templates: Objects::default(),
         priority_classes: snapshot.priority_classes.clone(),
+        runtime_classes: snapshot.runtime_classes.clone(),
         ignored: BTreeMap::new(),
     }
 }

@@ -151,6 +151,7 @@ fn objects() -> Vec<(&'static str, Value)> {
         api::resource::v1::ResourceClaim => "resource.k8s.io/v1" "ResourceClaim",
         api::resource::v1::ResourceClaimTemplate => "resource.k8s.io/v1" "ResourceClaimTemplate",
         api::resource::v1::ResourceSlice => "resource.k8s.io/v1" "ResourceSlice",
+        api::node::v1::RuntimeClass => "node.k8s.io/v1" "RuntimeClass",
         api::core::v1::Service => "v1" "Service",
         api::apps::v1::StatefulSet => "apps/v1" "StatefulSet",
         api::storage::v1::StorageClass => "storage.k8s.io/v1" "StorageClass",
