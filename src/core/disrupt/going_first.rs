@@ -1,8 +1,9 @@
-//! Nodes that nothing but their own use of a limit or of a reservation keeps from being replaced.
+//! Nodes that nothing but their own use of a limit, a reservation or a quota of the account keeps from being replaced.
 //! Behaviour: reference, section 4.8: what expired goes whatever comes of it. Here a replacement is there first, if there can be one.
 
-use crate::inputs::{Inputs, Policy};
+use crate::inputs::Inputs;
 use crate::model::requirements::is_well_known;
+use crate::offer::quota_in_its_way;
 use crate::plan::ReasonCode;
 use crate::scheduler::engine::GivesBack;
 use crate::scheduler::quota::LimitScope;
@@ -52,7 +53,15 @@ impl Pass<'_, '_> {
             NodeObstacle::NoPlace { .. }
                 | NodeObstacle::Static(StaticObstacle::NothingOffered { .. } | StaticObstacle::Limit { .. })
         );
-        own_reservation(engine, candidate).filter(|_| is_of_offer)
+        let of_quota = || {
+            // Whether that is enough is only tried for what would go then.
+            if !candidate.is_expired() {
+                return None;
+            }
+            let (quota, _) = quota_in_its_way(self.inputs, &engine.problem.machines[candidate.host])?;
+            Some(OwnPlace::Quota { code: quota.code, name: quota.name })
+        };
+        own_reservation(engine, candidate).or_else(of_quota).filter(|_| is_of_offer)
     }
 
     /// Finds a place for every pod as if the node had gone. The engine holds what was tried.
@@ -81,16 +90,26 @@ impl Pass<'_, '_> {
         own: &OwnPlace,
         obstacle: NodeObstacle,
     ) -> Option<Refused> {
-        // With limits that was tried already.
-        let OwnPlace::Reservation { id } = own else { return None };
-        if let Some(asked) = self.not_of_reservation(&engine.problem.machines[candidate.host], candidate) {
-            let own_place = Some(OwnPlace::OtherReservation { id: id.clone(), asked });
-            return Some(Refused { own_place, ..obstacle.into() });
+        let machine = &engine.problem.machines[candidate.host];
+        let mut policy = self.inputs.policy.clone();
+        match own {
+            OwnPlace::Reservation { id } => {
+                if let Some(asked) = self.not_of_reservation(machine, candidate) {
+                    let own_place = Some(OwnPlace::OtherReservation { id: id.clone(), asked });
+                    return Some(Refused { own_place, ..obstacle.into() });
+                }
+                policy.instance_back = Some(id.clone());
+            }
+            OwnPlace::Quota { .. } => match quota_in_its_way(self.inputs, machine) {
+                Some((_, uses)) => policy.vcpu_quotas = uses,
+                None => return Some(obstacle.into()),
+            },
+            // That was tried already.
+            OwnPlace::Limit(_) | OwnPlace::OtherReservation { .. } => return None,
         }
         if self.tried_without >= TRIED_WITHOUT_MAX {
             return Some(obstacle.into());
         }
-        let policy = Policy { instance_back: Some(id.clone()), ..self.inputs.policy.clone() };
         let without = Inputs { policy, ..self.inputs.clone() };
         let problem = Problem::new(&without);
         let mut engine = Engine::new(&problem, without.policy.packing);

@@ -32,7 +32,7 @@ pub use nothing::{NothingOffered, named_types};
 pub use overlays::OverlaidOffer;
 use overlays::Overlays;
 use quotas::Quotas;
-pub use quotas::{Coming, coming, pools_short_of_quota};
+pub use quotas::{Coming, coming, pools_short_of_quota, quota_in_its_way};
 pub use readiness::NotReady;
 use refused::Refusals;
 pub use refused::{REFUSED_SECONDS, taken_back};

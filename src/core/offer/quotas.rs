@@ -8,6 +8,8 @@ use crate::catalog::vcpu_quotas::{VcpuQuota, quota_of};
 use crate::catalog::{InstanceType, Offering};
 use crate::inputs::Inputs;
 use crate::plan::Alternative;
+use crate::snapshot::nodes::Machine;
+use cutlist_api::cloud_facts::VcpuQuotaUse;
 use cutlist_api::keys;
 use cutlist_api::node_claim::NodeClaim;
 
@@ -88,6 +90,20 @@ pub fn coming(inputs: &Inputs<'_>) -> BTreeMap<&'static str, Coming> {
 fn first_alternative(claim: &NodeClaim) -> Option<Alternative> {
     let all: Vec<Alternative> = serde_json::from_str(claim.annotation(keys::LAUNCH_ALTERNATIVES)?).ok()?;
     all.into_iter().next()
+}
+
+/// The quota that a machine counts for, and of which too little is left for another one like it; with the uses as they are when the machine
+/// has gone. `None` where nobody knows of one.
+pub fn quota_in_its_way(inputs: &Inputs<'_>, machine: &Machine<'_>) -> Option<(&'static VcpuQuota, Vec<VcpuQuotaUse>)> {
+    let name = machine.label(keys::INSTANCE_TYPE).filter(|_| !inputs.policy.vcpu_quotas.is_empty())?;
+    let sold = inputs.catalog.instance_types.iter().find(|it| it.name == name)?;
+    let quota = Quotas::new(inputs).too_small_for(sold, machine.label(keys::CAPACITY_TYPE)?)?;
+    let vcpus = sold.vcpus()?;
+    let mut uses = inputs.policy.vcpu_quotas.clone();
+    for of_quota in uses.iter_mut().filter(|it| it.code == quota.code) {
+        of_quota.used = of_quota.used.map(|used| used.saturating_sub(vcpus));
+    }
+    Some((quota, uses))
 }
 
 /// By the code of a quota, the NodePools that may buy what is too large for what is left of it. O(pools x requirements x types), and nothing

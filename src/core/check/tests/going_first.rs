@@ -4,6 +4,8 @@ use serde_json::json;
 
 use crate::planner::decide;
 use crate::testing::object;
+use cutlist_api::cloud_facts::VcpuQuotaUse;
+use cutlist_api::keys;
 
 use super::{Case, valid};
 
@@ -42,6 +44,20 @@ fn what_it_takes_of_limits_does_not_hold_it() {
         );
         assert!(matches!(reasons.as_slice(), [reason] if reason.ends_with(&goes)), "{reasons:?}");
     }
+}
+
+#[test]
+fn what_it_takes_of_the_quota_of_the_account_does_not_hold_it() {
+    let mut case = expired();
+    for (instance_type, vcpus) in case.catalog.instance_types.iter_mut().zip(["2", "4", "8"]) {
+        instance_type.requirements.insert(keys::INSTANCE_CPU.to_owned(), vec![vcpus.to_owned()]);
+    }
+    case.policy.vcpu_quotas = vec![VcpuQuotaUse { code: "L-1216C47A".to_owned(), vcpus: 4, used: Some(4) }];
+    case.plan = decide(&case.inputs());
+    let reasons: Vec<&str> = case.plan.steps.iter().map(|step| step.reason.text.as_str()).collect();
+    let goes = "it takes what its replacement would need of the account's quota on-demand standard L-1216C47A: it goes first, and its pods \
+                wait for the node that replaces it";
+    assert!(matches!(reasons.as_slice(), [reason] if reason.ends_with(goes)), "{reasons:?}");
 }
 
 #[test]

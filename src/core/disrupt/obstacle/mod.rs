@@ -122,9 +122,7 @@ impl NodeObstacle {
             },
             Self::RemovalRefused | Self::RoomOnItsWay => ReasonCode::WaitsForOtherMove,
             Self::OwnPlace(OwnPlace::Limit(_)) => ReasonCode::LimitReached,
-            Self::OwnPlace(OwnPlace::Reservation { .. } | OwnPlace::OtherReservation { .. }) => {
-                ReasonCode::PodsWouldNotFit
-            }
+            Self::OwnPlace(_) => ReasonCode::PodsWouldNotFit,
             Self::Static(of_pool) => of_pool.code(),
             Self::NotConsolidatable(not) => not.code(),
             Self::NotSaved(not) => not.code(),

@@ -11,7 +11,9 @@ pub enum OwnPlace {
     Limit(GivesBack),
     /// An instance of a capacity reservation that has no other left.
     Reservation { id: String },
-    /// The same, where nothing that its NodePool asks for now could have the instance: what it asks for.
+    /// Of this quota of the account.
+    Quota { code: &'static str, name: &'static str },
+    /// The last instance of a reservation, where nothing that its NodePool asks for now could have the instance: what it asks for.
     OtherReservation { id: String, asked: String },
 }
 
@@ -22,6 +24,7 @@ impl OwnPlace {
             Self::Limit(GivesBack { of_pool: true, of_cluster: true }) => "raise the limits".to_owned(),
             Self::Limit(_) => "raise the limit".to_owned(),
             Self::Reservation { id } => format!("enlarge capacity reservation {id}"),
+            Self::Quota { code, .. } => format!("ask AWS for a larger quota {code}"),
             Self::OtherReservation { id, .. } => format!(
                 "let the NodePool allow what capacity reservation {id} has, or its EC2NodeClass select a reservation of what the NodePool \
                  allows"
@@ -42,6 +45,9 @@ impl fmt::Display for OwnPlace {
                 write!(out, "it takes what its replacement would need of the limits of {whose}")
             }
             Self::Reservation { id } => write!(out, "it takes the last instance of capacity reservation {id}"),
+            Self::Quota { code, name } => {
+                write!(out, "it takes what its replacement would need of the account's quota {name} {code}")
+            }
             Self::OtherReservation { id, asked } => {
                 write!(
                     out,
