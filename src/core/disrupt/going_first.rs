@@ -111,7 +111,7 @@ impl Pass<'_, '_> {
             return Some(obstacle.into());
         }
         let without = Inputs { policy, ..self.inputs.clone() };
-        let problem = Problem::new(&without);
+        let problem = Problem::beside(&without, engine.problem);
         let mut engine = Engine::new(&problem, without.policy.packing);
         let refused = self.replaced_afterwards(&mut engine, candidate).err().map(Refused::from);
         self.tried_without += usize::from(refused.is_some());

@@ -40,9 +40,17 @@ impl<'i> Images<'i> {
         Self::Found { images: &status.amis, all: !is_unknown }
     }
 
+    /// Where all are known.
+    pub fn whole(self) -> Option<&'i [Ami]> {
+        match self {
+            Self::Locked(images) | Self::Found { images, all: true } => Some(images),
+            Self::Found { all: false, .. } | Self::Unknown => None,
+        }
+    }
+
     /// The names of the types that no image is for, where that is known. O(types x images).
     pub fn lacking<'t>(self, types: impl IntoIterator<Item = &'t InstanceType>) -> BTreeSet<String> {
-        let (Self::Locked(images) | Self::Found { images, all: true }) = self else { return BTreeSet::new() };
+        let Some(images) = self.whole() else { return BTreeSet::new() };
         let images: Vec<Requirements> =
             images.iter().map(|image| Requirements::from_entries(&image.requirements)).collect();
         let labels = BTreeMap::new();

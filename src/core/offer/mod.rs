@@ -4,6 +4,7 @@ mod adjustment;
 pub mod image_lock;
 mod images;
 mod nothing;
+mod of_class;
 mod overlays;
 mod quotas;
 mod readiness;
@@ -12,11 +13,11 @@ mod reservations;
 mod subnets;
 mod without_image;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use crate::catalog::node_class::NodeClassSettings;
-use crate::catalog::{InstanceType, NodeCosts, Offering};
+use crate::catalog::{InstanceType, NodeCosts};
 use crate::inputs::Inputs;
 pub use crate::inputs::RefusedOffering;
 use crate::lifecycle::early_ends::{self, Breaker};
@@ -29,6 +30,7 @@ use cutlist_api::node_pool::{NodeClassReference, NodePool};
 
 pub use images::Images;
 pub use nothing::{NothingOffered, named_types};
+use of_class::OfClass;
 pub use overlays::OverlaidOffer;
 use overlays::Overlays;
 use quotas::Quotas;
@@ -58,8 +60,7 @@ pub struct Offer {
     reservations: Vec<Rc<Reservation>>,
     /// By EC2NodeClass, what a node of it costs beside its instance.
     costs_of_class: BTreeMap<String, NodeCosts>,
-    /// By EC2NodeClass, the names of instance types that it has no image for.
-    without_image: BTreeMap<String, BTreeSet<String>>,
+    of_class: BTreeMap<String, OfClass>,
     left_out: Vec<LeftOut>,
     /// How many nodes of a pool may be on their way, and why, where instances of it end early.
     paused: BTreeMap<String, Paused>,
@@ -131,12 +132,11 @@ pub struct Reserved {
 }
 
 impl Offer {
+    /// `before`: one of the same catalog; what it has for a class is taken where it would be made again.
     /// O(node classes x types + pools + overlays x pools x offerings).
-    pub fn new(inputs: &Inputs<'_>) -> Self {
-        let refusals = Refusals::new(inputs);
-        let quotas = Quotas::new(inputs);
+    pub fn new(inputs: &Inputs<'_>, before: Option<&Self>) -> Self {
+        let (refusals, quotas) = (Rc::new(Refusals::new(inputs)), Rc::new(Quotas::new(inputs)));
         let overlays = Overlays::new(inputs);
-        let mut of_class: BTreeMap<&str, Types> = BTreeMap::new();
         let reservations = Reservations::new(inputs);
         let mut offer = Self {
             pools: Vec::new(),
@@ -145,7 +145,7 @@ impl Offer {
             reserved: Vec::new(),
             reservations: reservations.all(),
             costs_of_class: costs_of_class(inputs),
-            without_image: BTreeMap::new(),
+            of_class: BTreeMap::new(),
             left_out: Vec::new(),
             paused: BTreeMap::new(),
             notes: refusals.notes(inputs.now),
@@ -159,12 +159,9 @@ impl Offer {
             let class = offer.usable_class(inputs, pool);
             offer.look_at_early_ends(inputs, pool);
             let types = class.map(|class| {
-                let of_class = of_class.entry(name).or_insert_with(|| {
-                    let (types, lacking) = types_of_class(inputs, class, &refusals, &quotas);
-                    offer.without_image.insert(name.to_owned(), lacking);
-                    types
-                });
-                Rc::clone(of_class)
+                let known = before.and_then(|before| before.of_class.get(name));
+                let of_class = offer.of_class.entry(name.to_owned());
+                Rc::clone(&of_class.or_insert_with(|| OfClass::new(inputs, class, (&refusals, &quotas), known)).types)
             });
             let types = types.map(|types| {
                 if !overlays.change(position) {
@@ -179,8 +176,7 @@ impl Offer {
             let reserved = class.zip(types.as_ref()).map(|(class, types)| {
                 let settings = NodeClassSettings::read(&class.spec).0;
                 let usable = reservations.of_class(name).iter();
-                let lacking = offer.without_image.get(name);
-                let has_image = |it: &&Rc<Reservation>| lacking.is_none_or(|names| !names.contains(&it.instance_type));
+                let has_image = |it: &&Rc<Reservation>| !offer.lacks_image(name, &it.instance_type);
                 let usable = usable.filter(has_image);
                 usable.filter_map(|it| reserved(it, types, &settings, &refusals, inputs)).collect()
             });
@@ -234,7 +230,7 @@ impl Offer {
 
     /// Whether the class of a name has images, and none of them is for the instance type.
     pub fn lacks_image(&self, node_class: &str, instance_type: &str) -> bool {
-        self.without_image.get(node_class).is_some_and(|lacking| lacking.contains(instance_type))
+        self.of_class.get(node_class).is_some_and(|it| it.lacking.contains(instance_type))
     }
 
     /// The reservations that nodes of the pool at this position of the inputs can be launched into.
@@ -309,50 +305,6 @@ fn costs_of_class(inputs: &Inputs<'_>) -> BTreeMap<String, NodeCosts> {
     let named = |class: &EC2NodeClass| Some((class.metadata.name.clone()?, NodeCosts::of_class(&class.spec)));
     // Of several of one name the first counts, as for everything else.
     inputs.node_classes.iter().rev().filter_map(named).collect()
-}
-
-/// The catalog as a class leaves it, and the names of the types that it has no image for.
-fn types_of_class(
-    inputs: &Inputs<'_>,
-    class: &EC2NodeClass,
-    refusals: &Refusals,
-    quotas: &Quotas,
-) -> (Types, BTreeSet<String>) {
-    if inputs.catalog.node_class.is_some() {
-        let mut types = inputs.catalog.instance_types.clone();
-        refusals.leave_out(&mut types);
-        return (Rc::new(types), BTreeSet::new());
-    }
-    let settings = NodeClassSettings::read(&class.spec).0;
-    let mut types: Vec<InstanceType> = inputs.catalog.instance_types.iter().map(|sold| settings.apply(sold)).collect();
-    refusals.leave_out(&mut types);
-    quotas.leave_out(&mut types);
-    // What is reserved is counted, and offered apart.
-    let is_reserved = |offering: &Offering| offering.capacity_type == keys::RESERVED;
-    for instance_type in types.iter_mut().filter(|it| it.offerings.iter().any(is_reserved)) {
-        instance_type.offerings.iter_mut().filter(|it| is_reserved(it)).for_each(|it| it.available = false);
-    }
-    let lacking = Images::of(inputs, class).lacking(&types);
-    for instance_type in types.iter_mut().filter(|it| lacking.contains(&it.name)) {
-        instance_type.offerings.iter_mut().for_each(|it| it.available = false);
-    }
-    name_zones(&mut types, &Subnets::of(inputs, class).zone_ids());
-    (Rc::new(types), lacking)
-}
-
-/// Gives zones the ids that they have in the account. Whatever is sold there gets the same.
-fn name_zones(types: &mut [InstanceType], zone_ids: &BTreeMap<&str, &str>) {
-    let is_other = |offering: &Offering| {
-        let id = zone_ids.get(offering.zone.as_str());
-        id.is_some_and(|id| offering.zone_id.as_deref() != Some(*id))
-    };
-    for instance_type in types.iter_mut().filter(|it| it.offerings.iter().any(is_other)) {
-        for offering in &mut instance_type.offerings {
-            if let Some(id) = zone_ids.get(offering.zone.as_str()) {
-                offering.zone_id = Some((*id).to_owned());
-            }
-        }
-    }
 }
 
 /// The type of a reservation as nodes of the class and the pool have it; `None` when none can be launched.

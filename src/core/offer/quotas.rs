@@ -14,7 +14,7 @@ use cutlist_api::keys;
 use cutlist_api::node_claim::NodeClaim;
 
 /// What is left of each quota of which it is known.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct Quotas {
     /// By code, virtual processors.
     left: BTreeMap<String, u64>,

@@ -22,6 +22,7 @@ pub const REFUSED_SECONDS: i64 = 180;
 const REASON: &str = "InsufficientCapacity";
 
 /// Those that count now: type, zone and capacity type, with the moment of the last refusal.
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Refusals(BTreeMap<(String, String, String), Timestamp>);
 
 impl Refusals {

@@ -165,7 +165,7 @@ pub fn note(inputs: &Inputs<'_>, problem: &Problem<'_>, provisioning: &Provision
     let per_node_per_hour = if per_node { 0.0 } else { inputs.policy.penalties.per_node_per_hour };
     let penalties = Penalties { per_node_per_hour, ..Penalties::default() };
     let plain = Inputs { policy: Policy { penalties, ..inputs.policy.clone() }, ..inputs.clone() };
-    let plain_problem = Problem::new(&plain);
+    let plain_problem = Problem::beside(&plain, problem);
     let mut engine = provision::engine(&plain_problem, &plain);
     let without = provision::provision(&mut engine, &plain, plain.policy.packing);
     let (now, otherwise) = match problem.concentration {

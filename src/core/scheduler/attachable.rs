@@ -15,7 +15,7 @@ use super::volumes::EBS_DRIVER;
 pub const ANY_NUMBER: i64 = 1 << 30;
 
 /// By instance type, how many volumes pods can have on a node of it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attachable {
     of_type: BTreeMap<String, i64>,
 }

@@ -5,7 +5,7 @@
 //! intersecting two conjunctions is a few dozen word operations.
 
 use std::cell::OnceCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 
 use fixedbitset::FixedBitSet;
@@ -403,14 +403,12 @@ fn is_pool_label(key: &str) -> bool {
     matches!(key, keys::NODE_POOL | keys::EC2_NODE_CLASS)
 }
 
-/// Every label of types. Most types have the same.
+/// Every label of types.
 fn labels(types: &[TypeEntry]) -> BTreeMap<String, OnceCell<Label>> {
-    fn keys_of(entry: &TypeEntry) -> impl Iterator<Item = &String> {
-        let with_values = entry.requirements.iter().filter(|(key, values)| !values.is_empty() && !is_slot_label(key));
-        with_values.map(|(key, _)| key)
-    }
-    let alike = types.chunk_by(|one, two| keys_of(one).eq(keys_of(two)));
-    let keys: BTreeSet<&String> = alike.flat_map(|alike| keys_of(&alike[0])).collect();
+    let labels = types.iter().flat_map(|entry| entry.requirements.iter());
+    let with_values = labels.filter(|(key, values)| !values.is_empty() && !is_slot_label(key));
+    // Thirty labels, each of a thousand types.
+    let keys: HashSet<&String> = with_values.map(|(key, _)| key).collect();
     keys.into_iter().map(|key| (key.clone(), OnceCell::new())).collect()
 }
 

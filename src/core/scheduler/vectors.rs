@@ -18,7 +18,7 @@ pub const MEMORY_DIMENSION: usize = 1;
 pub const ATTACHABLE_VOLUMES: &str = "attachable-volumes-csi-ebs.csi.aws.com";
 
 /// The resources that count. A resource that nobody asks for restricts nobody, so it has no dimension.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dimensions {
     names: Vec<String>,
     position: BTreeMap<String, usize>,

@@ -35,7 +35,6 @@ const TRIALS_OF_CLUSTER: usize = 16;
 const WEIGHT_OF_WAITING: usize = 20;
 
 /// Looks for changes, with a limit on the work.
-#[derive(Debug)]
 pub struct Adviser<'e, 'a> {
     trials: Trials<'e, 'a>,
     limited_pools: Vec<String>,
@@ -43,17 +42,17 @@ pub struct Adviser<'e, 'a> {
 
 impl<'e, 'a> Adviser<'e, 'a> {
     /// For all pending pods of a plan: `engine` holds what provisioning came to, which looked at so many pods.
-    pub fn new(engine: &Engine<'_, 'a>, inputs: &'e Inputs<'a>, waiting: usize) -> Self {
+    pub fn new(engine: &Engine<'e, 'a>, inputs: &'e Inputs<'a>, waiting: usize) -> Self {
         Self::with_work(engine, inputs, waiting, |_| PODS_TRIED_MAX)
     }
 
     /// For one pod.
-    pub fn for_one_pod(engine: &Engine<'_, 'a>, inputs: &'e Inputs<'a>, waiting: usize) -> Self {
+    pub fn for_one_pod(engine: &Engine<'e, 'a>, inputs: &'e Inputs<'a>, waiting: usize) -> Self {
         Self::with_work(engine, inputs, waiting, |cost| PODS_TRIED_MAX.max(TRIALS_OF_CLUSTER * cost))
     }
 
     fn with_work(
-        engine: &Engine<'_, 'a>,
+        engine: &Engine<'e, 'a>,
         inputs: &'e Inputs<'a>,
         waiting: usize,
         pods_tried: impl Fn(usize) -> usize,
@@ -62,7 +61,7 @@ impl<'e, 'a> Adviser<'e, 'a> {
         let limited = engine.problem.templates.iter().filter(|template| template.is_limited());
         Self {
             limited_pools: limited.map(|template| template.name.clone()).collect(),
-            trials: Trials::new(inputs, used(engine), TRIALS_MAX, pods_tried(cost), cost),
+            trials: Trials::new((inputs, engine.problem), used(engine), TRIALS_MAX, pods_tried(cost), cost),
         }
     }
 

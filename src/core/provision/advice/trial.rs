@@ -69,9 +69,10 @@ pub fn used_of<'u>(used: &'u Used, pool: Option<&str>) -> Option<&'u Resources> 
 }
 
 /// Makes trials, and counts what they cost.
-#[derive(Debug)]
 pub struct Trials<'e, 'a> {
     inputs: &'e Inputs<'a>,
+    /// What the plan is made of.
+    planned: &'e Problem<'a>,
     /// The cluster without pods and nodes.
     bare: Snapshot,
     /// What the plan leaves of the limits is known by what it uses.
@@ -83,9 +84,15 @@ pub struct Trials<'e, 'a> {
 }
 
 impl<'e, 'a> Trials<'e, 'a> {
-    pub fn new(inputs: &'e Inputs<'a>, used: Used, trials: u32, pods: usize, cost_in_pods: usize) -> Self {
+    pub fn new(
+        (inputs, planned): (&'e Inputs<'a>, &'e Problem<'a>),
+        used: Used,
+        trials: u32,
+        pods: usize,
+        cost_in_pods: usize,
+    ) -> Self {
         let bare = without_pods_and_nodes(inputs.snapshot);
-        Self { inputs, bare, used, trials_left: trials, pods_left: pods, cost_in_pods }
+        Self { inputs, planned, bare, used, trials_left: trials, pods_left: pods, cost_in_pods }
     }
 
     pub fn is_spent(&self) -> bool {
@@ -130,7 +137,7 @@ impl<'e, 'a> Trials<'e, 'a> {
             policy,
             ..self.inputs.clone()
         };
-        let problem = Problem::new(&inputs);
+        let problem = Problem::beside(&inputs, self.planned);
         let mut engine = provision::engine(&problem, &inputs);
         // For one pod both packings open the same node; this one does not search. What nodes have room for is that of the plan.
         let provisioning = provision(&mut engine, &inputs, Packing::Karpenter);
@@ -157,7 +164,7 @@ impl<'e, 'a> Trials<'e, 'a> {
             policy,
             ..self.inputs.clone()
         };
-        let problem = Problem::new(&inputs);
+        let problem = Problem::beside(&inputs, self.planned);
         let mut engine = provision::engine(&problem, &inputs);
         let provisioning = provision(&mut engine, &inputs, inputs.policy.packing);
         let backlog = &provisioning.backlog;

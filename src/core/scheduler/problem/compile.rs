@@ -15,6 +15,7 @@ use crate::scheduler::pod_table::PodTable;
 use crate::scheduler::reach::Reach;
 use crate::scheduler::spreading::Spreading;
 use crate::scheduler::taints::EffectiveTaint;
+use crate::scheduler::vectors::Dimensions;
 use crate::snapshot::nodes::machines;
 use cutlist_api::node_pool::TaintEffect;
 use cutlist_api::settings::DEFAULT_SEARCH_WORK;
@@ -24,11 +25,21 @@ use super::meetings::meetings;
 use super::nodes::taints_of;
 use super::quotas::quotas;
 use super::spreads::spreading;
-use super::templates::{neighbours, set_daemon_overhead, set_rooms, templates};
+use super::templates::{CompiledTypes, neighbours, set_daemon_overhead, set_rooms, templates};
 
 impl<'a> Problem<'a> {
     /// Compiles. O(pods + nodes + templates x types + profiles x (templates + node groups)).
     pub fn new(inputs: &Inputs<'a>) -> Self {
+        Self::compile(inputs, None)
+    }
+
+    /// The same, beside one of the same catalog: instance types are most of the work in small clusters, and are not compiled again where they
+    /// are the same.
+    pub fn beside(inputs: &Inputs<'a>, other: &Problem<'_>) -> Self {
+        Self::compile(inputs, Some(other))
+    }
+
+    fn compile(inputs: &Inputs<'a>, other: Option<&Problem<'_>>) -> Self {
         let snapshot = inputs.snapshot;
         let mut machines = machines(snapshot);
         // The order in which nodes are tried, so that their number is their place in it.
@@ -36,8 +47,9 @@ impl<'a> Problem<'a> {
         let mut daemons = daemons(snapshot);
         let mut pods = PodTable::new(snapshot, inputs.policy.packing);
         pods.intern_dimensions_of(&daemons, Attachable::new(inputs));
-        let offer = Offer::new(inputs);
-        let mut templates = templates(inputs, &offer, &machines, &pods.dimensions, &daemons);
+        let offer = Offer::new(inputs, other.map(|other| &other.offer));
+        let mut compiled_types = types_compiled_before(other, &pods.dimensions);
+        let mut templates = templates(inputs, &offer, &machines, &pods.dimensions, &daemons, &mut compiled_types);
         for template in &mut templates {
             set_daemon_overhead(template, &daemons, &pods.dimensions, inputs.policy.packing);
         }
@@ -71,6 +83,7 @@ impl<'a> Problem<'a> {
         let mut problem = Self {
             snapshot,
             offer,
+            compiled_types,
             machines: machines.into(),
             dimensions: pods.dimensions,
             classes,
@@ -122,4 +135,9 @@ impl<'a> Problem<'a> {
             }
         }
     }
+}
+
+/// Of a problem that counts the same resources.
+fn types_compiled_before(other: Option<&Problem<'_>>, dimensions: &Dimensions) -> Vec<CompiledTypes> {
+    other.filter(|other| other.dimensions == *dimensions).map(|other| other.compiled_types.clone()).unwrap_or_default()
 }

@@ -37,11 +37,14 @@ use super::vectors::Dimensions;
 use super::volumes::Disk;
 
 use fits::offering_set;
+use templates::CompiledTypes;
 
 /// The cluster, the offer and the pods, compiled.
 pub struct Problem<'a> {
     pub snapshot: &'a Snapshot,
     pub offer: Offer,
+    /// Of the offer, and of a problem that this one was compiled beside.
+    compiled_types: Vec<CompiledTypes>,
     pub machines: IndexVec<HostIndex, Machine<'a>>,
     pub dimensions: Dimensions,
     pub classes: IndexVec<ClassIndex, PodClass>,

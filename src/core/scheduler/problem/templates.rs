@@ -18,6 +18,32 @@ use cutlist_api::settings::Packing;
 use super::divided::{divided, slots_of_term};
 use super::fits::offering_set;
 
+/// Types that were compiled once, for all pools and problems that have the same.
+#[derive(Clone, Debug)]
+pub(super) struct CompiledTypes {
+    types: Types,
+    zones: Option<Vec<String>>,
+    offerings: Rc<Offerings>,
+}
+
+/// Those of these types in these zones, compiled if they are not yet.
+fn compiled(
+    known: &mut Vec<CompiledTypes>,
+    types: &Types,
+    region: &str,
+    zones: Option<&[String]>,
+    dimensions: &Dimensions,
+) -> Rc<Offerings> {
+    let is_it = |it: &&CompiledTypes| Rc::ptr_eq(&it.types, types) && it.zones.as_deref() == zones;
+    if let Some(known) = known.iter().find(is_it) {
+        return Rc::clone(&known.offerings);
+    }
+    let offerings = Rc::new(Offerings::new(types, region, zones, dimensions));
+    let (types, zones) = (Rc::clone(types), zones.map(<[String]>::to_vec));
+    known.push(CompiledTypes { types, zones, offerings: Rc::clone(&offerings) });
+    offerings
+}
+
 /// Pools that can be planned with, highest weight first, then by name descending as the reference does; static ones last.
 /// Before each its capacity reservations, cheapest type first. Divided where not all of its slots have the same DaemonSets.
 pub(super) fn templates(
@@ -26,20 +52,16 @@ pub(super) fn templates(
     machines: &[Machine<'_>],
     dimensions: &Dimensions,
     daemons: &[Daemon],
+    known: &mut Vec<CompiledTypes>,
 ) -> IndexVec<TemplateIndex, Template> {
-    let mut compiled: Vec<(Types, Rc<Offerings>)> = Vec::new();
+    let region = inputs.catalog.region.as_str();
     let mut templates: IndexVec<TemplateIndex, Template> = IndexVec::new();
     for (position, pool) in inputs.node_pools.iter().enumerate() {
         let replicas = Replicas::of(pool, machines);
         let is_planned = replicas.is_none() || inputs.policy.feature_gates.static_capacity;
         let Some(types) = offer.of_pool(position).filter(|_| is_planned) else { continue };
         let zones = offer.zones_of_pool(position);
-        let known = compiled.iter().find(|(of, _)| Rc::ptr_eq(of, types)).map(|(_, offerings)| Rc::clone(offerings));
-        let offerings = known.unwrap_or_else(|| {
-            let offerings = Rc::new(Offerings::new(types, &inputs.catalog.region, zones, dimensions));
-            compiled.push((Rc::clone(types), Rc::clone(&offerings)));
-            offerings
-        });
+        let offerings = compiled(known, types, region, zones, dimensions);
         let cost_beside = cost_beside(inputs, offer.costs_of_pool(pool));
         let mut template = Template { replicas, cost_beside, ..Template::new(position, pool, offerings) };
         if template.set.types().is_clear() {
@@ -47,7 +69,7 @@ pub(super) fn templates(
         }
         templates.push(template);
         for reserved in offer.reserved_of_pool(position) {
-            let offerings = Rc::new(Offerings::new(&reserved.types, &inputs.catalog.region, zones, dimensions));
+            let offerings = Rc::new(Offerings::new(&reserved.types, region, zones, dimensions));
             let mut template = Template { replicas, cost_beside, ..Template::new(position, pool, offerings) };
             if !template.set.types().is_clear() {
                 template.reservation = Some(Rc::clone(&reserved.reservation));
