@@ -4,7 +4,7 @@ mod baselines;
 mod changed;
 mod fixing;
 mod outputs;
-mod places;
+pub(super) mod places;
 pub(super) mod sets;
 
 use std::collections::BTreeMap;
@@ -18,6 +18,7 @@ use crate::definitions::{self, Before, Definitions, Severity, fingerprint};
 use crate::render::diagnostics::{self as render, LintReport};
 use baselines::Baselines;
 use changed::Base;
+use places::Places;
 use sets::Set;
 
 pub fn run(arguments: &LintArguments) -> Result<Outcome, Failure> {
@@ -83,7 +84,7 @@ struct Earlier {
 impl Earlier {
     fn read(arguments: &LintArguments, reference: &str) -> Result<Self, Failure> {
         let sets = sets::sets(&arguments.paths, Some(reference))?;
-        let read = |set: &Set| settings::lint_definitions_before(&set.files, arguments);
+        let read = |set: &Set| settings::lint_definitions_before((&set.files, &set.folder), arguments);
         let (definitions, before) = sets.iter().map(read).unzip();
         Ok(Self { sets, definitions, before })
     }
@@ -96,7 +97,7 @@ fn found(sets: &[Set], arguments: &LintArguments, before: &[Before]) -> LintRepo
     let all = (!is_same_division).then(|| before.iter().cloned().reduce(Before::and).unwrap_or_default());
     let lint = |(index, set): (usize, &Set)| {
         let before = all.as_ref().unwrap_or_else(|| &before[index]);
-        settings::lint_definitions(&set.files, arguments, before)
+        settings::lint_definitions((&set.files, &set.folder), arguments, before)
     };
     let definitions: Vec<Definitions> = sets.iter().enumerate().map(lint).collect();
     report(sets, &definitions, arguments)
@@ -125,7 +126,8 @@ fn report(sets: &[Set], definitions: &[Definitions], arguments: &LintArguments) 
     report.sort();
     let texts = sets::texts(sets);
     let all = report.diagnostics.iter_mut().chain(report.suppressed.iter_mut().map(|it| &mut it.diagnostic));
-    fingerprint::assign(all, |path| texts.get(path).copied(), places::relative);
+    let mut places = Places::default();
+    fingerprint::assign(all, |path| texts.get(path).copied(), |path| places.relative(path));
     report
 }
 

@@ -16,22 +16,30 @@ pub fn read_definitions(files: &[SourceFile], arguments: &DefinitionArguments) -
     definitions::read(files, &given_for(files, arguments))
 }
 
-/// The same to judge every file, as `lint` does.
-pub fn lint_definitions(files: &[SourceFile], arguments: &LintArguments, before: &Before) -> Definitions {
-    let options = LintOptions { before: Some(before), ..options(arguments) };
+/// The same to judge every file, as `lint` does. The folder is that of the files, from the root of their repository.
+pub fn lint_definitions(
+    (files, folder): (&[SourceFile], &str),
+    arguments: &LintArguments,
+    before: &Before,
+) -> Definitions {
+    let options = LintOptions { before: Some(before), ..options(arguments, folder) };
     definitions::lint_with(files, &given_for(files, &arguments.definitions), options)
 }
 
 /// What was found and defined at another time, to be held against what is now.
-pub fn lint_definitions_before(files: &[SourceFile], arguments: &LintArguments) -> (Definitions, Before) {
-    definitions::lint_before(files, &given_for(files, &arguments.definitions), options(arguments))
+pub fn lint_definitions_before(
+    (files, folder): (&[SourceFile], &str),
+    arguments: &LintArguments,
+) -> (Definitions, Before) {
+    definitions::lint_before(files, &given_for(files, &arguments.definitions), options(arguments, folder))
 }
 
-fn options(arguments: &LintArguments) -> LintOptions<'static> {
+fn options<'f>(arguments: &LintArguments, folder: &'f str) -> LintOptions<'f> {
     LintOptions {
         karpenter: arguments.karpenter_version,
         without_own_baseline: arguments.baseline.is_some(),
         is_root: is_root(arguments),
+        folder,
         ..LintOptions::default()
     }
 }
@@ -43,11 +51,12 @@ fn is_root(arguments: &LintArguments) -> bool {
 
 /// The same again and again, as `lsp` does.
 pub fn lint_definitions_again(
-    files: &[SourceFile],
+    (files, folder): (&[SourceFile], &str),
     arguments: &DefinitionArguments,
     memory: &mut Memory,
 ) -> Definitions {
-    definitions::lint_again(files, &given_for(files, arguments), memory)
+    let options = LintOptions { folder, ..LintOptions::default() };
+    definitions::lint_again(files, &given_for(files, arguments), options, memory)
 }
 
 fn given_for(files: &[SourceFile], arguments: &DefinitionArguments) -> GivenVariables {

@@ -396,7 +396,7 @@ fn config_maps(document: &Document) -> impl Iterator<Item = String> {
 mod tests {
     use super::*;
     use crate::core::plan::NoteCode;
-    use crate::definitions::{Definitions, GivenVariables, Memory, lint, lint_again, read};
+    use crate::definitions::{Definitions, GivenVariables, LintOptions, Memory, lint, lint_again, read};
 
     const POOL: &str = "apiVersion: karpenter.sh/v1
 kind: NodePool
@@ -609,7 +609,11 @@ spec:
             let told = flux("pools", "./pools", &PATCHES.replace('7', weight));
             let files = [("pools/pool.yaml", POOL), ("clusters/told.yaml", told.as_str())];
             let files: Vec<SourceFile> = files.iter().map(|(path, text)| SourceFile::new(*path, *text)).collect();
-            assert_eq!(lint_again(&files, &given, &mut memory).has_errors(), weight == "500", "{weight}");
+            assert_eq!(
+                lint_again(&files, &given, LintOptions::default(), &mut memory).has_errors(),
+                weight == "500",
+                "{weight}"
+            );
         }
     }
 }

@@ -71,7 +71,7 @@ impl Baseline {
         if baseline.version == 1 { Ok(baseline) } else { Err(BaselineError::Version(baseline.version)) }
     }
 
-    /// Sorts the findings. `path` is that of the baseline.
+    /// Sorts the findings. `path` is that of the baseline. What is found in the baseline itself has no fingerprint yet.
     pub fn apply(&self, diagnostics: Vec<Diagnostic>, looked_at: LookedAt<'_>, path: &str) -> Applied {
         let mut open: BTreeMap<&str, &KnownFinding> =
             self.findings.iter().map(|known| (known.fingerprint.as_str(), known)).collect();
@@ -127,7 +127,7 @@ fn outdated(message: String, hint: &str, path: &str) -> Diagnostic {
         related: Vec::new(),
         object: None,
         fix: None,
-        fingerprint: format!("outdated-baseline:{path}"),
+        fingerprint: String::new(),
     }
 }
 

@@ -26,8 +26,8 @@ pub struct Diagnostic {
     /// What can be written instead, where no decision is left to take.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fix: Option<Fix>,
-    /// Stays the same while the line is only moved; two findings of a report never share one. Empty before it is known by
-    /// which path the user calls the file ([`super::fingerprint`]).
+    /// Stays the same while the line is only moved; two findings of a report never share one. Empty before it is known which
+    /// path the file has in its repository ([`super::fingerprint`]).
     #[serde(skip)]
     pub fingerprint: String,
 }

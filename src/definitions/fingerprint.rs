@@ -16,7 +16,7 @@ const SHOWN: usize = 16;
 pub fn assign<'d, 's>(
     diagnostics: impl Iterator<Item = &'d mut Diagnostic>,
     source: impl Fn(&str) -> Option<&'s str>,
-    known_as: impl Fn(&str) -> String,
+    mut known_as: impl FnMut(&str) -> String,
 ) {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for diagnostic in diagnostics {

@@ -229,6 +229,8 @@ pub struct LintOptions<'a> {
 }
 
 /// The same as [`lint`], with more asked.
+    /// The folder of the files from the root of their repository, from which a baseline may know them. Empty where there is none.
+    pub folder: &'a str,
 pub fn lint_with(files: &[SourceFile], given: &GivenVariables, options: LintOptions<'_>) -> Definitions {
     reader::read(files, given, reader::Purpose::Judge, Aside { options, ..Aside::default() })
 }
@@ -240,9 +242,14 @@ pub fn lint_before(files: &[SourceFile], given: &GivenVariables, options: LintOp
     (reader::read(files, given, reader::Purpose::Judge, aside), before)
 }
 
-/// The same as [`lint`], for files that change again and again. What did not change is not worked out anew.
-pub fn lint_again(files: &[SourceFile], given: &GivenVariables, memory: &mut Memory) -> Definitions {
-    reader::read(files, given, reader::Purpose::Judge, Aside { memory: Some(memory), ..Aside::default() })
+/// The same as [`lint_with`], for files that change again and again. What did not change is not worked out anew.
+pub fn lint_again(
+    files: &[SourceFile],
+    given: &GivenVariables,
+    options: LintOptions<'_>,
+    memory: &mut Memory,
+) -> Definitions {
+    reader::read(files, given, reader::Purpose::Judge, Aside { memory: Some(memory), options, ..Aside::default() })
 }
 
 /// The rule with this code or name, for reports and `explain`.

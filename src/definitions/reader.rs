@@ -124,7 +124,7 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
     definitions.masks.diagnostics(definitions.diagnostics.iter_mut().chain(of_suppressed));
     let of_suppressed = definitions.suppressed.iter_mut().map(|suppressed| &mut suppressed.diagnostic);
     shorten(definitions.diagnostics.iter_mut().chain(of_suppressed));
-    own_baseline.apply(&mut definitions, &sources);
+    own_baseline.apply(&mut definitions, &sources, options.folder);
     if let Some((memory, judged)) = memory.zip(reading.judged) {
         memory.keep(&sources, parsed, judged);
     }

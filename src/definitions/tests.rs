@@ -152,7 +152,7 @@ fn what_flux_is_told_later_is_not_forgotten() {
     let mut again = |flux: &str| {
         let text = POOL.replace("spec:\n  template", "spec:\n  weight: ${WEIGHT}\n  template");
         let files = [SourceFile::new("clusters/blue.yaml", flux), SourceFile::new("nodes/pool.yaml", text)];
-        lint_again(&files, &GivenVariables::default(), &mut memory).has_errors()
+        lint_again(&files, &GivenVariables::default(), LintOptions::default(), &mut memory).has_errors()
     };
     assert!(!again(FLUX));
     assert!(again(&FLUX.replace("CLUSTER_NAME: blue", "WEIGHT: \"500\"")));

@@ -2,7 +2,7 @@
 
 use cutlist::adapters::git::read_folder;
 use cutlist::api::source::SourceFile;
-use cutlist::definitions::{Definitions, GivenVariables, Memory, lint, lint_again};
+use cutlist::definitions::{Definitions, GivenVariables, LintOptions, Memory, lint, lint_again};
 
 use super::{folder, program};
 
@@ -22,7 +22,7 @@ fn a_reading_with_a_memory_finds_the_same() {
         let files = read_folder(&case.join("input")).unwrap().files;
         let mut memory = Memory::default();
         let mut compare = |files: &[SourceFile], what: &str| {
-            let again = lint_again(files, &given, &mut memory);
+            let again = lint_again(files, &given, LintOptions::default(), &mut memory);
             assert_eq!(said(&lint(files, &given)), said(&again), "{}: {what}", case.display());
             compared += 1;
         };

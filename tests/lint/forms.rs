@@ -8,14 +8,21 @@ use super::{folder, lint, program};
 const FORMS: [&str; 9] =
     ["jsonl", "sarif", "junit", "github", "gitlab", "azuredevops", "tap", "markdown", "checkstyle"];
 
+/// The definitions of the case, outside of every repository: forges know files from the root of theirs.
+fn copied() -> tempfile::TempDir {
+    let target = tempfile::tempdir().unwrap();
+    program::copy(&folder().join("forms/input"), &target.path().join("input"));
+    target
+}
+
 #[test]
 fn forms_are_what_is_expected() {
-    let case = folder().join("forms");
+    let (case, copied) = (folder().join("forms"), copied());
     let mut differences = Vec::new();
     for form in FORMS {
-        let (found, code) = lint(&case, &["input", "-o", form]);
+        let (found, code) = lint(copied.path(), &["input", "-o", form]);
         assert_eq!(code, 1, "{form}: {found}");
-        assert_eq!(lint(&case, &["input", "-o", form]).0, found, "{form}: the same input gives the same bytes");
+        assert_eq!(lint(copied.path(), &["input", "-o", form]).0, found, "{form}: the same input gives the same bytes");
         // The version of the program is in one of them.
         let found = found.replace(env!("CARGO_PKG_VERSION"), "VERSION");
         differences.extend(program::differs(&case.join(format!("expected.{form}")), &found));
@@ -26,23 +33,24 @@ fn forms_are_what_is_expected() {
 #[test]
 fn several_forms_at_once_go_to_files() {
     let target = tempfile::tempdir().unwrap();
-    let case = folder().join("forms");
+    let copied = copied();
+    let case = copied.path();
     let to = |form: &str| format!("{form}={}", target.path().join(form).display());
     let outputs: Vec<String> = FORMS.iter().flat_map(|form| ["-o".to_owned(), to(form)]).collect();
     let mut arguments = vec!["input", "-o", "text"];
     arguments.extend(outputs.iter().map(String::as_str));
-    let (text, code) = lint(&case, &arguments);
-    assert_eq!((text.as_str(), code), (lint(&case, &["input"]).0.as_str(), 1));
+    let (text, code) = lint(case, &arguments);
+    assert_eq!((text.as_str(), code), (lint(case, &["input"]).0.as_str(), 1));
     for form in FORMS {
         let written = std::fs::read_to_string(target.path().join(form)).unwrap();
-        assert_eq!(written, lint(&case, &["input", "-o", form]).0, "{form}");
+        assert_eq!(written, lint(case, &["input", "-o", form]).0, "{form}");
     }
     // One form has standard output.
-    let (text, code) = lint(&case, &["input", "-o", "text", "-o", "json"]);
+    let (text, code) = lint(case, &["input", "-o", "text", "-o", "json"]);
     assert!(code == 2 && text.contains("-o sarif=cutlist.sarif -o text"), "{text}");
-    let (text, code) = lint(&case, &["input", "-o", "sarif=absent/folder/x.sarif"]);
+    let (text, code) = lint(case, &["input", "-o", "sarif=absent/folder/x.sarif"]);
     assert!(code == 2 && text.contains("absent/folder/x.sarif can not be written"), "{text}");
-    let (text, code) = lint(&case, &["input", "-o", "html"]);
+    let (text, code) = lint(case, &["input", "-o", "html"]);
     assert!(code == 2 && text.contains("sarif, junit, github"), "{text}");
 }
 
@@ -107,6 +115,13 @@ fn paths_are_the_same_however_they_are_typed() {
     let elsewhere = tempfile::tempdir().unwrap();
     let (found, _) = lint(elsewhere.path(), &[absolute.join("pool.yaml").to_str().unwrap(), "-o", "gitlab"]);
     assert!(found.contains("\"pools/pool.yaml\""), "{found}");
+    // From a folder in it, too.
+    for form in ["gitlab", "sarif", "github"] {
+        let (expected, _) = lint(&target, &["pools", "-o", form]);
+        assert!(expected.contains("pools/pool.yaml"), "{expected}");
+        assert_eq!(lint(&absolute, &[".", "-o", form]).0, expected, "{form}");
+        assert_eq!(lint(&absolute, &["../pools", "-o", form]).0, expected, "{form}");
+    }
 }
 
 /// Viewers know a test again by its name.

@@ -195,6 +195,34 @@ fn a_baseline_of_other_files_says_so() {
     assert_eq!(run("nodes/class.yaml", &[]).0, "1 file, 1 definition: clean\n");
 }
 
+/// One knows findings by paths from the root of the repository, wherever it is written and used.
+#[test]
+fn a_baseline_counts_in_every_folder_of_a_repository() {
+    const SETTINGS: &str =
+        "apiVersion: cutlist.dev/v1alpha1\nkind: Settings\nspec: { lint: { baseline: known.json } }\n";
+    let folder = folder(&[("nodes/a/pool.yaml", POOL), ("nodes/a/class.yaml", CLASS)]);
+    std::fs::create_dir(folder.path().join(".git")).unwrap();
+    let (root, below) = (folder.path(), folder.path().join("nodes"));
+    let written = |from: &Path, path: &str, baseline: &str| {
+        let (text, code) = lint(from, &[path, "--baseline", baseline, "--write-baseline"]);
+        assert_eq!(code, 0, "{text}");
+        std::fs::read_to_string(from.join(baseline)).unwrap()
+    };
+    let of_root = written(root, "nodes", "nodes/known.json");
+    assert!(of_root.contains("\"nodes/a/pool.yaml\""), "{of_root}");
+    assert_eq!(written(&below, ".", "known.json"), of_root);
+    for (from, path, baseline) in [(root, ".", "nodes/known.json"), (&below.join("a"), ".", "../known.json")] {
+        let (text, code) = lint(from, &[path, "--baseline", baseline]);
+        assert!(code == 0 && last_line(&text).ends_with("clean, 1 suppressed"), "{path}: {text}");
+    }
+    // The one that the settings name is written in the same way.
+    write(&below, "cutlist.yaml", SETTINGS);
+    for (from, path) in [(root, "nodes"), (&below, ".")] {
+        let (text, code) = lint(from, &[path]);
+        assert_eq!((last_line(&text), code), ("3 files, 3 definitions: clean, 1 suppressed", 0), "{text}");
+    }
+}
+
 /// The one that the settings name is known by paths from the root, from wherever lint is called.
 #[test]
 fn a_baseline_of_the_settings_counts_for_everybody() {

@@ -4,10 +4,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
+use super::places::{self, Places};
 use crate::cli::arguments::LintArguments;
 use crate::cli::exit::{Failure, Outcome};
 use crate::cli::{inputs, output};
 use crate::definitions::baseline::{Baseline, LookedAt};
+use crate::definitions::fingerprint;
 use crate::render::diagnostics::LintReport;
 
 /// What is in the file, if one was named and is not written now.
@@ -32,9 +34,13 @@ impl Baselines {
     /// Takes what is known out of the report.
     pub fn apply(&self, report: &mut LintReport) {
         let Some((path, known)) = self.path.as_deref().zip(self.known.as_ref()) else { return };
-        let looked_at = LookedAt { paths: &report.paths, is_whole: self.is_of_whole };
+        let mut places = Places::default();
+        let paths: Vec<String> = report.paths.iter().map(|path| places.relative(path)).collect();
+        let looked_at = LookedAt { paths: &paths, is_whole: self.is_of_whole };
         let sorted = known.apply(std::mem::take(&mut report.diagnostics), looked_at, &path.display().to_string());
         report.diagnostics = sorted.kept;
+        let of_baseline = report.diagnostics.iter_mut().filter(|it| it.fingerprint.is_empty());
+        fingerprint::assign(of_baseline, |_| None, |path| places.relative(path));
         report.suppressed.extend(sorted.suppressed);
         report.sort();
     }
@@ -42,7 +48,8 @@ impl Baselines {
     /// Writes what is in the report as what is known.
     pub fn write(&self, report: &LintReport) -> Result<Outcome, Failure> {
         let Some(path) = &self.path else { return Ok(Outcome::Clean) };
-        let baseline = Baseline::of(&report.diagnostics);
+        let (of_forges, _) = places::of_forges(report);
+        let baseline = Baseline::of(&of_forges.diagnostics);
         output::file(path, &baseline.text(), output::Form::Data).map_err(Failure::failed)?;
         output::say(&format!("wrote {} findings to {}", report.diagnostics.len(), path.display()));
         Ok(Outcome::Clean)

@@ -23,7 +23,7 @@ pub fn show<'s>(
             LintForm::Sarif => (render::sarif(&of_forges, source_of_forges), Form::Data),
             LintForm::Junit => (render::junit(report), Form::Page),
             LintForm::Github => {
-                (render::github(report, &source), Form::Commands(&["::error ", "::warning ", "::notice "]))
+                (render::github(&of_forges, source_of_forges), Form::Commands(&["::error ", "::warning ", "::notice "]))
             }
             LintForm::Gitlab => (render::gitlab(&of_forges), Form::Data),
             LintForm::Azuredevops => {

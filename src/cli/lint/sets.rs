@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use glob::MatchOptions;
 
+use super::places;
 use crate::adapters::git::{self, ReadError};
 use crate::api::source::{SourceFile, Standing};
 use crate::api::{image_lock, kustomization, scenario, settings as settings_file};
@@ -17,6 +18,8 @@ use crate::ports::RevisionContent;
 #[derive(Clone, Default)]
 pub struct Set {
     pub files: Vec<SourceFile>,
+    /// The folder that they are called from, by its path from the root of their repository. Empty where they are of several.
+    pub folder: String,
     /// The paths of the files as the user knows them.
     typed: BTreeMap<String, String>,
 }
@@ -57,7 +60,7 @@ pub fn sets(paths: &[PathBuf], revision: Option<&str>) -> Result<Vec<Set>, Failu
         });
         if is_root || (!path.is_file() && paths.len() == 1) {
             let typed = content.files.iter().map(|file| (file.path.clone(), typed(path, &file.path))).collect();
-            sets.push(Set { files: content.files, typed });
+            sets.push(Set { files: content.files, folder: places::below_root(folder_of(path)), typed });
         } else {
             others.push((path.as_path(), content.files));
         }
@@ -122,13 +125,17 @@ fn read(path: &Path, revision: Option<&str>) -> Result<RevisionContent, Failure>
     content.map_err(Failure::of_repository)
 }
 
+/// The folder that the files of what was typed are called from.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|_| path.is_file()).unwrap_or(path)
+}
+
 /// The path of a file as the user would write it, given what was typed.
 fn typed(path: &Path, file: &str) -> String {
     if inputs::is_stdin(path) {
         return inputs::STDIN_SHOWN.to_owned();
     }
-    let folder = if path.is_file() { path.parent() } else { Some(path) };
-    let folder = folder.map(|folder| folder.display().to_string()).unwrap_or_default();
+    let folder = folder_of(path).display().to_string();
     // Above what was typed, as short as it can be written.
     if file.starts_with("..")
         && let Some(above) = kustomization::join(&folder, file)
@@ -148,8 +155,7 @@ fn typed(path: &Path, file: &str) -> String {
 fn together(paths: Vec<(&Path, Vec<SourceFile>)>) -> Set {
     let mut places: BTreeMap<PathBuf, (SourceFile, String)> = BTreeMap::new();
     for (path, files) in paths {
-        let folder = if path.is_file() { path.parent() } else { Some(path) };
-        let folder = folder.filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let folder = Some(folder_of(path)).filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let root = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
         for file in files {
             // What a link was followed to has that path; a link of its own keeps the one it has.

@@ -7,6 +7,7 @@ use crate::adapters::git::{self, ReadError};
 use crate::api::settings::FILE_NAME;
 use crate::api::source::{SourceFile, Standing, may_hold_definitions};
 use crate::cli::arguments::DefinitionArguments;
+use crate::cli::lint::places;
 use crate::cli::settings;
 use crate::core::catalog::regions::DEFAULT_REGION;
 use crate::definitions::{Diagnostic, Memory};
@@ -129,7 +130,8 @@ impl Folder {
 
     /// Judges it anew.
     pub fn look(&mut self, arguments: &DefinitionArguments) {
-        let definitions = settings::lint_definitions_again(&self.files, arguments, &mut self.memory);
+        let folder = self.root.as_deref().map(places::below_root).unwrap_or_default();
+        let definitions = settings::lint_definitions_again((&self.files, &folder), arguments, &mut self.memory);
         self.is_changed = false;
         self.was_looked_at = true;
         self.region = definitions.region().name;
