@@ -161,9 +161,10 @@ impl Afterwards {
                     if meant.change(&mut together, (folder, &part.fields), parsed, &mut done) {
                         done.lines.extend(told.lines());
                     }
-                    // Nobody knows enough of a folder without objects of ours.
+                    // Nobody knows enough of a folder without objects of ours, but for what would have the replicas.
                     if !has_ours {
-                        done.findings.truncate(known);
+                        let of_folder = done.findings.split_off(known);
+                        done.findings.extend(of_folder.into_iter().filter(is_of_replicas));
                     }
                 }
                 _ if has_ours => done.findings.extend(told.not_carried_out(folder)),
@@ -339,6 +340,12 @@ fn told_by_argo(document: &Document) -> Vec<(String, Document)> {
 
 /// Whether a field says nothing.
 pub fn is_empty(value: &Value) -> bool {
+/// Whether it is about a member of an entry of [`REPLICAS`].
+fn is_of_replicas(finding: &Finding) -> bool {
+    let member = finding.pointer.as_deref().and_then(|pointer| pointer.strip_prefix('/'));
+    member.and_then(|member| member.split('/').next()) == Some(REPLICAS)
+}
+
     match value {
         Value::Null => true,
         Value::Array(items) => items.is_empty(),
@@ -611,6 +618,36 @@ spec:
             let files: Vec<SourceFile> = files.iter().map(|(path, text)| SourceFile::new(*path, *text)).collect();
             assert_eq!(
                 lint_again(&files, &given, LintOptions::default(), &mut memory).has_errors(),
+    #[test]
+    fn replicas_of_nothing_are_said_as_kustomize_says_them() {
+        let web = "apiVersion: apps/v1\nkind: Deployment\nmetadata: { name: web }\nspec:\n  replicas: 3\n";
+        let at_line = ("CL0015".to_owned(), "clusters/told.yaml".to_owned(), 7);
+        let pool = POOL.replace("${cpu:=100}", "100");
+        let files =
+            [("apps/web.yaml", web), ("apps/pool.yaml", pool.as_str()), ("apps/names.yaml", "nameReference: []\n")];
+        for (kustomization, entry, is_found) in [
+            ("resources: [web.yaml]", "name: wbe, count: 1", true),
+            ("resources: [web.yaml]", "name: wbe, count: '1'", true),
+            ("resources: [web.yaml]", "name: web, count: 1", false),
+            ("resources: [web.yaml, pool.yaml]", "name: wbe, count: 1", true),
+            ("resources: [web.yaml]\nnamePrefix: a-", "name: a-web, count: 1", false),
+            // What has them may be among what nobody here knows.
+            ("resources: [web.yaml, 'https://example.com/all.yaml']", "name: wbe, count: 1", false),
+            ("resources: [web.yaml]\nhelmCharts: [{ name: wbe }]", "name: wbe, count: 1", false),
+            ("resources: [web.yaml]\nconfigurations: [names.yaml]", "name: wbe, count: 1", false),
+            ("resources: [pool.yaml]", "name: '{{ name }}', count: 1", false),
+        ] {
+            let told = argo("apps", &format!("replicas: [{{ {entry} }}]"));
+            let beside = [("apps/kustomization.yaml", kustomization), ("clusters/told.yaml", told.as_str())];
+            let found = linted(&[&files[..], &beside].concat()).into_iter().filter(|it| it.1 == at_line.1);
+            let expected: Vec<_> = is_found.then(|| at_line.clone()).into_iter().collect();
+            assert_eq!(found.collect::<Vec<_>>(), expected, "{kustomization} {entry}");
+        }
+        // Argo CD builds nothing of a folder without a kustomization, whatever it is told.
+        let told = argo("apps", "replicas: [{ name: wbe, count: 1 }]");
+        assert_eq!(linted(&[files[0], ("clusters/told.yaml", &told)]), []);
+    }
+
                 weight == "500",
                 "{weight}"
             );

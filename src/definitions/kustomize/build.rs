@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::builder::{BUILD_HINT, Builder, ITEMS_MAX, not_there};
 use super::layout::{Layout, Target};
+use super::transform::TextCounts;
 use super::{History, Item, follow, form, generate, patch, replace, transform};
 use crate::api::kustomization::{Purpose, Reference, folder, join};
 use crate::definitions::diagnostic::{Severity, Span};
@@ -118,7 +119,7 @@ impl Builder<'_> {
         for found in patch::of(self, around, document, "patchesJson6902") {
             patch::apply(self, &found, items);
         }
-        let for_nothing = transform::replicas(document, items);
+        let for_nothing = transform::replicas(document, items, TextCounts::Refused);
         if !self.may_hold_more() {
             self.findings.extend(for_nothing);
         }

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Item;
 use super::elsewhere::elsewhere;
-use super::layout::Layout;
+use super::layout::{Layout, Target};
 use super::weight::weight;
+use crate::api::kustomization::{self, Purpose, Reference};
 use crate::definitions::document::{Document, Parsed};
 use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::limits::BUILT_BYTES;
@@ -75,6 +76,28 @@ impl Builder<'_> {
             Some(top) => *self.open.entry(top).or_insert_with(|| !elsewhere(layout, top).is_empty()),
             None => self.is_in_part(),
         }
+    }
+
+    /// Whether all objects are known that the kustomization in this folder, one of the outermost, makes before others change them, and no
+    /// configuration names more kinds that it changes.
+    pub(super) fn knows_all_of(&self, folder: &str, tops: &[usize]) -> bool {
+        let is_here = |top: &usize| kustomization::folder(self.layout.path(*top)) == folder;
+        let Some(top) = tops.iter().copied().find(is_here).filter(|_| !self.is_in_part()) else { return false };
+        elsewhere(self.layout, top).is_empty() && self.layout.below(&[top]).iter().all(|it| self.is_read_with_all(*it))
+    }
+
+    /// Whether the kustomization can be read, and each file that it takes objects from.
+    fn is_read_with_all(&self, kustomization: usize) -> bool {
+        let is_read = |(reference, target): (Reference, Target)| match (reference.purpose, target) {
+            (Purpose::Configuration, _) => false,
+            (Purpose::Resource | Purpose::Component, Target::File(file)) => {
+                self.parsed.get(file).is_some_and(|parsed| !parsed.lacks_some())
+            }
+            (Purpose::Resource | Purpose::Component, target) => matches!(target, Target::Kustomization(_)),
+            _ => true,
+        };
+        let references = || self.layout.references(kustomization).into_iter();
+        self.layout.document(kustomization).is_some() && references().all(is_read)
     }
 
     /// Whether something of what was built so far is not carried out here.

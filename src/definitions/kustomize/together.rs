@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::build::Build;
 use super::builder::Builder;
 use super::layout::Layout;
+use super::transform::TextCounts;
 use super::{History, Item, follow, patch, transform};
 use crate::api::kustomization::Purpose;
 use crate::definitions::diagnostic::Severity;
@@ -67,9 +68,12 @@ impl<'b> Together<'b> {
         transform::names(fields, &mut items);
         transform::labels(fields, &mut items);
         transform::annotations(fields, &mut items);
-        // What has the replicas may be made by what is not carried out here.
-        drop(transform::replicas(fields, &mut items));
-        follow::apply(builder, &builds.iter().map(|build| build.top).collect::<Vec<usize>>(), &mut items);
+        let tops: Vec<usize> = builds.iter().map(|build| build.top).collect();
+        let for_nothing = transform::replicas(fields, &mut items, TextCounts::Taken);
+        if builder.knows_all_of(around, &tops) {
+            builder.findings.extend(for_nothing);
+        }
+        follow::apply(builder, &tops, &mut items);
         let findings = std::mem::take(&mut builder.findings);
         if findings.iter().any(|finding| finding.rule.severity == Severity::Error) || builder.is_too_much() {
             return Err(findings);

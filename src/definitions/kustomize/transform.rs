@@ -71,14 +71,22 @@ pub(super) fn labels(document: &Document, items: &mut [Item]) {
 /// Kinds whose replicas a kustomization can set.
 const REPLICATED: [&str; 4] = ["Deployment", "StatefulSet", "ReplicaSet", "ReplicationController"];
 
+/// Whether a count may be text: Argo CD makes a number of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TextCounts {
+    Taken,
+    Refused,
+}
+
 /// Sets the number of pods. Gives what is said of entries that are for nothing, with which kustomize builds nothing.
-pub(super) fn replicas(document: &Document, items: &mut [Item]) -> Vec<Finding> {
+pub(super) fn replicas(document: &Document, items: &mut [Item], texts: TextCounts) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (entry, value) in document.items("/replicas") {
         let Some(name) = value.get("name").and_then(Value::as_str) else { continue };
         let Some((count, pointer)) = count(&entry, value) else { continue };
         // Of a count that is text it was said that nothing is built.
-        let mut is_for_nothing = !value.get("count").is_some_and(Value::is_string);
+        let is_text = value.get("count").is_some_and(Value::is_string);
+        let mut is_for_nothing = texts == TextCounts::Taken || !is_text;
         for item in items.iter_mut().filter(|it| is_replicated(&it.document) && it.names().any(|own| own == name)) {
             is_for_nothing = false;
             set(item, "/spec", "replicas", &count, document.origin(&pointer), true);
