@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::argo;
+use super::argo::ArgoSource;
 use super::diagnostic::Severity;
 use super::document::{Document, Parsed};
 use super::files;
@@ -15,8 +15,7 @@ use super::flux::{self, FluxKustomization, FluxKustomizations};
 use super::kinds::{Class, classify};
 use super::kustomize::{Build, Layout, Plain, Together, is_replicated};
 use super::rules::kustomize as rules;
-use crate::api::kustomization::join;
-use crate::api::source::{SourceFile, Standing};
+use crate::api::source::SourceFile;
 
 /// The fields that are carried out. Flux and Argo CD write them in the form of a kustomization.
 const FIELDS: [&str; 6] = ["components", "patches", "namePrefix", "nameSuffix", "commonLabels", "commonAnnotations"];
@@ -98,7 +97,12 @@ pub struct Done {
 
 impl Afterwards {
     /// `cluster` is the one whose objects these are, where that is known.
-    pub fn of(flux: &FluxKustomizations, sources: &[&SourceFile], parsed: &[Parsed], cluster: Option<&str>) -> Self {
+    pub fn of(
+        (flux, argo): (&FluxKustomizations, &[ArgoSource<'_>]),
+        sources: &[&SourceFile],
+        parsed: &[Parsed],
+        cluster: Option<&str>,
+    ) -> Self {
         let mut told: BTreeMap<String, Vec<FolderPart>> = BTreeMap::new();
         for (folder, kustomizations) in flux.folders() {
             let part = |it: &FluxKustomization| FolderPart {
@@ -108,13 +112,13 @@ impl Afterwards {
             };
             told.entry(folder.to_owned()).or_default().extend(kustomizations.iter().map(part));
         }
-        let own = sources.iter().zip(parsed).filter(|(source, _)| source.standing != Standing::Applied);
-        for (source, parsed) in own {
-            for document in parsed.documents.iter().filter(|it| argo::is_application(it)) {
-                for (folder, fields) in told_by_argo(document) {
-                    let part = FolderPart { file: source.path.clone(), by: By::ArgoCd, fields };
-                    told.entry(folder).or_default().push(part);
-                }
+        for source in argo {
+            let fields = within(source.document, &format!("{}/kustomize", source.pointer));
+            let file = sources.get(source.document.file).filter(|_| !fields.value.to_string().contains("{{"));
+            let Some(file) = file.map(|file| &file.path) else { continue };
+            for folder in &source.folders {
+                let part = FolderPart { file: file.clone(), by: By::ArgoCd, fields: fields.clone() };
+                told.entry(folder.clone()).or_default().push(part);
             }
         }
         if told.is_empty() {
@@ -325,27 +329,8 @@ impl FolderPart {
     }
 }
 
-/// What Argo CD is told of each source, by the folder of the source. Nobody here knows what a generator of a set puts
-/// in the place of a folder.
-fn told_by_argo(document: &Document) -> Vec<(String, Document)> {
-    let part = |pointer: String| {
-        let path = document.str(&format!("{pointer}/path"))?;
-        let fields = within(document, &format!("{pointer}/kustomize"));
-        let is_known = !path.contains("{{") && !fields.value.to_string().contains("{{");
-        let folder = join("", path.trim_start_matches('/')).filter(|_| is_known)?;
-        Some((folder, fields))
-    };
-    argo::sources_of(document).into_iter().filter_map(part).collect()
-}
-
 /// Whether a field says nothing.
 pub fn is_empty(value: &Value) -> bool {
-/// Whether it is about a member of an entry of [`REPLICAS`].
-fn is_of_replicas(finding: &Finding) -> bool {
-    let member = finding.pointer.as_deref().and_then(|pointer| pointer.strip_prefix('/'));
-    member.and_then(|member| member.split('/').next()) == Some(REPLICAS)
-}
-
     match value {
         Value::Null => true,
         Value::Array(items) => items.is_empty(),
@@ -353,6 +338,12 @@ fn is_of_replicas(finding: &Finding) -> bool {
         Value::String(text) => text.is_empty(),
         _ => false,
     }
+}
+
+/// Whether it is about a member of an entry of [`REPLICAS`].
+fn is_of_replicas(finding: &Finding) -> bool {
+    let member = finding.pointer.as_deref().and_then(|pointer| pointer.strip_prefix('/'));
+    member.and_then(|member| member.split('/').next()) == Some(REPLICAS)
 }
 
 /// A part of a document as a document of its own, with the places of its values.
@@ -513,6 +504,25 @@ spec:
         assert_eq!(carried, [&("clusters/told.yaml".to_owned(), 7)]);
     }
 
+    #[test]
+    fn each_folder_of_a_generator_gets_what_it_is_told() {
+        let set = |path: &str, kustomize: &str| {
+            format!(
+                "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {{ name: all }}\nspec:\n  generators: [{{ git: {{ directories: [{{ path: 'pools/*' }}] }} }}]\n  \
+                 template: {{ spec: {{ source: {{ path: '{path}', kustomize: {{ {kustomize} }} }} }} }}\n"
+            )
+        };
+        for (path, kustomize, expected) in [
+            ("{{path}}", PATCHES, Some(7)),
+            ("{{path}}", "namePrefix: '{{path.basename}}-'", None),
+            ("{{name}}", PATCHES, None),
+        ] {
+            let told = set(path, kustomize);
+            let definitions = read_files(&[("pools/one/pool.yaml", POOL), ("clusters/told.yaml", &told)]);
+            assert_eq!(weights(&definitions), [expected], "{told}: {:?}", definitions.diagnostics);
+        }
+    }
+
     /// Code, file and line of what `lint` finds, beside what it says of a pool without a class.
     fn linted(files: &[(&str, &str)]) -> Vec<(String, String, usize)> {
         let files: Vec<SourceFile> = files.iter().map(|(path, text)| SourceFile::new(*path, *text)).collect();
@@ -609,16 +619,6 @@ spec:
     }
 
     #[test]
-    fn a_patch_that_changes_is_judged_again() {
-        let given = GivenVariables::default();
-        let mut memory = Memory::default();
-        for weight in ["7", "500", "500", "7"] {
-            let told = flux("pools", "./pools", &PATCHES.replace('7', weight));
-            let files = [("pools/pool.yaml", POOL), ("clusters/told.yaml", told.as_str())];
-            let files: Vec<SourceFile> = files.iter().map(|(path, text)| SourceFile::new(*path, *text)).collect();
-            assert_eq!(
-                lint_again(&files, &given, LintOptions::default(), &mut memory).has_errors(),
-    #[test]
     fn replicas_of_nothing_are_said_as_kustomize_says_them() {
         let web = "apiVersion: apps/v1\nkind: Deployment\nmetadata: { name: web }\nspec:\n  replicas: 3\n";
         let at_line = ("CL0015".to_owned(), "clusters/told.yaml".to_owned(), 7);
@@ -648,6 +648,16 @@ spec:
         assert_eq!(linted(&[files[0], ("clusters/told.yaml", &told)]), []);
     }
 
+    #[test]
+    fn a_patch_that_changes_is_judged_again() {
+        let given = GivenVariables::default();
+        let mut memory = Memory::default();
+        for weight in ["7", "500", "500", "7"] {
+            let told = flux("pools", "./pools", &PATCHES.replace('7', weight));
+            let files = [("pools/pool.yaml", POOL), ("clusters/told.yaml", told.as_str())];
+            let files: Vec<SourceFile> = files.iter().map(|(path, text)| SourceFile::new(*path, *text)).collect();
+            assert_eq!(
+                lint_again(&files, &given, LintOptions::default(), &mut memory).has_errors(),
                 weight == "500",
                 "{weight}"
             );

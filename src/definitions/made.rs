@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::afterwards::{Afterwards, Done, Line};
+use super::argo::ArgoSource;
 use super::context::Context;
 use super::document::Parsed;
 use super::files;
@@ -39,7 +40,7 @@ pub fn of(
     sources: &[&SourceFile],
     parsed: &[Parsed],
     layout: &Layout<'_>,
-    flux: &FluxKustomizations,
+    (flux, argo): (&FluxKustomizations, &[ArgoSource<'_>]),
     context: &Context,
     (purpose, cluster): (Purpose, Option<&str>),
 ) -> Made {
@@ -56,7 +57,7 @@ pub fn of(
     let of_file = |(index, source): (usize, &&SourceFile)| how(index, source, used.contains(&index));
     let mut hows: Vec<How> = sources.iter().enumerate().map(of_file).collect();
     let plain: Vec<usize> = (0..hows.len()).filter(|file| hows.get(*file) == Some(&How::Whole)).collect();
-    let afterwards = Afterwards::of(flux, sources, parsed, cluster);
+    let afterwards = Afterwards::of((flux, argo), sources, parsed, cluster);
     let done = afterwards.carry_out(layout, parsed, &mut builds, &plain);
     let Done { files: changed, lines: carried_out, used: used_afterwards, findings: found_afterwards } = done;
     for (index, of_file) in hows.iter_mut().enumerate() {

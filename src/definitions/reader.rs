@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::ahead::{self, Ahead};
 use super::amounts::Amounts;
+use super::argo::{self, ArgoSource};
 use super::before::Before;
 use super::context::Context;
 use super::counted::Counted;
@@ -65,10 +66,11 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
     let counted = Counted::default();
     let (parsed, known) = known_or_parsed(&sources, &context, memory.as_deref_mut(), &counted);
     let flux = flux_of(&sources, &parsed, given, &context);
-    take_folders(&mut context, &flux, (&sources, &parsed), purpose);
+    let argo = argo::sources(&sources, &parsed);
+    take_folders(&mut context, (&flux, &argo), (&sources, &parsed), purpose);
     let layout = Layout::of(&sources, &links, &parsed, (&context.paths, &context.roots));
     let cluster = cluster_of(given, &context).map(str::to_owned);
-    let made = made::of(&sources, &parsed, &layout, &flux, &context, (purpose, cluster.as_deref()));
+    let made = made::of(&sources, &parsed, &layout, (&flux, &argo), &context, (purpose, cluster.as_deref()));
     let Made { builds, hows, changed, carried_out, findings } = made;
     // With a memory, most of what could be worked out ahead is known.
     let ahead = if memory.is_some() { Vec::new() } else { ahead_of(&sources, &parsed, &hows, &context, options) };
@@ -92,7 +94,7 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
     let paths: Vec<&str> = sources.iter().map(|source| source.path.as_str()).collect();
     if purpose == Purpose::Judge {
         let files: Vec<&SourceFile> = sources.iter().chain(&links).copied().collect();
-        reading.findings.extend(of_deliveries(&flux, &parsed, &objects, (&files, options.is_root)));
+        reading.findings.extend(of_deliveries((&flux, &argo), &parsed, &objects, (&files, options.is_root)));
     }
     let is_all_known = !parsed.iter().any(Parsed::lacks_some);
     let gone = reading.beside_objects(&objects, &paths, is_all_known);
@@ -134,14 +136,15 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
 /// What is told to Flux and Argo CD of all that they build. The first of `files` are those that were parsed, in the
 /// same order.
 fn of_deliveries(
-    flux: &FluxKustomizations,
+    (flux, argo): (&FluxKustomizations, &[ArgoSource<'_>]),
     parsed: &[Parsed],
     objects: &[Object],
     (files, is_root): (&[&SourceFile], bool),
 ) -> Vec<Finding> {
     let documents: Vec<&Document> = parsed.iter().flat_map(|it| &it.documents).collect();
     let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
-    let mut findings = rules::recreation::of_deliveries(flux, &documents, objects, &paths);
+    let mut findings = rules::recreation::of_deliveries(flux, argo, objects, &paths);
+    findings.extend(rules::deliveries::not_told(argo, objects, &paths));
     if is_root {
         findings.extend(rules::deliveries::paths_missing(&documents, files));
     }
@@ -225,13 +228,13 @@ fn flux_of(
 /// Takes what is known of folders by the files. A plan is for one cluster: for what nobody builds upon, with the settings at the root.
 fn take_folders(
     context: &mut Context,
-    flux: &FluxKustomizations,
+    (flux, argo): (&FluxKustomizations, &[ArgoSource<'_>]),
     (sources, parsed): (&[&SourceFile], &[Parsed]),
     purpose: Purpose,
 ) {
     context.take_flux(flux, purpose == Purpose::Judge);
     if purpose == Purpose::Judge {
-        context.roots = Roots::of(flux, sources, parsed);
+        context.roots = Roots::of(flux, argo);
         context.of_own_folders = unread::of_own_folders(sources, parsed);
     }
 }

@@ -2,27 +2,50 @@
 
 use std::collections::BTreeMap;
 
-use super::argo;
-use super::document::{Document, Parsed};
+use super::argo::{ArgoSource, Choice, Chosen};
 use super::files;
 use super::flux::FluxKustomizations;
-use crate::api::kustomization::folder;
-use crate::api::source::{SourceFile, Standing};
+use crate::api::kustomization::{self, folder};
 
-/// By folder, whether what lies in the folders below it is applied as well.
+/// By folder, what of it is applied.
 #[derive(Clone, Debug, Default)]
-pub struct Roots(BTreeMap<String, bool>);
+pub struct Roots(BTreeMap<String, Ways>);
+
+/// How those that apply a folder take it.
+#[derive(Clone, Debug, Default)]
+struct Ways {
+    /// Somebody takes all of it.
+    is_whole: bool,
+    /// With what lies in the folders below it.
+    is_deep: bool,
+    /// Files that others choose, and whether they choose below it as well.
+    chosen: Vec<(Box<Chosen>, bool)>,
+}
+
+/// Sources that choose files of one folder. Nobody divides a folder among more.
+const CHOSEN_MAX: usize = 100;
+
+/// What makes objects of files in another way than they stand.
+const MAKERS: [&str; 3] = ["plugin", "helm", "directory/jsonnet"];
 
 impl Roots {
-    /// `parsed` has the documents of each of the files.
-    pub fn of(flux: &FluxKustomizations, sources: &[&SourceFile], parsed: &[Parsed]) -> Self {
-        let mut roots: BTreeMap<String, bool> = BTreeMap::new();
-        let own = sources.iter().zip(parsed).filter(|(source, _)| source.standing != Standing::Applied);
-        let documents = own.flat_map(|(_, parsed)| &parsed.documents);
-        let of_argo = documents.filter(|it| argo::is_application(it)).flat_map(of_application);
-        let of_flux = flux.folders().map(|(folder, _)| (folder.to_owned(), true));
-        for (folder, is_deep) in of_argo.chain(of_flux) {
-            *roots.entry(folder).or_default() |= is_deep;
+    pub fn of(flux: &FluxKustomizations, argo: &[ArgoSource<'_>]) -> Self {
+        let mut roots: BTreeMap<String, Ways> = BTreeMap::new();
+        for (folder, _) in flux.folders() {
+            roots.entry(folder.to_owned()).or_default().take_whole(true);
+        }
+        for source in argo.iter().filter(|source| !MAKERS.iter().any(|field| source.value(field).is_some())) {
+            let choice = source.choice();
+            for folder in &source.folders {
+                let ways = roots.entry(folder.clone()).or_default();
+                match &choice {
+                    Choice::All => ways.take_whole(source.is_deep()),
+                    Choice::Some(chosen) if ways.chosen.len() < CHOSEN_MAX => {
+                        ways.chosen.push((chosen.clone(), source.is_deep()));
+                    }
+                    Choice::Some(_) | Choice::NotKnown => {}
+                }
+            }
         }
         // The root of a repository holds what others apply as well, and may be that of another one.
         roots.remove("");
@@ -30,33 +53,39 @@ impl Roots {
     }
 
     pub fn is_one(&self, folder: &str) -> bool {
-        self.0.contains_key(folder)
+        self.0.get(folder).is_some_and(|ways| ways.is_whole)
     }
 
     /// The nearest of them that a file is applied with.
     pub fn around(&self, path: &str) -> Option<&str> {
-        let own = folder(path);
         let known = files::folders_around(path).filter_map(|around| self.0.get_key_value(around));
-        let mut applied = known.filter(|(root, is_deep)| **is_deep || root.as_str() == own);
+        let mut applied = known.filter(|(root, ways)| ways.apply(root, path));
         applied.next().map(|(root, _)| root.as_str())
     }
 }
 
-/// A source that says which of its files are meant, or what makes objects of them, is not judged as the files stand.
-fn of_application(application: &Document) -> Vec<(String, bool)> {
-    const CHOICES: [&str; 5] = ["plugin", "helm", "directory/include", "directory/exclude", "directory/jsonnet"];
-    let is_whole = |source: &String| {
-        let says = |field: &&str| application.value.pointer(&format!("{source}/{field}")).is_some();
-        !CHOICES.iter().any(says)
-    };
-    let sources = argo::sources_of(application).into_iter().filter(is_whole);
-    sources.filter_map(|source| argo::folder_of(application, &source)).collect()
+impl Ways {
+    fn take_whole(&mut self, is_deep: bool) {
+        self.is_whole = true;
+        self.is_deep |= is_deep;
+    }
+
+    fn apply(&self, root: &str, path: &str) -> bool {
+        let is_here = folder(path) == root;
+        // Who chooses files builds no kustomization.
+        let below = path.strip_prefix(root).filter(|_| !kustomization::is_file(path));
+        let below = below.map(|below| below.trim_start_matches('/'));
+        let is_chosen = |(chosen, is_deep): &(Box<Chosen>, bool)| {
+            (*is_deep || is_here) && below.is_some_and(|below| chosen.has(below))
+        };
+        (self.is_whole && (self.is_deep || is_here)) || self.chosen.iter().any(is_chosen)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use crate::api::source::SourceFile;
-    use crate::definitions::{GivenVariables, lint};
+    use crate::definitions::{GivenVariables, Severity, lint};
 
     const POOL: &str = "apiVersion: karpenter.sh/v1
 kind: NodePool
@@ -68,6 +97,8 @@ spec:
       nodeClassRef: { group: karpenter.k8s.aws, kind: EC2NodeClass, name: default }
       requirements: [{ key: topology.kubernetes.io/zone, operator: In, values: [eu-central-1a] }]
 ";
+    const LIST: &str = "{ list: { elements: [{ folder: production }] } }";
+    const FOLDERS: &str = "{ git: { directories: [{ path: '*' }, { path: staging, exclude: true }] } }";
     const PATCHED: &str = "patches:
 - target: { kind: NodePool }
   patch: '- { op: replace, path: /spec/limits/cpu, value: 8 }'
@@ -76,6 +107,12 @@ spec:
     fn flux(name: &str) -> String {
         format!(
             "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {{ name: {name} }}\nspec: {{ path: ./{name}, sourceRef: {{ kind: GitRepository, name: all }} }}\n---\n"
+        )
+    }
+
+    fn set(generators: &str, source: &str) -> String {
+        format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {{ name: a }}\nspec: {{ generators: [{generators}], template: {{ spec: {{ source: {{ {source} }} }} }} }}\n---\n"
         )
     }
 
@@ -116,6 +153,16 @@ spec:
             (argo("path: production"), vec![pool, named, staging(&by_folder)], true),
             (argo("path: production"), [&deeper[..], &[staging(&by_deeper)]].concat(), false),
             (argo("path: production, directory: { exclude: pool.yaml }"), vec![pool, staging(&by_file)], false),
+            (argo("path: production, directory: { exclude: '*.json' }"), vec![pool, staging(&by_file)], true),
+            (argo("path: production, directory: { include: '{p,q}*.yaml' }"), vec![pool, staging(&by_file)], true),
+            (argo("path: production, directory: { include: 'pools/*' }"), vec![pool, staging(&by_file)], false),
+            (argo("path: production, directory: { include: '[' }"), vec![pool, staging(&by_file)], false),
+            (set(LIST, "path: '{{ folder }}'"), vec![pool, staging(&by_file)], true),
+            (set(FOLDERS, "path: '{{path}}'"), vec![pool, staging(&by_file)], true),
+            (set(FOLDERS, "path: '{{path}}'"), vec![pool, named, staging(&by_folder)], true),
+            (set(FOLDERS, "path: '{{path}}', helm: {}"), vec![pool, staging(&by_file)], false),
+            (set("{ clusters: {} }", "path: '{{name}}'"), vec![pool, staging(&by_file)], false),
+            (set("{ clusters: {} }", "path: production"), vec![pool, staging(&by_file)], true),
             (argo("path: '{{ path }}'"), vec![pool, staging(&by_file)], false),
             (flux("staging"), vec![pool, staging(&by_file)], false),
             (flux("staging"), vec![pool, named, staging(&by_folder)], false),
@@ -126,6 +173,29 @@ spec:
             let mut found = found(&told, &files);
             found.retain(|(code, _)| code == "CL0206");
             assert_eq!(found, expected, "{told} {files:?}");
+        }
+    }
+
+    #[test]
+    fn folders_that_no_file_tells_are_said_once() {
+        let pool = ("production/pool.yaml", POOL);
+        let said = |told: &str| {
+            let files = [pool, ("clusters/told.yaml", told)].map(|(path, text)| SourceFile::new(path, text));
+            let found = lint(&files, &GivenVariables::default()).diagnostics.into_iter();
+            let found = found.filter(|it| it.code == "CL0016");
+            found.map(|it| (it.severity, it.span.line, it.message)).collect::<Vec<_>>()
+        };
+        let message = "no file tells which folders these are: `production` may be one, and is not judged by itself";
+        let open = set("{ clusters: {} }", "path: '{{name}}'");
+        assert_eq!(said(&open), [(Severity::Note, 4, message.to_owned())]);
+        for told in [
+            set("{ clusters: {} }", "path: 'apps/{{name}}'"),
+            set("{ clusters: {} }", "path: production"),
+            set(&format!("{FOLDERS}, {{ clusters: {{}} }}"), "path: '{{path}}'"),
+            set(LIST, "path: '{{ folder }}'"),
+            argo("path: '{{name}}'"),
+        ] {
+            assert_eq!(said(&told), [], "{told}");
         }
     }
 

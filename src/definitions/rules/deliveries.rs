@@ -1,17 +1,20 @@
-//! CL0625: folders that Flux or Argo CD is told to build, and that are not there.
+//! CL0625: folders that Flux or Argo CD is told to build, and that are not there; and CL0016 of those that no file tells.
 //! Sources: Flux, Kustomization, "Path", and GitRepository, "Include"; Argo CD, "Application Specification".
 
 use std::collections::BTreeSet;
 
 use super::Rule;
-use crate::api::kustomization::join;
+use super::kustomize::NOT_CARRIED_OUT;
+use crate::api::kustomization::{folder, join};
 use crate::api::source::{SourceFile, Standing};
-use crate::definitions::argo;
+use crate::definitions::argo::{self, ArgoSource};
 use crate::definitions::diagnostic::Severity::Note;
 use crate::definitions::document::Document;
 use crate::definitions::files::{covers, folders_around};
 use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::flux::GROUP as FLUX;
+use crate::definitions::globs::Glob;
+use crate::definitions::revision::Object;
 use crate::definitions::suggest;
 
 pub static PATH_MISSING: Rule =
@@ -61,6 +64,53 @@ fn finding(built: &Built<'_>, folders: &BTreeSet<&str>) -> Finding {
         Some(near) => finding.hint(format!("there is `{near}`")),
         None => finding.hint("the path is that of a folder, from the root of the repository"),
     }
+}
+
+/// Sets of Applications whose generators ask for what stands in no file, where definitions lie in what may come of it. `paths` are those of
+/// the files, in their order.
+pub fn not_told(argo: &[ArgoSource<'_>], objects: &[Object], paths: &[&str]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for source in argo.iter().filter(|source| source.is_open) {
+        let pointer = format!("{}/path", source.pointer);
+        let Some(glob) = source.document.str(&pointer).and_then(glob_of) else { continue };
+        let lying = objects.iter().filter(|it| it.kind.is_object() && !it.staged && it.root.is_none());
+        let places = lying.filter_map(|it| paths.get(it.build.unwrap_or(it.document.file)));
+        let may_be = |place: &&&str| folders_around(place).any(|it| glob.has(it));
+        let folders: BTreeSet<&str> = places.filter(may_be).map(|place| folder(place)).collect();
+        let Some(first) = folders.first() else { continue };
+        let what = match folders.len() {
+            1 => format!("`{first}` may be one, and is not judged by itself"),
+            count => format!("`{first}` and {} more may be among them, and are not judged by themselves", count - 1),
+        };
+        let message = format!("no file tells which folders these are: {what}");
+        let finding = Finding::at(&NOT_CARRIED_OUT, source.document, &pointer, FindingPlace::Value, message);
+        let mut finding = finding.hint("to judge one of them: argocd app manifests NAME | cutlist lint -");
+        // The set may be right as it is, and there is no other way to write it.
+        finding.severity = Note;
+        findings.push(finding);
+    }
+    findings
+}
+
+/// What a path is with anything in the place of its parameters.
+fn glob_of(path: &str) -> Option<Glob> {
+    let mut pattern = String::new();
+    let mut rest = path.trim_start_matches('/').trim_start_matches("./");
+    while let Some((before, behind)) = rest.split_once("{{") {
+        pattern.push_str(&literal(before));
+        pattern.push('*');
+        rest = behind.split_once("}}")?.1;
+    }
+    pattern.push_str(&literal(rest.trim_end_matches('/')));
+    Glob::of_directory(&pattern)
+}
+
+fn literal(text: &str) -> String {
+    let escaped = text.chars().flat_map(|sign| {
+        let is_of_patterns = ['*', '?', '[', ']', '{', '}', '\\'].contains(&sign);
+        is_of_patterns.then_some('\\').into_iter().chain([sign])
+    });
+    escaped.collect()
 }
 
 /// The folder of a path as both Flux and Argo CD take it. `None` for a folder that lies elsewhere, that has a variable

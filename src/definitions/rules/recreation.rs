@@ -4,11 +4,9 @@
 use serde_json::Value;
 
 use super::Rule;
-use crate::api::kustomization::folder;
-use crate::definitions::argo;
+use crate::definitions::argo::ArgoSource;
 use crate::definitions::diagnostic::Severity::{Note, Warning};
 use crate::definitions::document::Document;
-use crate::definitions::files::covers;
 use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::flux::{FluxKustomization, FluxKustomizations};
 use crate::definitions::kinds::Kind;
@@ -99,11 +97,10 @@ fn replaced(document: &Document) -> Vec<Finding> {
 /// An object, and the path of its file or of the kustomization that builds it.
 type Placed<'o> = (&'o Object, &'o str);
 
-/// Kustomizations of Flux and Applications of Argo CD that are told so of all their objects. `documents`: those of all files; `paths` are those
-/// of the files, in their order.
+/// Kustomizations of Flux and Applications of Argo CD that are told so of all their objects. `paths` are those of the files, in their order.
 pub fn of_deliveries(
     flux: &FluxKustomizations,
-    documents: &[&Document],
+    argo: &[ArgoSource<'_>],
     objects: &[Object],
     paths: &[&str],
 ) -> Vec<Finding> {
@@ -116,8 +113,8 @@ pub fn of_deliveries(
         return Vec::new();
     }
     let mut findings = forced_by_flux(flux, &ours);
-    let is_of_argo = |it: &&&Document| argo::is_application(it);
-    findings.extend(documents.iter().filter(is_of_argo).flat_map(|it| replaced_by_argo(it, &ours)));
+    let of_each = argo.chunk_by(|one, other| std::ptr::eq(one.document, other.document));
+    findings.extend(of_each.flat_map(|sources| replaced_by_argo(sources, &ours)));
     findings
 }
 
@@ -137,17 +134,15 @@ fn forced_by_flux(flux: &FluxKustomizations, ours: &[Placed<'_>]) -> Vec<Finding
     forced.filter_map(finding).collect()
 }
 
-fn replaced_by_argo(application: &Document, ours: &[Placed<'_>]) -> Vec<Finding> {
+/// `sources` are those of one Application.
+fn replaced_by_argo(sources: &[ArgoSource<'_>], ours: &[Placed<'_>]) -> Vec<Finding> {
+    let Some(application) = sources.first().map(|source| source.document) else { return Vec::new() };
     let is_without = |object: &Object| {
         let said = said(&object.document, ANNOTATIONS, SYNC_OPTIONS);
         said.is_some_and(|(_, text)| text.split(',').any(|it| it.trim() == "Replace=false"))
     };
-    let sources: Vec<(String, bool)> =
-        argo::sources_of(application).iter().filter_map(|it| argo::folder_of(application, it)).collect();
-    let is_applied = |(object, place): &&Placed<'_>| {
-        let is_in = |(of, is_deep): &(String, bool)| folder(place) == of.as_str() || (*is_deep && covers(of, place));
-        sources.iter().any(is_in) && !is_without(object)
-    };
+    let is_applied =
+        |(object, place): &&Placed<'_>| sources.iter().any(|source| source.applies(place)) && !is_without(object);
     let covered: Vec<&Object> = ours.iter().filter(is_applied).map(|(object, _)| *object).collect();
     let Some((what, pronoun, consequence)) = named(&covered) else { return Vec::new() };
     let options = ["/spec", "/spec/template/spec"].map(|spec| format!("{spec}/syncPolicy/syncOptions"));
