@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::chart_values;
 use super::document::{self, Document, spans};
 use super::findings::{Finding, FindingPlace};
 use super::kinds::{Class, classify};
@@ -28,6 +29,8 @@ impl Held {
     }
 }
 
+/// What to do with values of charts.
+const OF_CHART: &str = "lint what the chart renders: helm template CHART --values FILE | cutlist lint -";
 /// Every group of Karpenter begins so.
 const GROUPS: &str = "karpenter.";
 /// Members that change or name an object that is elsewhere, and hold none.
@@ -53,18 +56,25 @@ pub fn of(document: &Document) -> Vec<Held> {
     found
 }
 
-/// The note about all of them.
+/// The note about all of them, or about values of which a chart makes some.
 pub fn finding(document: &Document) -> Option<Finding> {
     let held = of(document);
-    let first = held.first()?;
     let kind = document.str("/kind").unwrap_or_default();
+    let Some(first) = held.first() else {
+        let (pointer, name) = chart_values::of(document)?;
+        let message = format!("what a chart makes of the `{name}` in this {kind} is not read, and in no plan");
+        let finding = Finding::at(&TEMPLATE, document, &pointer, FindingPlace::Key, message);
+        return Some(finding.hint(OF_CHART));
+    };
     let what = match held.len() {
         1 => format!("{} in this {kind} is", first.shown()),
         count => format!("{} and {} more definitions in this {kind} are", first.shown(), count - 1),
     };
     let message = format!("{what} not read, and in no plan");
     let finding = Finding::at(&TEMPLATE, document, &first.pointer, FindingPlace::Value, message);
-    Some(finding.hint("lint what another program makes of it, or define it in a document of its own"))
+    let is_of_chart = chart_values::places(document).iter().any(|place| first.pointer.starts_with(place.as_str()));
+    let of_others = "lint what another program makes of it, or define it in a document of its own";
+    Some(finding.hint(if is_of_chart { OF_CHART } else { of_others }))
 }
 
 /// Most objects hold nothing, so this is asked before anything is noted of their places.
@@ -173,6 +183,13 @@ mod tests {
             let [(_, message)] = &found[..] else { panic!("{rest}: {found:?}") };
             assert_eq!(message, &format!("{expected} in this Maker is not read, and in no plan"), "{rest}");
         }
+        let of_chart = |kind: &str, rest: &str| {
+            let files = [SourceFile::new("a.yaml", format!("{kind}\nmetadata: {{ name: pools }}\n{rest}\n"))];
+            let mut found = lint(&files, &GivenVariables::default()).diagnostics;
+            found.pop().and_then(|it| it.hint).unwrap_or_default()
+        };
+        let flux = "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease";
+        assert_eq!(of_chart(flux, &format!("spec: {{ values: {{ extraObjects: [{POOL}] }} }}")), super::OF_CHART);
         let several = said(&object("Maker", &format!("spec:\n  all:\n  - {POOL}\n  - {POOL}\n  - {POOL}")));
         let message = "NodePool `general` and 2 more definitions in this Maker are not read, and in no plan";
         assert_eq!(several, [(6, message.to_owned())]);

@@ -16,6 +16,7 @@ mod before;
 mod beside;
 mod broken;
 pub mod changes;
+mod chart_values;
 mod context;
 mod counted;
 pub mod diagnostic;
@@ -26,10 +27,10 @@ mod findings;
 pub mod fingerprint;
 mod fixes;
 pub mod flux;
-mod given;
 mod generators;
-mod held;
+mod given;
 mod globs;
+mod held;
 mod judging;
 mod kinds;
 mod kustomize;
@@ -228,11 +229,11 @@ pub struct LintOptions<'a> {
     pub without_own_baseline: bool,
     /// The files are those of a whole repository, from its root.
     pub is_root: bool,
+    /// The folder of the files from the root of their repository, from which a baseline may know them. Empty where there is none.
+    pub folder: &'a str,
 }
 
 /// The same as [`lint`], with more asked.
-    /// The folder of the files from the root of their repository, from which a baseline may know them. Empty where there is none.
-    pub folder: &'a str,
 pub fn lint_with(files: &[SourceFile], given: &GivenVariables, options: LintOptions<'_>) -> Definitions {
     reader::read(files, given, reader::Purpose::Judge, Aside { options, ..Aside::default() })
 }
