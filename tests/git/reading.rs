@@ -431,10 +431,23 @@ fn settings_at_the_root_are_not_those_of_a_folder() {
     let fixture = Fixture::new();
     fixture.commit(
         "Two clusters",
-        &[("cutlist.yaml", "a"), ("blue/pool.yaml", "b"), ("green/cutlist.yaml", "c"), ("green/pool.yaml", "d")],
+        &[
+            ("cutlist.yaml", "a"),
+            ("blue/pool.yaml", "b"),
+            ("green/cutlist.yaml", "c"),
+            ("green/pool.yaml", "d"),
+            ("green/inner/deep/pool.yaml", "e"),
+        ],
     );
+    let of_green =
+        "green/cutlist.yaml is not read: the settings of `green/inner/deep` are those in it, and it has none";
     let note = "cutlist.yaml at the root of the repository is not read: the settings of `blue` are those in it, and it has none";
-    for (folder, expected) in [("blue", vec![(NoteCode::LeftOut, note)]), ("green", Vec::new()), ("", Vec::new())] {
+    for (folder, expected) in [
+        ("blue", vec![(NoteCode::LeftOut, note)]),
+        ("green/inner/deep", vec![(NoteCode::LeftOut, of_green)]),
+        ("green", Vec::new()),
+        ("", Vec::new()),
+    ] {
         let path = fixture.path().join(folder);
         for content in [read_folder(&path), read_files(&path), read_revision(&path, "HEAD")] {
             assert_eq!(notes(&content.unwrap()), expected, "{folder}");

@@ -293,6 +293,20 @@ async fn follows_a_branch_a_tag_and_a_sub_path() {
     }
 }
 
+/// As of a clone that somebody else made.
+#[tokio::test]
+async fn settings_around_a_sub_path_are_named() {
+    let fixture = Fixture::new();
+    fixture.commit("Two clusters", &[("cutlist.yaml", "a"), ("blue/pool.yaml", "b"), ("green/cutlist.yaml", "c")]);
+    let bare = fixture.bare("bare.git");
+    let note = "cutlist.yaml at the root of the repository is not read: the settings of `blue` are those in it, and it has none";
+    for (sub_path, expected) in [("blue", vec![(NoteCode::LeftOut, note)]), ("green", Vec::new()), ("", Vec::new())] {
+        let settings = RemoteSettings { sub_path: sub_path.to_owned(), ..settings(bare.to_str().unwrap()) };
+        let content = new_head(&mut GitRepository::open(&settings).unwrap()).await;
+        assert_eq!(notes(&content), expected, "{sub_path}");
+    }
+}
+
 #[tokio::test]
 async fn a_branch_that_is_not_there_is_named_and_waited_for() {
     let fixture = Fixture::new();

@@ -15,7 +15,7 @@ use super::cause::{GitCause, said};
 use super::credentials::{Answers, CredentialsError, Secret, denied};
 use super::near::nearest;
 use super::packs::pack_together;
-use super::read::{at_commit, authors_of};
+use super::read::{at_commit, authors_of, other_settings_at};
 use super::tree::{self, TreeError};
 use crate::ports::{PortErrorKind, RevisionContent, chain};
 
@@ -219,6 +219,7 @@ pub(super) fn content(
     content.rewritten = fetched.rewritten;
     content.is_older = fetched.is_older;
     content.authors.clone_from(&fetched.authors);
+    content.notes.extend(other_settings_at(&commit, sub_path, &content.files));
     Ok(Some((commit.id(), content)))
 }
 

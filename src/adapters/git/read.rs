@@ -242,7 +242,7 @@ fn read_work_tree(path: &Path, place: &RepositoryPlace, compared: Compared) -> R
     };
     let (files, mut notes) = collector.map_err(folder_error)?.finish();
     if path.is_dir() {
-        notes.extend(other_settings(&place.sub_path, &files, || work_tree.join(settings::FILE_NAME).is_file()));
+        notes.extend(other_settings(&place.sub_path, &files, |path| work_tree.join(path).is_file()));
     }
     let reference = place.branch();
     let Some(commit) = place.head()? else {
@@ -268,21 +268,26 @@ fn read_work_tree(path: &Path, place: &RepositoryPlace, compared: Compared) -> R
     Ok(Reading { content, head: Some(commit.id()) })
 }
 
-/// Settings that somebody may take for those of the folder, as they are at the root of the repository.
-fn other_settings(sub_path: &str, files: &[SourceFile], is_there: impl FnOnce() -> bool) -> Option<Note> {
-    let has_own = || files.iter().any(|file| file.path == settings::FILE_NAME);
-    let text = format!(
-        "{} at the root of the repository is not read: the settings of `{sub_path}` are those in it, and it has none",
-        settings::FILE_NAME
-    );
-    (!sub_path.is_empty() && !has_own() && is_there()).then(|| Note::new(NoteCode::LeftOut, text))
+/// Settings that somebody may take for those of the folder: the nearest in a folder around it. `is_there` says whether a path is a file.
+fn other_settings(sub_path: &str, files: &[SourceFile], is_there: impl Fn(&str) -> bool) -> Option<Note> {
+    if sub_path.is_empty() || files.iter().any(|file| file.path == settings::FILE_NAME) {
+        return None;
+    }
+    let nearest = Some(kustomization::folder(sub_path));
+    let mut around = std::iter::successors(nearest, |it| (!it.is_empty()).then(|| kustomization::folder(it)));
+    let place = around.find_map(|folder| match folder {
+        "" => is_there(settings::FILE_NAME).then(|| format!("{} at the root of the repository", settings::FILE_NAME)),
+        folder => Some(format!("{folder}/{}", settings::FILE_NAME)).filter(|path| is_there(path)),
+    })?;
+    let text = format!("{place} is not read: the settings of `{sub_path}` are those in it, and it has none");
+    Some(Note::new(NoteCode::LeftOut, text))
 }
 
 /// The same of a commit.
 pub(super) fn other_settings_at(commit: &Commit<'_>, sub_path: &str, files: &[SourceFile]) -> Option<Note> {
     let kind = |path: &str| commit.tree().and_then(|tree| tree.get_path(Path::new(path))).ok().and_then(|it| it.kind());
     let is_folder = !sub_path.is_empty() && kind(sub_path) == Some(ObjectType::Tree);
-    let is_there = || kind(settings::FILE_NAME) == Some(ObjectType::Blob);
+    let is_there = |path: &str| kind(path) == Some(ObjectType::Blob);
     is_folder.then(|| other_settings(sub_path, files, is_there)).flatten()
 }
 

@@ -10,7 +10,7 @@ use git2::{Commit, Diff, DiffOptions, Index, Odb, Oid, Repository, Signature, So
 use jiff::Timestamp;
 
 use super::expanded::{Expanded, merge_options};
-use super::read::{ReadError, RepositoryPlace, at_commit, title, tree_error};
+use super::read::{ReadError, RepositoryPlace, at_commit, other_settings_at, title, tree_error};
 use super::tree::{self, TreeError};
 use crate::api::kustomization::join;
 use crate::api::source::SourceFile;
@@ -88,7 +88,9 @@ impl SignedHistory {
     pub fn content(&self, commit: &str, folder: &str, reference: &str) -> Result<RevisionContent, ReadError> {
         let commit = self.place.commit(&self.path, commit)?;
         let collector = tree::collect(&self.place.repository, &commit, folder);
-        Ok(at_commit(collector.map_err(|error| tree_error(error, reference))?, &commit, reference))
+        let mut content = at_commit(collector.map_err(|error| tree_error(error, reference))?, &commit, reference);
+        content.notes.extend(other_settings_at(&commit, folder, &content.files));
+        Ok(content)
     }
 
     /// Keeps a commit, with its history, also when no branch of the remote has it any more.
