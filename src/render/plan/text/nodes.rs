@@ -225,7 +225,7 @@ fn details(block: &Block<'_>, table: &Table, page: &mut Page) {
         page.line(&line);
         return;
     }
-    let lines = shortened(&workloads, COLUMNS - DETAIL_INDENT - label_columns);
+    let lines = shortened(&block.workloads, COLUMNS - DETAIL_INDENT - label_columns);
     for (index, part) in lines.iter().enumerate() {
         let label = if index == 0 { label.clone() } else { " ".repeat(label_columns) };
         page.line(&format!("{indentation}{label}{part}"));
@@ -235,11 +235,21 @@ fn details(block: &Block<'_>, table: &Table, page: &mut Page) {
     }
 }
 
-/// The workloads on a few lines, with the number of those that were left out.
-fn shortened(workloads: &str, columns: usize) -> Vec<String> {
-    let mut lines = wrap(workloads, columns);
+/// The workloads on a few lines, with the number of those that are not whole on them.
+fn shortened(workloads: &[String], columns: usize) -> Vec<String> {
+    let mut lines = wrap(&workloads.join(", "), columns);
     if lines.len() > WORKLOAD_LINES_MAX {
-        let hidden = lines.split_off(WORKLOAD_LINES_MAX).join(" ").split(", ").count();
+        lines.truncate(WORKLOAD_LINES_MAX);
+        // Blanks are where lines end, and are not counted.
+        let signs = |text: &str| text.chars().filter(|sign| !sign.is_whitespace()).count();
+        let shown: usize = lines.iter().map(|line| signs(line)).sum();
+        let ends = workloads.iter().scan(0, |behind, workload| {
+            let end = *behind + signs(workload);
+            // The comma.
+            *behind = end + 1;
+            Some(end)
+        });
+        let hidden = ends.filter(|end| *end > shown).count();
         lines.push(format!("and {}", count(hidden, "more workload")));
     }
     lines
@@ -254,4 +264,19 @@ fn because(group: &Group<'_>, page: &mut Page) {
     };
     let sentence = with_place(&format!("{}{like_it}", reason.text), group.definition_of(reason));
     page.detail(DETAIL_INDENT, "because", &sentence, Tone::Plain);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workloads_that_are_not_whole_are_counted() {
+        let workloads = ["aa x2", "bb", "cc x3", "dd", "ee"].map(str::to_owned);
+        assert_eq!(shortened(&workloads, 6), ["aa x2,", "bb, cc", "x3,", "and 2 more workloads"]);
+        assert_eq!(shortened(&workloads, 12), ["aa x2, bb,", "cc x3, dd,", "ee"]);
+        // What begins on the last line and ends behind it is left out.
+        let long = ["aa x2", "bb", "cccc x3", "ee"].map(str::to_owned);
+        assert_eq!(shortened(&long, 6), ["aa x2,", "bb,", "cccc", "and 2 more workloads"]);
+    }
 }
