@@ -325,7 +325,7 @@ pub struct InstanceEnd {
     pub cause: EndCause,
     /// The cloud's own word, such as `Client.InvalidKMSKey.InvalidState`; empty where it gave none.
     pub code: String,
-    /// What the cloud said, and what to do, for people.
+    /// What the cloud said, its word among it, and what to do, for people.
     pub text: String,
 }
 

@@ -130,7 +130,7 @@ pub struct Ended {
     pub cause: EndCause,
     /// EC2's own word; empty where it gave none.
     pub code: String,
-    /// What EC2 said, and what to do.
+    /// What EC2 said, its word among it, and what to do.
     pub text: String,
 }
 

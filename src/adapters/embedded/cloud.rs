@@ -124,11 +124,12 @@ impl Cloud for EmbeddedCloud {
     }
 
     async fn ended(&self, provider_ids: &[&str]) -> Result<Vec<InstanceEnd>, PortError> {
+        const CODE: &str = "Embedded";
         let end = |id: &&str, cause: EndCause| InstanceEnd {
             provider_id: (*id).to_owned(),
             cause,
-            code: "Embedded".to_owned(),
-            text: format!("the embedded cloud ended it, as for {cause:?}"),
+            code: CODE.to_owned(),
+            text: format!("the embedded cloud ended it, as for {cause:?} ({CODE})"),
         };
         let ended = |world: &World| {
             let known = provider_ids.iter().filter_map(|id| Some((id, world.ended.get(*id)?.0)));

@@ -88,12 +88,7 @@ impl Watch {
         let mut notes = aside.purpose();
         for (claim, end) in &ended {
             claims.refused.extend(refused(claim, end, now));
-            let text = if end.code.is_empty() || end.text.contains(&end.code) {
-                end.text.clone()
-            } else {
-                format!("{} ({})", end.text, end.code)
-            };
-            let written = instance_ended(claim, &text, now);
+            let written = instance_ended(claim, &end.text, now);
             let noted = async { unless_gone(around.cluster.update_node_claim(&written).await) };
             if notes.attempt(&format!("end on NodeClaim {}", name_of(claim)), now, noted).await?.is_none() {
                 continue;
@@ -105,7 +100,7 @@ impl Watch {
                     node_pool: label(claim, keys::NODE_POOL).to_owned(),
                     provider_id: end.provider_id.clone(),
                     code: end.code.clone(),
-                    text,
+                    text: end.text.clone(),
                 },
             );
         }
