@@ -160,8 +160,7 @@ impl Written {
         let said = match profile.value() {
             Some(Some(name)) => {
                 self.status.instance_profile = Some(name.clone());
-                let message = profile.trouble_text().unwrap_or_default();
-                Some(Said::is_true(INSTANCE_PROFILE_READY, message))
+                Some(Said::is_true(INSTANCE_PROFILE_READY, String::new()))
             }
             Some(None) | None => None,
         };
@@ -175,7 +174,7 @@ impl Written {
     fn placement_group(&mut self, facts: &Resolution) {
         let group = &facts.placement_group;
         let said = match group.value() {
-            Some(Ok(_)) => Some(Said::is_true(PLACEMENT_GROUP_READY, group.trouble_text().unwrap_or_default())),
+            Some(Ok(_)) => Some(Said::is_true(PLACEMENT_GROUP_READY, String::new())),
             Some(Err(why)) => Some(Said::is_false("PlacementGroupNotFound", why.clone())),
             None if self.is_said_now(PLACEMENT_GROUP_READY) => None,
             None => group.trouble_text().map(|why| Said::is_false("PlacementGroupResolutionFailed", why)),
@@ -187,9 +186,8 @@ impl Written {
         let found = &facts.reservations;
         let said = found.value().map(|found| {
             self.status.capacity_reservations = found.iter().map(|one| reservations::status(one, self.now)).collect();
-            facts.reservations.trouble_text().unwrap_or_default()
+            Said::is_true(CAPACITY_RESERVATIONS_READY, String::new())
         });
-        let said = said.map(|message| Said::is_true(CAPACITY_RESERVATIONS_READY, message));
         self.say(CAPACITY_RESERVATIONS_READY, said, found);
     }
 
@@ -259,7 +257,7 @@ impl Written {
         self.status.conditions.iter().any(|condition| condition.type_ == type_ && condition.status != "Unknown")
     }
 
-    /// Writes a condition. `None`: it is not known, and what was said before stays, for the generation that it was for.
+    /// Writes a condition, with why there is no newer answer. `None`: it is not known, and what was said before stays, for the generation that it was for.
     fn say<T>(&mut self, type_: &str, said: Option<Said>, known: &LastAnswer<T>) {
         let position = self.status.conditions.iter().position(|condition| condition.type_ == type_);
         let said = match said {
@@ -268,11 +266,10 @@ impl Written {
                     if said.status == "True" {
                         ANSWERED_EARLIER.clone_into(&mut said.reason);
                     }
-                    if said.message.is_empty() {
-                        said.message = trouble;
-                    } else if !said.message.contains(&trouble) {
-                        said.message = format!("{}; {trouble}", said.message);
-                    }
+                    said.message = match said.message.as_str() {
+                        "" => trouble,
+                        message => format!("{message}; {trouble}"),
+                    };
                 }
                 said
             }
