@@ -2,7 +2,7 @@
 //!
 //! The inventory is the cluster itself: every definition that was applied carries the label `managed-by: cutlist`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -15,12 +15,14 @@ use crate::api::node_claim::NodeClaim;
 use crate::controller::annotations::of_definitions;
 use crate::controller::events::Event;
 use crate::controller::events::journal::Journal;
+use crate::controller::observed::others::key_of;
 use crate::controller::observed::view::label;
 use crate::controller::set_aside::{Left, SetAside};
-use crate::core::snapshot::kinds::Stored;
 use crate::core::snapshot::{Objects, Snapshot};
 use crate::definitions::Definitions;
 use crate::ports::{Cluster, PortError, PortErrorKind, SeenDefinition};
+
+use super::kinds::{Applied, ForEachKind, for_each_kind};
 
 const NODE_POOL: &str = "NodePool";
 const NODE_CLASS: &str = "EC2NodeClass";
@@ -46,24 +48,24 @@ pub async fn apply<K: Cluster>(
     for class in &definitions.node_classes {
         // What was found for a class is written by those who look it up.
         let applied = EC2NodeClass { status: None, ..class.value.clone() };
-        objects.push((NODE_CLASS, name_of(&applied.metadata), &class.file, written(&applied)?));
+        objects.push((NODE_CLASS, key_of(&applied), &class.file, written(&applied)?));
     }
     for pool in &definitions.node_pools {
         let object = of_definitions::of_pool(&pool.value, written(&pool.value)?);
-        objects.push((NODE_POOL, name_of(&pool.value.metadata), &pool.file, object));
+        objects.push((NODE_POOL, key_of(&pool.value), &pool.file, object));
     }
     for overlay in &definitions.node_overlays {
-        objects.push((NODE_OVERLAY, name_of(&overlay.value.metadata), &overlay.file, written(&overlay.value)?));
+        objects.push((NODE_OVERLAY, key_of(&overlay.value), &overlay.file, written(&overlay.value)?));
     }
     // Templates before the buffers that name them.
     for template in &definitions.pod_templates {
-        objects.push((POD_TEMPLATE, key_of(&template.value.metadata), &template.file, written(&template.value)?));
+        objects.push((POD_TEMPLATE, key_of(&template.value), &template.file, written(&template.value)?));
     }
     for buffer in &definitions.capacity_buffers {
-        objects.push((CAPACITY_BUFFER, key_of(&buffer.value.metadata), &buffer.file, written(&buffer.value)?));
+        objects.push((CAPACITY_BUFFER, key_of(&buffer.value), &buffer.file, written(&buffer.value)?));
     }
     for budget in &definitions.disruption_budgets {
-        objects.push((DISRUPTION_BUDGET, name_of(&budget.value.metadata), &budget.file, written(&budget.value)?));
+        objects.push((DISRUPTION_BUDGET, key_of(&budget.value), &budget.file, written(&budget.value)?));
     }
     let objects: Vec<_> = objects
         .into_iter()
@@ -81,7 +83,7 @@ pub async fn apply<K: Cluster>(
             cluster.patch_node_pool(&name, &patch).await?;
         }
         let before = existing.get(&(kind, name.clone()));
-        if before != object.get("spec").or_else(|| object.get("template")) {
+        if before != spec_of(&object) {
             journal.say(now, &Event::DefinitionApplied { kind, name, is_new: before.is_none() });
         }
     }
@@ -97,27 +99,32 @@ fn is_confirmed_by_plan(snapshot: &Snapshot, pool: &str) -> bool {
 }
 
 /// Specs of the definitions that are in the cluster.
-fn specs(snapshot: &Snapshot) -> Result<BTreeMap<(&'static str, String), Value>, PortError> {
-    let mut specs = BTreeMap::new();
-    for pool in &snapshot.node_pools {
-        specs.insert((NODE_POOL, name_of(&pool.metadata)), written(&pool.spec)?);
+fn specs(snapshot: &Snapshot) -> Result<Specs, PortError> {
+    struct Reading<'s>(&'s Snapshot, Result<Specs, PortError>);
+    impl ForEachKind for Reading<'_> {
+        fn kind<T: Applied>(&mut self) {
+            for object in T::all(self.0) {
+                match (written(object), &mut self.1) {
+                    (Ok(written), Ok(specs)) => {
+                        specs.extend(spec_of(&written).map(|spec| ((T::KIND, key_of(object)), spec.clone())));
+                    }
+                    (Err(error), specs) => *specs = Err(error),
+                    (Ok(_), Err(_)) => {}
+                }
+            }
+        }
     }
-    for class in &snapshot.node_classes {
-        specs.insert((NODE_CLASS, name_of(&class.metadata)), written(&class.spec)?);
-    }
-    for overlay in &snapshot.node_overlays {
-        specs.insert((NODE_OVERLAY, name_of(&overlay.metadata)), written(&overlay.spec)?);
-    }
-    for buffer in &snapshot.capacity_buffers {
-        specs.insert((CAPACITY_BUFFER, key_of(&buffer.metadata)), written(&buffer.spec)?);
-    }
-    for template in &snapshot.pod_templates {
-        specs.insert((POD_TEMPLATE, key_of(&template.metadata)), written(&template.template)?);
-    }
-    for budget in &snapshot.disruption_budgets {
-        specs.insert((DISRUPTION_BUDGET, name_of(&budget.metadata)), written(&budget.spec)?);
-    }
-    Ok(specs)
+    let mut reading = Reading(snapshot, Ok(Specs::new()));
+    for_each_kind(&mut reading);
+    reading.1
+}
+
+/// By kind and name.
+type Specs = BTreeMap<(&'static str, String), Value>;
+
+/// A template has its own word for it.
+fn spec_of(object: &Value) -> Option<&Value> {
+    object.get("spec").or_else(|| object.get("template"))
 }
 
 /// Removes what was applied before and is not among the definitions any more. A pool waits for its nodes to be gone, a
@@ -177,41 +184,49 @@ struct LeftOver {
 }
 
 fn left_over(definitions: &Definitions, snapshot: &Snapshot) -> Vec<LeftOver> {
-    let pools = definitions.node_pools.iter().map(|it| name_of(&it.value.metadata)).collect::<Vec<_>>();
-    let classes = definitions.node_classes.iter().map(|it| name_of(&it.value.metadata)).collect::<Vec<_>>();
-    let budgets = definitions.disruption_budgets.iter().map(|it| name_of(&it.value.metadata)).collect::<Vec<_>>();
-    let overlays = definitions.node_overlays.iter().map(|it| name_of(&it.value.metadata)).collect::<Vec<_>>();
-    let buffers = definitions.capacity_buffers.iter().map(|it| key_of(&it.value.metadata)).collect::<Vec<_>>();
-    let templates = definitions.pod_templates.iter().map(|it| key_of(&it.value.metadata)).collect::<Vec<_>>();
-    let nodes_of_pool = |name: &str| {
-        let claims = snapshot.node_claims.iter().filter(|claim| is_of_pool(claim, name)).count();
+    let mut leaving = Leaving { definitions, snapshot, left: Vec::new() };
+    for_each_kind(&mut leaving);
+    leaving.left
+}
+
+struct Leaving<'a> {
+    definitions: &'a Definitions,
+    snapshot: &'a Snapshot,
+    left: Vec<LeftOver>,
+}
+
+impl ForEachKind for Leaving<'_> {
+    fn kind<T: Applied>(&mut self) {
+        let defined: BTreeSet<String> = T::of(self.definitions).iter().map(|it| key_of(&it.value)).collect();
+        for definition in managed(T::all(self.snapshot)).filter(|it| !defined.contains(&it.name)) {
+            let nodes = match T::KIND {
+                NODE_POOL => self.nodes_of_pool(&definition.name),
+                // A class that a pool still names stays: its nodes would go without it.
+                NODE_CLASS if self.is_named(&definition.name) => continue,
+                NODE_CLASS => self.nodes_of_class(&definition.name),
+                _ => 0,
+            };
+            self.left.push(LeftOver { definition, nodes });
+        }
+    }
+}
+
+impl Leaving<'_> {
+    fn nodes_of_pool(&self, name: &str) -> usize {
+        let claims = self.snapshot.node_claims.iter().filter(|claim| is_of_pool(claim, name)).count();
         // One whose claim was given to another pool, and the node not yet.
         let is_of_pool = |labels: &BTreeMap<String, String>| labels.get(keys::NODE_POOL).is_some_and(|its| its == name);
-        let nodes = snapshot.nodes.iter().filter(|node| node.metadata.labels.as_ref().is_some_and(is_of_pool)).count();
-        claims.max(nodes)
-    };
-    let nodes_of_class =
-        |name: &str| snapshot.node_claims.iter().filter(|claim| claim.spec.node_class_ref.name == name).count();
-    let mut left = Vec::new();
-    for pool in managed(&snapshot.node_pools, |it| &it.metadata).filter(|it| !pools.contains(&it.name)) {
-        left.push(LeftOver { nodes: nodes_of_pool(&pool.name), definition: pool });
+        let nodes = self.snapshot.nodes.iter().filter(|node| node.metadata.labels.as_ref().is_some_and(is_of_pool));
+        claims.max(nodes.count())
     }
-    // A class that a pool still names stays: its nodes would go without it.
-    let is_named = |name: &String| {
-        definitions.node_pools.iter().any(|pool| pool.value.spec.template.spec.node_class_ref.name == *name)
-    };
-    for class in managed(&snapshot.node_classes, |it| &it.metadata)
-        .filter(|it| !classes.contains(&it.name) && !is_named(&it.name))
-    {
-        left.push(LeftOver { nodes: nodes_of_class(&class.name), definition: class });
+
+    fn nodes_of_class(&self, name: &str) -> usize {
+        self.snapshot.node_claims.iter().filter(|claim| claim.spec.node_class_ref.name == name).count()
     }
-    let overlays = managed(&snapshot.node_overlays, |it| &it.metadata).filter(|it| !overlays.contains(&it.name));
-    let buffers = managed(&snapshot.capacity_buffers, |it| &it.metadata).filter(|it| !buffers.contains(&it.name));
-    let templates = managed(&snapshot.pod_templates, |it| &it.metadata).filter(|it| !templates.contains(&it.name));
-    let budgets = managed(&snapshot.disruption_budgets, |it| &it.metadata).filter(|it| !budgets.contains(&it.name));
-    let without_nodes = overlays.chain(buffers).chain(templates).chain(budgets);
-    left.extend(without_nodes.map(|definition| LeftOver { definition, nodes: 0 }));
-    left
+
+    fn is_named(&self, class: &str) -> bool {
+        self.definitions.node_pools.iter().any(|pool| pool.value.spec.template.spec.node_class_ref.name == class)
+    }
 }
 
 /// Whether the end of a pool would be the end of the claim: it says that it is of the pool, or the API server removes it with its owner,
@@ -223,34 +238,21 @@ fn is_of_pool(claim: &NodeClaim, pool: &str) -> bool {
 
 /// Names of the pools that Cutlist applied.
 pub fn managed_pools(snapshot: &Snapshot) -> Vec<String> {
-    managed(&snapshot.node_pools, |it| &it.metadata).map(|pool| pool.name).collect()
+    managed(&snapshot.node_pools).map(|pool| pool.name).collect()
 }
 
 /// Definitions of a kind that Cutlist applied, as they were seen.
-fn managed<T: Stored>(
-    objects: &Objects<T>,
-    metadata: fn(&T) -> &ObjectMeta,
-) -> impl Iterator<Item = SeenDefinition> + '_ {
-    objects.iter().filter(move |object| is_managed(metadata(object))).map(move |object| {
-        let (metadata, (_, _, uid)) = (metadata(object), object.key());
-        let name = if T::NAMESPACED { key_of(metadata) } else { name_of(metadata) };
+fn managed<T: Applied>(objects: &Objects<T>) -> impl Iterator<Item = SeenDefinition> + '_ {
+    objects.iter().filter(|object| is_managed(object.metadata())).map(|object| {
+        let (_, _, uid) = object.key();
         let resource_version = object.resource_version().to_owned();
-        SeenDefinition { kind: T::KIND, name, uid: uid.to_owned(), resource_version }
+        SeenDefinition { kind: T::KIND, name: key_of(object), uid: uid.to_owned(), resource_version }
     })
 }
 
 fn is_managed(metadata: &ObjectMeta) -> bool {
     let owner = metadata.labels.as_ref().and_then(|labels| labels.get(keys::MANAGED_BY));
     owner.is_some_and(|owner| owner == keys::FIELD_MANAGER)
-}
-
-/// `namespace/name`
-fn key_of(metadata: &ObjectMeta) -> String {
-    format!("{}/{}", metadata.namespace.as_deref().unwrap_or("default"), name_of(metadata))
-}
-
-fn name_of(metadata: &ObjectMeta) -> String {
-    metadata.name.clone().unwrap_or_default()
 }
 
 fn written(value: &impl Serialize) -> Result<Value, PortError> {

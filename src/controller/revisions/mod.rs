@@ -3,6 +3,7 @@
 pub mod facts;
 pub mod inputs;
 pub mod inventory;
+mod kinds;
 mod of_others;
 pub mod statuses;
 mod unsigned;

@@ -9,7 +9,9 @@ use crate::controller::observed::others::{Others, key_of};
 use crate::core::plan::{Note, NoteCode};
 use crate::core::snapshot::Snapshot;
 use crate::core::snapshot::kinds::Stored;
-use crate::definitions::{Definition, Definitions};
+use crate::definitions::Definitions;
+
+use super::kinds::{Applied, ForEachKind, for_each_kind};
 
 /// What is set aside of a revision now.
 #[derive(Debug, Default)]
@@ -84,29 +86,23 @@ impl OfOthers {
 
 /// By kind and name, as those of other installations are noted.
 fn keys(definitions: &Definitions) -> BTreeSet<(&'static str, String)> {
-    let mut keys = BTreeSet::new();
-    add(&definitions.node_pools, &mut keys);
-    add(&definitions.node_classes, &mut keys);
-    add(&definitions.node_overlays, &mut keys);
-    add(&definitions.capacity_buffers, &mut keys);
-    add(&definitions.pod_templates, &mut keys);
-    add(&definitions.disruption_budgets, &mut keys);
-    keys
-}
-
-fn add<T: Stored>(definitions: &[Definition<T>], keys: &mut BTreeSet<(&'static str, String)>) {
-    keys.extend(definitions.iter().map(|it| (T::KIND, key_of(&it.value))));
+    struct Keys<'d>(&'d Definitions, BTreeSet<(&'static str, String)>);
+    impl ForEachKind for Keys<'_> {
+        fn kind<T: Applied>(&mut self) {
+            self.1.extend(T::of(self.0).iter().map(|it| (T::KIND, key_of(&it.value))));
+        }
+    }
+    let mut keys = Keys(definitions, BTreeSet::new());
+    for_each_kind(&mut keys);
+    keys.1
 }
 
 fn take_out(definitions: &mut Definitions, objects: &Others) {
-    retain(&mut definitions.node_pools, objects);
-    retain(&mut definitions.node_classes, objects);
-    retain(&mut definitions.node_overlays, objects);
-    retain(&mut definitions.capacity_buffers, objects);
-    retain(&mut definitions.pod_templates, objects);
-    retain(&mut definitions.disruption_budgets, objects);
-}
-
-fn retain<T: Stored>(definitions: &mut Vec<Definition<T>>, objects: &Others) {
-    definitions.retain(|it| !objects.contains_key(&(T::KIND, key_of(&it.value))));
+    struct TakingOut<'d>(&'d mut Definitions, &'d Others);
+    impl ForEachKind for TakingOut<'_> {
+        fn kind<T: Applied>(&mut self) {
+            T::of_mut(self.0).retain(|it| !self.1.contains_key(&(T::KIND, key_of(&it.value))));
+        }
+    }
+    for_each_kind(&mut TakingOut(definitions, objects));
 }
