@@ -269,6 +269,9 @@ pub struct Posting {
     pub begun: Vec<String>,
     /// Markers of comments that say what those of the targets say now. They go when those are there.
     pub stands_for: BTreeSet<String>,
+    /// Contexts that are set only where the forge says that the pull request is open, as those of approvals: of what is merged already
+    /// nothing is left to approve, which would read as an approval.
+    pub only_while_open: BTreeSet<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -307,6 +310,8 @@ pub enum Done {
     StatusStands,
     /// The forge takes none: no branch has the commit, as that of a fork, and no job ran for it.
     NoStatus,
+    /// The pull request was merged or closed meanwhile: what stands there is what it was merged with.
+    StatusLeft,
     CommentCreated,
     CommentEdited,
     CommentStands,

@@ -122,6 +122,31 @@ fn an_approval_outlives_a_forge_that_is_away_and_a_process_that_ends() {
     }
 }
 
+/// The list of what is open is older than the base that is fetched after it.
+#[test]
+fn a_merge_during_a_look_approves_nothing() {
+    for forge in FORGES {
+        for is_shown_before in [true, false] {
+            let desk = stage(forge, "a-change");
+            if is_shown_before {
+                desk.look(ASKS);
+            }
+            let before = ["cutlist/blue", "cutlist/blue/approval"].map(|context| desk.status(context));
+            let open = json!([desk.server.world().pull_requests[0].clone()]);
+            desk.merges();
+            let lists = if forge.name == "gitlab" { "merge_requests" } else { "pulls" };
+            desk.server.harm("GET", lists, 1, Harm::Answer(Answer::of(200, open)));
+            desk.look(ASKS);
+            let [plan, approval] = ["cutlist/blue", "cutlist/blue/approval"].map(|context| desk.status(context));
+            assert_eq!(approval, before[1], "{}: nobody approved it", forge.name);
+            match is_shown_before {
+                true => assert_eq!(plan, before[0], "{}: what it was merged with", forge.name),
+                false => assert_eq!(plan.map(|it| it.0), Some("success".to_owned()), "{}: it has one", forge.name),
+            }
+        }
+    }
+}
+
 /// Somebody pushes a commit that changes no file.
 fn push(desk: &mut Desk) {
     commit(desk);

@@ -381,6 +381,26 @@ fn a_late_job_says_nothing_below_what_is_closed() {
     }
 }
 
+/// A preview after the merge has the change in its base already.
+#[test]
+fn what_was_said_of_a_commit_stays_when_it_is_merged() {
+    for forge in FORGES {
+        let (server, desk) = stage(forge);
+        assert_posted(&desk.post(&preview(1, 1)), forge);
+        server.world().is_closed = true;
+        let said = |server: &Server| (server.world().statuses.clone(), server.world().checks.len());
+        let before = said(&server);
+        let mut late = preview(1, 0);
+        late["targets"][0]["headline"] = "no definition differs".into();
+        for manner in ["edit", "none"] {
+            let ran = desk.post_with(&late, &["--comment", manner]);
+            assert_posted(&ran, forge);
+            assert!(ran.stderr.contains("the status is left as it is"), "{}: {}", forge.name, ran.stderr);
+            assert_eq!(said(&server), before, "{} {manner}", forge.name);
+        }
+    }
+}
+
 /// Somebody removes our comment between the list and the change of it.
 #[test]
 fn a_comment_that_is_gone_is_begun_again() {

@@ -158,7 +158,22 @@ impl HostedRepository {
     }
 
     pub async fn pull_request(&self, number: u64) -> Result<PullRequest, ForgeError> {
-        let answer = match self.ask_for_what_is_new(&self.dialect.pull_request(number)).await {
+        let outcome = self.ask_for_what_is_new(&self.dialect.pull_request(number)).await;
+        self.read_pull_request(number, outcome)
+    }
+
+    /// The same, where nobody waits for one that the forge does not know yet.
+    pub async fn known_pull_request(&self, number: u64) -> Result<PullRequest, ForgeError> {
+        let outcome = self.ask(&self.dialect.pull_request(number)).await;
+        self.read_pull_request(number, outcome)
+    }
+
+    fn read_pull_request(
+        &self,
+        number: u64,
+        outcome: Result<ForgeAnswer, ForgeError>,
+    ) -> Result<PullRequest, ForgeError> {
+        let answer = match outcome {
             Err(error) if error.status() == Some(StatusCode::NOT_FOUND) => {
                 return Err(ForgeError::NoPullRequest(number));
             }

@@ -44,25 +44,67 @@ pub async fn post(forge: &HostedRepository, posting: &Posting) -> Posted<ForgeEr
     let _errand = forge.begin_errand();
     let mut posted = Posted { done: Vec::new(), failed: Vec::new() };
     let (mut are_new, mut statuses) = (Vec::new(), None);
-    // What can not be read now is read again where it is needed, and said there.
-    let standing = match posting.number.filter(|_| forge.lacks_place(&posting.head)) {
-        Some(number) => at_head(forge, number, &posting.head).await.ok(),
-        None => None,
-    };
+    let (standing, mut is_open) = standing(forge, posting).await;
     for target in &posting.targets {
-        let is_begun = posting.begun.contains(&target.status.context);
-        let outcome = set_status(forge, &posting.head, &target.status, is_begun, &mut statuses).await;
+        let outcome = match way(forge, posting, &target.status.context, &mut is_open).await {
+            Ok(way) => set_status(forge, &posting.head, &target.status, way, &mut statuses).await,
+            Err(error) => Err(error),
+        };
         are_new.push(matches!(outcome, Ok(Done::StatusSet)));
         posted.note(target, "set the status", outcome);
     }
     set_comments(forge, posting, standing, &mut posted).await;
     for (target, is_new) in posting.targets.iter().zip(are_new) {
-        if let Some(check) = &target.check {
+        // The check says what the status says.
+        if let Some(check) = target.check.as_ref().filter(|_| is_new || is_open != Some(false)) {
             let outcome = set_check(forge, &posting.head, check, is_new).await;
             posted.note(target, "make a check", outcome);
         }
     }
     posted
+}
+
+/// The pull request where it need not be read again for the comments, and whether it is open, before anything is written. What can not be
+/// read now is read again where it is needed, and said there.
+async fn standing(forge: &HostedRepository, posting: &Posting) -> (Option<PullRequest>, Option<bool>) {
+    let Some(number) = posting.number else { return (None, None) };
+    if forge.lacks_place(&posting.head) {
+        let read = at_head(forge, number, &posting.head).await.ok();
+        let is_open = read.as_ref().map(|it| it.is_open);
+        return (read, is_open);
+    }
+    let read = forge.known_pull_request(number).await.ok();
+    let is_open = read.as_ref().map(|it| it.is_open);
+    (read.filter(|it| it.head == posting.head), is_open)
+}
+
+/// What may be done where a status stands already.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Replace,
+    /// This process has set it a moment ago, so that it need not be asked for.
+    ReplaceBegun,
+    SetMissing,
+    Leave,
+}
+
+/// A preview that is made after the merge is one of what is in the base already: it says nothing of what was merged.
+async fn way(
+    forge: &HostedRepository,
+    posting: &Posting,
+    context: &String,
+    is_open: &mut Option<bool>,
+) -> Result<Way, ForgeError> {
+    let must_be_open = posting.only_while_open.contains(context);
+    if let Some(number) = posting.number.filter(|_| must_be_open && is_open.is_none()) {
+        *is_open = Some(forge.pull_request(number).await?.is_open);
+    }
+    Ok(match *is_open {
+        Some(false) if must_be_open => Way::Leave,
+        _ if posting.begun.contains(context) => Way::ReplaceBegun,
+        Some(false) => Way::SetMissing,
+        Some(true) | None => Way::Replace,
+    })
 }
 
 impl Posted<ForgeError> {
@@ -79,7 +121,7 @@ impl Posted<ForgeError> {
 async fn set_comments(
     forge: &HostedRepository,
     posting: &Posting,
-    known: Option<Option<PullRequest>>,
+    known: Option<PullRequest>,
     posted: &mut Posted<ForgeError>,
 ) {
     let wanted = || posting.targets.iter().filter_map(|target| Some((target, target.comment.as_ref()?)));
@@ -90,11 +132,11 @@ async fn set_comments(
     };
     let mut listed = match &standing {
         // Nobody wrote anything yet.
-        Ok(Some(PullRequest { comments: Some(0), .. })) => Some(Vec::new()),
+        Ok(PullRequest { comments: Some(0), .. }) => Some(Vec::new()),
         _ => None,
     };
     let mut old = Vec::new();
-    if matches!(&standing, Ok(Some(PullRequest { is_open: true, .. }))) {
+    if standing.as_ref().is_ok_and(|it| it.is_open && it.head == posting.head) {
         old = stood_for(forge, number, posting, &mut listed).await;
     }
     let hidden_to = old.iter().map(|comment| comment.id).max().unwrap_or_default();
@@ -103,12 +145,12 @@ async fn set_comments(
         // What was said before is not left to be believed.
         let is_worth_beginning = comment.is_worth_beginning || (index == 0 && !old.is_empty());
         let outcome = match &standing {
-            Ok(Some(PullRequest { is_open: false, .. })) => Ok(Done::IsClosed),
-            Ok(Some(_)) => {
+            Ok(PullRequest { head, .. }) if *head != posting.head => Ok(Done::CommentIsOfAnother),
+            Ok(PullRequest { is_open: false, .. }) => Ok(Done::IsClosed),
+            Ok(_) => {
                 let wanted = Wanted { comment, is_worth_beginning, hidden_to };
                 set_comment(forge, number, wanted, &mut listed).await
             }
-            Ok(None) => Ok(Done::CommentIsOfAnother),
             Err(_) => break,
         };
         are_there |= matches!(outcome, Ok(Done::CommentCreated | Done::CommentEdited | Done::CommentStands));
@@ -181,13 +223,13 @@ async fn hide_all(
     Ok(())
 }
 
-/// The pull request, if it is at the commit of the posting.
-async fn at_head(forge: &HostedRepository, number: u64, head: &str) -> Result<Option<PullRequest>, ForgeError> {
+/// The pull request, as soon as it is at the commit of the posting; after a while as it is.
+async fn at_head(forge: &HostedRepository, number: u64, head: &str) -> Result<PullRequest, ForgeError> {
     let mut pauses = HEAD_PAUSES.into_iter();
     loop {
         let pull_request = forge.pull_request(number).await?;
         if pull_request.head == head {
-            return Ok(Some(pull_request));
+            return Ok(pull_request);
         }
         if pull_request.tried_as.as_deref() == Some(head) {
             let (commit, head) = (head.to_owned(), pull_request.head);
@@ -195,7 +237,7 @@ async fn at_head(forge: &HostedRepository, number: u64, head: &str) -> Result<Op
         }
         match pauses.next() {
             Some(pause) => tokio::time::sleep(pause).await,
-            None => return Ok(None),
+            None => return Ok(pull_request),
         }
     }
 }
@@ -206,20 +248,27 @@ async fn set_status(
     forge: &HostedRepository,
     head: &str,
     status: &Status,
-    is_begun: bool,
+    way: Way,
     listed: &mut Option<Vec<Status>>,
 ) -> Result<Done, ForgeError> {
+    if way == Way::Leave {
+        return Ok(Done::StatusLeft);
+    }
     let mut looks = Looks::default();
     loop {
-        if !is_begun || looks.number > 0 {
+        if way != Way::ReplaceBegun || looks.number > 0 {
             let known = match listed.take().filter(|_| looks.number == 0) {
                 Some(known) => known,
                 None => forge.statuses(head).await?,
             };
             let stands = known.iter().any(|known| says_the_same(known, status));
+            let is_there = known.iter().any(|known| known.context == status.context);
             *listed = Some(known);
             if stands {
                 return Ok(if looks.number == 0 { Done::StatusStands } else { Done::StatusSet });
+            }
+            if is_there && way == Way::SetMissing {
+                return Ok(Done::StatusLeft);
             }
         }
         match forge.set_status(head, status).await {

@@ -47,7 +47,8 @@ pub fn posting(preview: &Preview, number: Option<u64>, shown: &Shown, table: &Ta
     }
     targets.extend(of_signatures(preview, shown, table));
     let stands_for = stood_for(preview, shown, &targets);
-    Posting { number, head: preview.head.id.clone(), targets, begun: Vec::new(), stands_for }
+    let head = preview.head.id.clone();
+    Posting { number, head, targets, begun: Vec::new(), stands_for, only_while_open: BTreeSet::new() }
 }
 
 /// Markers of comments that were made when there were fewer clusters, or more. A cluster may be called as a comment about several is.
@@ -218,6 +219,7 @@ pub const fn what_was_done(done: Done) -> &'static str {
         Done::NoStatus => {
             "no status: the forge takes none for a commit that is in none of its branches, as that of a fork, before a job ran for it"
         }
+        Done::StatusLeft => "the status is left as it is, for the pull request is closed",
         Done::CommentCreated => "commented",
         Done::CommentEdited => "comment edited",
         Done::CommentStands => "the comment stands already",

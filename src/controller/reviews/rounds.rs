@@ -205,6 +205,8 @@ impl<P: ReviewPorts> Rounds<P> {
                 return false;
             }
         }
+        let approvals = posting.targets.iter().skip(without_approvals);
+        posting.only_while_open = approvals.map(|target| target.status.context.clone()).collect();
         // What fails is planned and posted again in the next round.
         let before = self.repository.seen.remove(&number);
         let told = Told::of(&posting);
