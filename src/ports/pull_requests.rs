@@ -54,6 +54,8 @@ pub struct Comment {
     pub author: String,
     pub author_id: u64,
     pub body: String,
+    /// When it was written, where the forge tells.
+    pub created: Option<Timestamp>,
     /// Somebody changed it after it was written.
     pub is_edited: bool,
 }
@@ -416,6 +418,13 @@ pub trait PullRequests {
     fn makers(&self, pull_request: &PullRequest) -> impl Future<Output = Result<Makers, PortError>>;
 
     fn set_status(&self, commit: &str, status: &Status) -> impl Future<Output = Result<(), PortError>>;
+    /// When this program set the first status of a commit that has one of these contexts, by the forge's clock; `None`: it is not told, or
+    /// there is none.
+    fn first_status(
+        &self,
+        commit: &str,
+        contexts: &[String],
+    ) -> impl Future<Output = Result<Option<Timestamp>, PortError>>;
     /// Whether the pull request must be read before a status of this commit is set: it tells where that goes.
     fn lacks_place(&self, commit: &str) -> bool;
     /// Sets a status where nothing was said before of its context; says whether it did. `known`: the statuses of the commit, once they were

@@ -23,8 +23,10 @@ fn approved(by: &str, digest: &str) -> (String, String) {
 /// The same status, set by somebody else who may write.
 fn forge_approval(desk: &Desk, digest: &str) {
     let (state, description) = approved("writer", digest);
-    let context = "cutlist/blue/approval".to_owned();
-    desk.server.world().statuses.push(Status { commit: desk.head.clone(), context, state, description });
+    let (commit, context, by) = (desk.head.clone(), "cutlist/blue/approval".to_owned(), "writer".to_owned());
+    let mut world = desk.server.world();
+    let at = world.id();
+    world.statuses.push(Status { commit, context, state, description, by, at });
 }
 
 #[test]
@@ -181,6 +183,41 @@ fn an_approval_does_not_count_for_what_is_pushed_before_it_is_heard() {
         desk.says("writer", &approve);
         until("approved", || desk.status("cutlist/blue/approval") == Some(approved("writer", &digest)));
         stopped(child);
+    }
+}
+
+/// The same where nobody looked when it was pushed: a process that begins has not seen what stood there before.
+#[test]
+fn an_approval_does_not_count_for_what_was_pushed_before_a_process_began() {
+    for forge in FORGES {
+        let mut desk = stage(forge, "a-change");
+        desk.look(ASKS);
+        let digest = waiting(&desk);
+        let approve = format!("/cutlist approve {digest}");
+        push(&mut desk);
+        // Whoever pushed may set a status before, too.
+        forge_approval(&desk, &digest);
+        desk.says("writer", &approve);
+        desk.look(ASKS);
+        assert!(answers(&desk)[0].contains("was pushed since, or at the same time"), "{:?}", answers(&desk));
+        assert_eq!(waiting(&desk), digest, "{}", forge.name);
+        desk.says("writer", &approve);
+        desk.look(ASKS);
+        assert_eq!(desk.status("cutlist/blue/approval").unwrap(), approved("writer", &digest), "{}", forge.name);
+    }
+}
+
+#[test]
+fn an_approval_does_not_count_where_nobody_knows_when_its_head_was_shown() {
+    for forge in [GITHUB, GITEA] {
+        let desk = stage(forge, "a-change");
+        desk.look(ASKS);
+        let digest = waiting(&desk);
+        desk.server.harm("GET", "/statuses", 9, Harm::Answer(Answer::of(403, json!({ "message": "no" }))));
+        desk.says("writer", &format!("/cutlist approve {digest}"));
+        desk.look(ASKS);
+        assert!(answers(&desk)[0].contains("nobody knows whether"), "{}: {:?}", forge.name, answers(&desk));
+        assert_eq!(waiting(&desk), digest, "{}", forge.name);
     }
 }
 

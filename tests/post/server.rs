@@ -74,6 +74,9 @@ pub struct Status {
     pub context: String,
     pub state: String,
     pub description: String,
+    /// Who set it, and when: seconds, in which comments are counted as well.
+    pub by: String,
+    pub at: u64,
 }
 
 #[derive(Default)]
@@ -141,7 +144,14 @@ impl World {
 
     /// When it was written and changed.
     pub fn moments(&self, comment: &Comment) -> [Value; 2] {
-        [json!("t0"), json!(if self.is_edited(comment) { "t1" } else { "t0" })]
+        let created = moment(comment.id);
+        let updated = if self.is_edited(comment) { json!("t1") } else { created.clone() };
+        [created, updated]
+    }
+
+    /// All statuses of a commit, the newest first.
+    pub fn all_of<'a>(&'a self, commit: &'a str) -> impl Iterator<Item = &'a Status> {
+        self.statuses.iter().rev().filter(move |it| it.commit == commit)
     }
 
     /// The newest of a commit.
@@ -154,6 +164,11 @@ impl World {
         let is_query = |it: &Request| it.body["query"].as_str().is_some_and(|text| text.starts_with("query"));
         self.requests.iter().filter(|it| it.method != "GET" && !is_query(it)).collect()
     }
+}
+
+/// So many seconds after the forge was begun.
+pub fn moment(seconds: u64) -> Value {
+    json!(jiff::Timestamp::from_second(1_700_000_000 + i64::try_from(seconds).unwrap()).unwrap())
 }
 
 /// Answers what one forge is asked; `None`: there is no such path.

@@ -57,6 +57,14 @@ pub enum Maker {
     Forge,
 }
 
+/// One status that was set, which another of the same context may have followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetStatus {
+    pub context: String,
+    pub by: String,
+    pub at: Timestamp,
+}
+
 /// What comes next on the way to whether somebody is in a team.
 #[derive(Debug)]
 pub enum TeamStep {
@@ -88,9 +96,9 @@ pub trait Dialect: Send + Sync {
 
     fn account(&self) -> Request;
     fn read_account(&self, answer: &Value) -> Option<String>;
-    /// Whether a comment's author is this account.
-    fn is_account(&self, comment: &Comment, account: &str) -> bool {
-        comment.author == account
+    /// Whether an author is this account.
+    fn is_account(&self, author: &str, account: &str) -> bool {
+        author == account
     }
 
     fn pull_request(&self, number: u64) -> Request;
@@ -144,6 +152,10 @@ pub trait Dialect: Send + Sync {
     fn statuses(&self, commit: &str, page: u32) -> Request;
     /// The newest of each context.
     fn read_statuses(&self, answer: &Value) -> Vec<Status>;
+    /// All that were set, also those that others of the same context followed.
+    fn all_statuses(&self, commit: &str, page: u32) -> Request;
+    /// Of one item of that list.
+    fn read_set_status(&self, item: &Value) -> Option<SetStatus>;
     /// `place`: that of [`Dialect::read_status_place`], where it is known.
     fn set_status(&self, commit: &str, status: &Status, place: Option<&Value>) -> Request;
     /// Whether a status has a place beside its commit, which a pull request tells.

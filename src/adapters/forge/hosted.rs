@@ -154,7 +154,7 @@ impl HostedRepository {
     }
 
     pub fn is_by(&self, comment: &Comment, account: &str) -> bool {
-        self.dialect.is_account(comment, account)
+        self.dialect.is_account(&comment.author, account)
     }
 
     pub async fn pull_request(&self, number: u64) -> Result<PullRequest, ForgeError> {
@@ -301,6 +301,18 @@ impl HostedRepository {
             }
         }
         Ok(all)
+    }
+
+    /// When this account set the first status of a commit that has one of these contexts; `None`: there is none, or that is not told.
+    pub async fn first_status(&self, commit: &str, contexts: &[String]) -> Result<Option<Timestamp>, ForgeError> {
+        let items = match self.pages(|page| self.dialect.all_statuses(commit, page)).await {
+            Err(error) if error.may_pass() => return Err(error),
+            items => items.unwrap_or_default(),
+        };
+        let account = self.account().await?;
+        let set = items.iter().filter_map(|item| self.dialect.read_set_status(item));
+        let own = set.filter(|it| contexts.contains(&it.context) && self.dialect.is_account(&it.by, account));
+        Ok(own.map(|it| it.at).min())
     }
 
     pub async fn set_status(&self, commit: &str, status: &Status) -> Result<(), ForgeError> {

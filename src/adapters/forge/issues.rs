@@ -3,7 +3,7 @@
 use hyper::Method;
 use serde_json::{Value, json};
 
-use super::dialect::{Comment, PullRequest, RepositoryName, State, moment, text};
+use super::dialect::{Comment, PullRequest, RepositoryName, SetStatus, State, moment, text};
 use super::http::{Request, segment};
 
 /// `/repos/OWNER/NAME`
@@ -45,6 +45,10 @@ impl Paths {
 
     pub fn statuses(&self, commit: &str, query: &str) -> Request {
         Request::get(format!("{}/commits/{}/status?{query}", self.0, segment(commit)))
+    }
+
+    pub fn all_statuses(&self, commit: &str, query: &str) -> Request {
+        Request::get(format!("{}/commits/{}/statuses?{query}", self.0, segment(commit)))
     }
 
     pub fn set_status(&self, commit: &str, body: Value) -> Request {
@@ -90,8 +94,14 @@ pub(super) fn read_comment(answer: &Value, hidden_by: String) -> Option<Comment>
         author: text(&answer["user"]["login"]),
         author_id: answer["user"]["id"].as_u64().unwrap_or_default(),
         body: text(&answer["body"]),
+        created: moment(&answer["created_at"]),
         is_edited: answer["created_at"] != answer["updated_at"],
     })
+}
+
+pub(super) fn read_set_status(item: &Value) -> Option<SetStatus> {
+    let (context, by) = (text(&item["context"]), read_status_creator(item)?);
+    Some(SetStatus { context, by, at: moment(&item["created_at"])? })
 }
 
 /// Who set a status, by the answer to it.

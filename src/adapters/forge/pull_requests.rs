@@ -1,6 +1,7 @@
 //! A repository on a forge as the port by which reviews reach it. What went wrong is one sentence there, with its causes.
 
 use hyper::StatusCode;
+use jiff::Timestamp;
 
 use super::hosted::{ForgeError, HostedRepository};
 use super::{posting, seal};
@@ -113,6 +114,10 @@ impl PullRequests for HostedRepository {
 
     async fn set_status(&self, commit: &str, status: &Status) -> Result<(), PortError> {
         Ok(Self::set_status(self, commit, status).await?)
+    }
+
+    async fn first_status(&self, commit: &str, contexts: &[String]) -> Result<Option<Timestamp>, PortError> {
+        Ok(Self::first_status(self, commit, contexts).await?)
     }
 
     fn lacks_place(&self, commit: &str) -> bool {

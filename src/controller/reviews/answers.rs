@@ -7,7 +7,7 @@ use super::ReviewPorts;
 use super::commands::{Command, parse};
 use super::digests::{ambiguity, meant, short, short_commit};
 use super::namesakes;
-use super::repository::ReviewedRepository;
+use super::repository::{ReviewedRepository, Seen, Unread};
 use super::rights::{self, Wish};
 use super::two_people::TwoPeople;
 use crate::core::preview::DIGEST_DIGITS;
@@ -111,14 +111,38 @@ async fn refusal<P: ReviewPorts>(
     if refusal.is_some() || wish != Wish::Approve {
         return Ok(refusal);
     }
-    if repository.heads.get(&pull_request.number).is_some_and(|head| head.is_unread) {
-        let commit = short_commit(&pull_request.head);
-        let why = "was pushed since, or at the same time: look at it, and approve it again";
-        return Ok(Some(format!("{}: {commit} {why}", comment.author)));
-    }
-    let mut two_people = TwoPeople::new(repository.rules());
-    let refusal = two_people.refusal(repository.forge(), pull_request, &comment.author).await?;
+    let refusal = match of_an_older_head(repository, pull_request, comment).await? {
+        Some(why) => Some(why),
+        None => {
+            let mut two_people = TwoPeople::new(repository.rules());
+            two_people.refusal(repository.forge(), pull_request, &comment.author).await?
+        }
+    };
     Ok(refusal.map(|why| format!("{}: {why}", comment.author)))
+}
+
+/// Why an approval may be meant for what was there before the head, if it may. Of a head that was there when this process began its first
+/// status tells since when people could look at it.
+async fn of_an_older_head<P: ReviewPorts>(
+    repository: &ReviewedRepository<P>,
+    pull_request: &PullRequest,
+    comment: &Comment,
+) -> Result<Option<String>, PortError> {
+    let PullRequest { number, head, .. } = pull_request;
+    let Some(unread) = repository.heads.get(number).and_then(|head| head.unread) else { return Ok(None) };
+    let commit = short_commit(head);
+    if unread == Unread::Found {
+        let contexts = repository.seen.get(number).map(Seen::contexts).unwrap_or_default();
+        match (repository.forge().first_status(head, &contexts).await?, comment.created) {
+            (Some(first), Some(created)) if created > first => return Ok(None),
+            (Some(_), Some(_)) => {}
+            _ => {
+                let why = "was pushed since, for the forge does not say when its first status or this comment came";
+                return Ok(Some(format!("nobody knows whether {commit} {why}: look at it, and approve it again")));
+            }
+        }
+    }
+    Ok(Some(format!("{commit} was pushed since, or at the same time: look at it, and approve it again")))
 }
 
 async fn reply<P: ReviewPorts>(

@@ -175,6 +175,7 @@ mod tests {
             author: author.to_owned(),
             author_id: id,
             body: body.to_owned(),
+            created: None,
             is_edited: false,
         }
     }

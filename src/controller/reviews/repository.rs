@@ -76,15 +76,28 @@ pub struct Change<'c> {
 /// The commit that a pull request is at.
 pub struct KnownHead {
     pub commit: String,
-    /// It was pushed while this process looked, and the comments were not read since it was shown: those that are there may be older.
-    pub is_unread: bool,
+    /// The comments were not read since it was shown: those that are there may be older. `None`: they were.
+    pub unread: Option<Unread>,
+}
+
+/// How this process came to know a commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unread {
+    /// It was there at the first look. A process before this one may have shown it.
+    Found,
+    /// It was pushed while this process looked.
+    Pushed,
 }
 
 impl KnownHead {
     /// After the one before.
     pub fn after(before: Option<&Self>, commit: &str) -> Self {
-        let is_pushed = before.is_some_and(|before| before.commit != commit);
-        Self { commit: commit.to_owned(), is_unread: is_pushed || before.is_some_and(|before| before.is_unread) }
+        let unread = match before {
+            None => Some(Unread::Found),
+            Some(before) if before.commit != commit => Some(Unread::Pushed),
+            Some(before) => before.unread,
+        };
+        Self { commit: commit.to_owned(), unread }
     }
 }
 
@@ -134,6 +147,11 @@ impl Told {
 }
 
 impl Seen {
+    /// Under which its commit has statuses.
+    pub fn contexts(&self) -> Vec<String> {
+        self.told.iter().map(|Told(target)| target.status.context.clone()).collect()
+    }
+
     /// The first two lines of each comment that was left on the pull request.
     pub fn left(&self) -> impl Iterator<Item = (&str, &str)> {
         let comments = self.told.iter().filter(|_| self.is_shown).filter_map(|Told(target)| target.comment.as_ref());

@@ -162,7 +162,7 @@ impl<P: ReviewPorts> Rounds<P> {
     }
 
     fn comments_are_read(&mut self, number: u64) {
-        self.repository.heads.entry(number).and_modify(|head| head.is_unread = false);
+        self.repository.heads.entry(number).and_modify(|head| head.unread = None);
     }
 
     /// `answers`: comments that this process has just written.

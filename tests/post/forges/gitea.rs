@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::server::{
-    Answer, Comment, Request, Status, World, commits, listed, newest, page, pull_request, pull_requests,
+    Answer, Comment, Request, Status, World, commits, listed, moment, newest, page, pull_request, pull_requests,
 };
 use super::{GITEA, account, change, found, may_write};
 
@@ -62,20 +62,29 @@ pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
             let statuses = if statuses.is_empty() { Value::Null } else { Value::Array(statuses) };
             Some(Answer::of(200, json!({ "sha": commit, "statuses": statuses })))
         }
+        ("GET", ["commits", commit, "statuses"]) => {
+            let set = world
+                .all_of(commit)
+                .map(|it| json!({ "context": it.context, "creator": { "login": it.by }, "created_at": moment(it.at) }));
+            Some(listed(set.collect(), request, "limit", 50))
+        }
         ("POST", ["statuses", commit]) => {
             let text = |name: &str| request.body[name].as_str().unwrap_or_default().to_owned();
             let state = text("state");
             if !["pending", "success", "error", "failure", "warning", "skipped"].contains(&state.as_str()) {
                 return Some(Answer::of(422, json!({ "message": "no such state" })));
             }
+            let at = world.id();
             let status = Status {
                 commit: (*commit).to_owned(),
                 context: text("context"),
                 state,
                 description: text("description"),
+                by: account.clone(),
+                at,
             };
             world.statuses.push(status);
-            Some(Answer::of(201, json!({ "id": world.id(), "creator": { "login": account } })))
+            Some(Answer::of(201, json!({ "id": at, "creator": { "login": account } })))
         }
         _ => None,
     }

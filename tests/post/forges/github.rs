@@ -5,7 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
 use super::super::server::{
-    Answer, Comment, Request, Status, World, commits, listed, newest, pull_request, pull_requests,
+    Answer, Comment, Request, Status, World, commits, listed, moment, newest, pull_request, pull_requests,
 };
 use super::{GITHUB, account, change, found, may_write};
 
@@ -70,6 +70,12 @@ pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
                 .map(|it| json!({ "context": it.context, "state": it.state, "description": it.description, "target_url": null }))
                 .collect();
             Some(Answer::of(200, json!({ "sha": commit, "statuses": statuses })))
+        }
+        ("GET", ["commits", commit, "statuses"]) => {
+            let set = world
+                .all_of(commit)
+                .map(|it| json!({ "context": it.context, "creator": { "login": it.by }, "created_at": moment(it.at) }));
+            Some(listed(set.collect(), request, "per_page", 100))
         }
         ("POST", ["statuses", commit]) => set_status(world, request, commit, &account),
         _ => checks(world, request, &parts),
@@ -160,14 +166,17 @@ fn set_status(world: &mut World, request: &Request, commit: &str, account: &str)
     if !["error", "failure", "pending", "success"].contains(&text("state").as_str()) {
         return Some(Answer::of(422, json!({ "message": "state is not included in the list" })));
     }
+    let at = world.id();
     let status = Status {
         commit: commit.to_owned(),
         context: text("context"),
         state: text("state"),
         description: text("description"),
+        by: account.to_owned(),
+        at,
     };
     world.statuses.push(status);
-    Some(Answer::of(201, json!({ "id": world.id(), "creator": { "login": account } })))
+    Some(Answer::of(201, json!({ "id": at, "creator": { "login": account } })))
 }
 
 /// Whether it is a JSON Web Token that one of the App's keys signed.

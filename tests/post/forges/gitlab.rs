@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::super::server::{Answer, Comment, Request, Status, World, listed, newest, pull_request, pull_requests};
+use super::super::server::{
+    Answer, Comment, Request, Status, World, listed, moment, newest, pull_request, pull_requests,
+};
 use super::{GITLAB, account, change, found, may_write};
 
 pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
@@ -68,11 +70,13 @@ pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
             change(world, request, (id, &account), "403 Forbidden", comment)
         }
         ("GET", ["repository", "commits", commit, "statuses"]) => {
-            let statuses = newest(world, commit)
-                .iter()
-                .map(|it| json!({ "name": it.context, "status": it.state, "description": it.description, "target_url": null }))
-                .collect();
-            Some(listed(statuses, request, "per_page", 100))
+            let is_all = request.query.get("all").is_some_and(|it| it == "true");
+            let shown = if is_all { world.all_of(commit).collect() } else { newest(world, commit) };
+            let status = |it: &&Status| {
+                json!({ "name": it.context, "status": it.state, "description": it.description, "target_url": null,
+                        "author": { "username": it.by }, "created_at": moment(it.at) })
+            };
+            Some(listed(shown.iter().map(status).collect(), request, "per_page", 100))
         }
         ("POST", ["statuses", commit]) => set_status(world, request, commit, &account),
         _ => None,
@@ -126,8 +130,9 @@ fn set_status(world: &mut World, request: &Request, commit: &str, account: &str)
         let message = "Cannot transition status via :success from :success (Reason(s): Status cannot transition)";
         return Some(Answer::of(400, json!({ "message": message })));
     }
-    world.statuses.push(Status { commit: commit.to_owned(), context, state, description: text("description") });
-    Some(Answer::of(201, json!({ "id": world.id(), "author": { "username": account } })))
+    let (description, at) = (text("description"), world.id());
+    world.statuses.push(Status { commit: commit.to_owned(), context, state, description, by: account.to_owned(), at });
+    Some(Answer::of(201, json!({ "id": at, "author": { "username": account } })))
 }
 
 fn comment(world: &World, comment: &Comment) -> Value {

@@ -6,8 +6,8 @@ use hyper::header::AUTHORIZATION;
 use serde_json::{Value, json};
 
 use super::dialect::{
-    Comment, Dialect, HookHeaders, HookProof, JobContext, MadeCommit, PullRequest, RepositoryName, Right, Status,
-    Table, Team, TeamStep, Variables, text,
+    Comment, Dialect, HookHeaders, HookProof, JobContext, MadeCommit, PullRequest, RepositoryName, Right, SetStatus,
+    Status, Table, Team, TeamStep, Variables, text,
 };
 use super::github;
 use super::hosted::PAGES_MAX;
@@ -139,6 +139,14 @@ impl Dialect for Gitea {
             })
         };
         answer["statuses"].as_array().into_iter().flatten().filter_map(known).collect()
+    }
+
+    fn all_statuses(&self, commit: &str, page: u32) -> Request {
+        self.paths.all_statuses(commit, &format!("limit=50&page={page}"))
+    }
+
+    fn read_set_status(&self, item: &Value) -> Option<SetStatus> {
+        issues::read_set_status(item)
     }
 
     fn read_status_creator(&self, answer: &Value) -> Option<String> {

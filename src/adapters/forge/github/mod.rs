@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::dialect::{
     Annotation, Check, CheckTable, Comment, Dialect, HookHeaders, HookProof, MadeCommit, PullRequest, RepositoryName,
-    Right, Status, Table, Team, TeamStep, TokenStep, text,
+    Right, SetStatus, Status, Table, Team, TeamStep, TokenStep, text,
 };
 use super::http::{Address, Credential, Request, Secret, SecretError, segment};
 use super::issues::{self, Paths};
@@ -103,8 +103,8 @@ impl Dialect for GitHub {
     }
 
     /// GraphQL leaves `[bot]` out in places; no user's name can have it.
-    fn is_account(&self, comment: &Comment, account: &str) -> bool {
-        comment.author == account || comment.author.strip_suffix("[bot]") == Some(account)
+    fn is_account(&self, author: &str, account: &str) -> bool {
+        author == account || author.strip_suffix("[bot]") == Some(account)
     }
 
     fn pull_request(&self, number: u64) -> Request {
@@ -196,6 +196,14 @@ impl Dialect for GitHub {
 
     fn read_statuses(&self, answer: &Value) -> Vec<Status> {
         statuses::read(answer)
+    }
+
+    fn all_statuses(&self, commit: &str, page: u32) -> Request {
+        self.paths.all_statuses(commit, &format!("per_page=100&page={page}"))
+    }
+
+    fn read_set_status(&self, item: &Value) -> Option<SetStatus> {
+        issues::read_set_status(item)
     }
 
     fn read_status_creator(&self, answer: &Value) -> Option<String> {
@@ -320,16 +328,8 @@ mod tests {
     fn a_user_is_not_taken_for_a_bot() {
         let address = Address::parse("https://api.github.com", false).unwrap();
         let github = GitHub::new(&"a/b".parse().unwrap(), &address);
-        let by = |author: &str| Comment {
-            id: 1,
-            hidden_by: String::new(),
-            author: author.to_owned(),
-            author_id: 1,
-            body: String::new(),
-            is_edited: false,
-        };
-        assert!(github.is_account(&by("cutlist[bot]"), "cutlist[bot]"));
-        assert!(github.is_account(&by("cutlist[bot]"), "cutlist"));
-        assert!(!github.is_account(&by("cutlist"), "cutlist[bot]"));
+        assert!(github.is_account("cutlist[bot]", "cutlist[bot]"));
+        assert!(github.is_account("cutlist[bot]", "cutlist"));
+        assert!(!github.is_account("cutlist", "cutlist[bot]"));
     }
 }

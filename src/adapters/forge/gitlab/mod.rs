@@ -11,8 +11,8 @@ use hyper::header::HeaderName;
 use serde_json::{Value, json};
 
 use super::dialect::{
-    Comment, Dialect, HookHeaders, HookProof, JobContext, MadeCommit, Maker, PullRequest, RepositoryName, Right, State,
-    Status, Table, Team, TeamStep, Variables, moment, text,
+    Comment, Dialect, HookHeaders, HookProof, JobContext, MadeCommit, Maker, PullRequest, RepositoryName, Right,
+    SetStatus, State, Status, Table, Team, TeamStep, Variables, moment, text,
 };
 use super::http::{Address, Credential, HttpError, Request, Secret, segment};
 
@@ -175,6 +175,7 @@ impl Dialect for GitLab {
             author: text(&answer["author"]["username"]),
             author_id: answer["author"]["id"].as_u64().unwrap_or_default(),
             body: text(&answer["body"]),
+            created: moment(&answer["created_at"]),
             // Or somebody reacted to it: that is asked for where it matters.
             is_edited: answer["created_at"] != answer["updated_at"],
         })
@@ -232,11 +233,22 @@ impl Dialect for GitLab {
         answer.as_array().into_iter().flatten().filter_map(known).collect()
     }
 
-    /// It knows no difference between what is wrong and what could not be found out.
+    fn all_statuses(&self, commit: &str, page: u32) -> Request {
+        let commit = segment(commit);
+        let query = format!("all=true&per_page=100&page={page}");
+        Request::get(format!("{}/repository/commits/{commit}/statuses?{query}", self.project))
+    }
+
+    fn read_set_status(&self, item: &Value) -> Option<SetStatus> {
+        let (context, by) = (text(&item["name"]), self.read_status_creator(item)?);
+        Some(SetStatus { context, by, at: moment(&item["created_at"])? })
+    }
+
     fn read_status_creator(&self, answer: &Value) -> Option<String> {
         answer["author"]["username"].as_str().map(str::to_owned)
     }
 
+    /// It knows no difference between what is wrong and what could not be found out.
     fn set_status(&self, commit: &str, status: &Status, place: Option<&Value>) -> Request {
         let state = match status.state {
             State::Pending => "pending",
