@@ -135,6 +135,8 @@ pub struct PullRequest {
     pub merged_at: Option<Timestamp>,
     /// How many comments there are; `None` where the answer does not say.
     pub comments: Option<u64>,
+    /// Not everybody who could may comment on it.
+    pub is_locked: bool,
     /// Another text whenever something happened to it, such as a comment.
     pub updated: String,
 }

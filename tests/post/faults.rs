@@ -95,6 +95,23 @@ fn what_is_not_allowed_is_said_and_the_rest_is_posted() {
     }
 }
 
+/// Forges refuse a comment there as they do where a right is missing.
+#[test]
+fn a_conversation_that_is_locked_is_said_to_be() {
+    for forge in FORGES {
+        let (server, desk) = stage(forge);
+        server.world().is_locked = true;
+        let refused = message(403, "Unable to create comment because issue is locked.");
+        server.harm("POST", forge.comments, 9, Harm::Answer(refused));
+        let ran = desk.post(&preview(1, 1));
+        assert_eq!(ran.code, 1);
+        let said = "the conversation of pull request 7 is locked";
+        assert!(ran.stderr.contains(said) && ran.stderr.contains("unlock it"), "{}: {}", forge.name, ran.stderr);
+        assert!(ran.stderr.contains("--comment none") && !ran.stderr.contains("may not do this"), "{}", ran.stderr);
+        assert!(server.world().status_of(&commit(1)).is_some(), "{}: the status is there", forge.name);
+    }
+}
+
 #[test]
 fn checks_are_left_out_where_they_are_not_allowed() {
     let (server, desk) = stage(GITHUB);

@@ -101,8 +101,9 @@ pub struct World {
     pub is_head_held: bool,
     /// The merge that the forge made to try it.
     pub tried_as: Option<String>,
-    /// And whether it was closed.
+    /// And whether it was closed, or its conversation locked.
     pub is_closed: bool,
+    pub is_locked: bool,
     /// Who is in the team acme/platform, which may be one that this account does not see.
     pub team: std::collections::BTreeSet<String>,
     pub hides_team: bool,
@@ -323,6 +324,9 @@ pub fn pull_request(world: &World) -> Option<Answer> {
     let mut shown = world.pull_requests.first().cloned().unwrap_or(of_both);
     shown["comments"] = json!(world.comments.len());
     shown["user_notes_count"] = json!(world.comments.len());
+    for name in ["locked", "is_locked", "discussion_locked"] {
+        shown[name] = json!(world.is_locked);
+    }
     Some(Answer::of(200, shown))
 }
 

@@ -56,6 +56,11 @@ pub enum ForgeError {
         "{commit} is the merge that the forge made to try pull request {number}, and what is pushed is {head}: make the preview of that one, with --head {head}"
     )]
     TriedMerge { commit: String, number: u64, head: String },
+    /// Forges answer as they do where a right is missing.
+    #[error(
+        "the conversation of pull request {number} is locked, and this account may not write there: unlock it, or let the account write to the repository"
+    )]
+    Locked { number: u64, source: Box<ForgeError> },
     #[error("no token can be made: {0}")]
     NoToken(&'static str),
     #[error("who is in {team} is not told to this account: {needs}")]
@@ -72,6 +77,7 @@ impl ForgeError {
             | Self::Refused { .. }
             | Self::NoPullRequest(_)
             | Self::TriedMerge { .. }
+            | Self::Locked { .. }
             | Self::NoToken(_)
             | Self::TeamNotTold { .. }
             | Self::NoTeamName { .. } => None,
@@ -90,7 +96,7 @@ impl ForgeError {
     /// Whether it will not get better without somebody who changes a permission. A rate limit looks alike and passes, and a token that
     /// ran out is no lack of a permission.
     pub fn is_denied(&self) -> bool {
-        self.status() == Some(StatusCode::FORBIDDEN) && !self.may_pass()
+        matches!(self, Self::Locked { .. }) || (self.status() == Some(StatusCode::FORBIDDEN) && !self.may_pass())
     }
 }
 
@@ -266,12 +272,26 @@ impl HostedRepository {
     }
 
     pub async fn create_comment(&self, number: u64, body: &str) -> Result<Comment, ForgeError> {
-        let answer = self.ask(&self.dialect.create_comment(number, body)).await?;
+        let answer = self.unless_locked(number, self.ask(&self.dialect.create_comment(number, body)).await).await?;
         self.dialect.read_comment(&answer.body).ok_or(ForgeError::Answer("a new comment"))
     }
 
     pub async fn edit_comment(&self, number: u64, id: u64, body: &str) -> Result<(), ForgeError> {
-        self.ask(&self.dialect.edit_comment(number, id, body)).await.map(drop)
+        self.unless_locked(number, self.ask(&self.dialect.edit_comment(number, id, body)).await).await.map(drop)
+    }
+
+    /// Names the lock where that is why a comment was refused.
+    async fn unless_locked(
+        &self,
+        number: u64,
+        outcome: Result<ForgeAnswer, ForgeError>,
+    ) -> Result<ForgeAnswer, ForgeError> {
+        match outcome {
+            Err(error) if error.is_denied() && self.known_pull_request(number).await.is_ok_and(|it| it.is_locked) => {
+                Err(ForgeError::Locked { number, source: Box::new(error) })
+            }
+            outcome => outcome,
+        }
     }
 
     /// One that is gone is gone.

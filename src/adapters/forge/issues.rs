@@ -82,6 +82,7 @@ pub(super) fn read_pull_request(answer: &Value) -> Option<PullRequest> {
             .map(str::to_owned),
         merged_at: moment(&answer["merged_at"]),
         comments: answer["comments"].as_u64(),
+        is_locked: ["locked", "is_locked"].iter().any(|name| answer[*name] == true),
         updated: text(&answer["updated_at"]),
     })
 }

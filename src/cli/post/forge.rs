@@ -185,6 +185,9 @@ impl Resolved {
         if matches!(error, ForgeError::Http(HttpError::Unreadable { .. })) {
             return Some(format!("is {} where the API is? this looks like a page for people", self.address));
         }
+        if matches!(error, ForgeError::Locked { .. }) {
+            return Some("where it is to stay locked, --comment none sets statuses alone".to_owned());
+        }
         let status = error.status()?.as_u16();
         let hint = match status {
             401 => format!(

@@ -114,6 +114,7 @@ impl Dialect for GitLab {
             tried_as: None,
             merged_at: moment(&answer["merged_at"]),
             comments: answer["user_notes_count"].as_u64(),
+            is_locked: answer["discussion_locked"] == true,
             updated: text(&answer["updated_at"]),
         })
     }
