@@ -1,7 +1,7 @@
 //! Pull requests of one repository, as their review needs them: what a forge tells of them and takes, what Git has of them, and what would
 //! come of them. No forge's word is here: the adapter of each turns its answers into these.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 
 use jiff::Timestamp;
@@ -78,6 +78,18 @@ pub enum State {
     Failure,
     /// It could not be found out.
     Error,
+}
+
+impl State {
+    /// The worst has the most.
+    pub const fn badness(self) -> u8 {
+        match self {
+            Self::Success => 0,
+            Self::Pending => 1,
+            Self::Error => 2,
+            Self::Failure => 3,
+        }
+    }
 }
 
 /// What is shown at the lines of a commit.
@@ -276,7 +288,13 @@ pub struct Posting {
     /// Contexts that are set only where the forge says that the pull request is open, as those of approvals: of what is merged already
     /// nothing is left to approve, which would read as an approval.
     pub only_while_open: BTreeSet<String>,
+    /// Contexts that others set as well at this commit, as jobs for other clusters do: the worst is set. Each with the context of this one's
+    /// part, which tells what this one has found and stands where that is or was bad. Those of others begin alike, to behind [`PART`].
+    pub shared: BTreeMap<String, String>,
 }
+
+/// Between a shared context and whose part it is.
+pub const PART: &str = " of ";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetPosting {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::forges::FORGES;
 use super::previews::{Desk, commit, ended, preview, target};
-use super::server::{Request, World};
+use super::server::{Request, World, newest};
 use super::{assert_posted, stage};
 
 /// The preview of a push for so many clusters. Each push creates one node more in each.
@@ -107,6 +107,41 @@ fn jobs_at_one_commit_leave_each_other_what_they_said() {
                 let contexts: BTreeSet<&str> = statuses.map(|it| it.context.as_str()).collect();
                 assert_eq!(contexts.len(), 3 + 21, "{} {manner}: {contexts:?}", forge.name);
             }
+        }
+    }
+}
+
+/// Jobs of one environment may have other definitions and other keys, and the status that a branch requires is one.
+#[test]
+fn the_status_of_signatures_is_the_worst_of_all_jobs() {
+    for forge in FORGES {
+        let (server, desk) = stage(forge);
+        let of = |cluster: &str, unsigned: &[&str]| {
+            let mut preview = preview(1, 1);
+            preview["targets"] = json!([target(cluster, 1)]);
+            preview["signatures"] = json!({ "unsigned": unsigned });
+            preview
+        };
+        let unsigned: &[&str] = &["commit 1234567 (more) changes a.yaml: nobody signed it"];
+        let steps: [(&str, &[&str], bool); 8] = [
+            ("a", &[], true),
+            ("b", unsigned, false),
+            ("a", &[], false),
+            ("c", unsigned, false),
+            ("b", &[], false),
+            ("a", &[], false),
+            ("c", &[], true),
+            ("a", &[], true),
+        ];
+        for (number, (cluster, unsigned, is_good)) in steps.into_iter().enumerate() {
+            assert_posted(&desk.post_with(&of(cluster, unsigned), &["--comment", "none"]), forge);
+            let world = server.world();
+            let shown = newest(&world, &commit(1));
+            let signatures = shown.iter().find(|it| it.context == "cutlist/eu/signatures").unwrap();
+            assert_eq!(signatures.state == "success", is_good, "{} {number}: {signatures:?}", forge.name);
+            let parts = shown.iter().filter(|it| it.context.starts_with("cutlist/eu/signatures of "));
+            let parts: BTreeSet<&str> = parts.map(|it| it.context.as_str()).collect();
+            assert!(!parts.contains("cutlist/eu/signatures of a"), "{} {number}: {parts:?}", forge.name);
         }
     }
 }

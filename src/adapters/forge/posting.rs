@@ -4,21 +4,24 @@
 //! by looking again. A comment is found by its first line *and* its author, is created before another one goes, and is edited only when
 //! its second line, the data, differs, or somebody else has edited it. Of several the oldest stays: all who look agree on which one that is.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use hyper::StatusCode;
 
-use super::dialect::{Check, Comment, PullRequest, Status};
+use super::dialect::{Check, Comment, PullRequest, State, Status};
 use super::hosted::{ForgeError, HostedRepository, Looks};
 use super::seal::{seal_of, sealed};
-use crate::ports::pull_requests::{CommentPosting, Done, Manner, Posted, Posting, Seal, TargetPosting};
+use crate::ports::pull_requests::{CommentPosting, Done, Manner, PART, Posted, Posting, Seal, TargetPosting};
 
 /// A forge knows a head up to some seconds later than those it tells of a push: so long a pull request is believed to be at another one.
 const HEAD_PAUSES: [Duration; 4] =
     [Duration::from_millis(500), Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(4)];
 /// Looks after which a comment that was listed, and can not be found, is no longer taken for one that somebody has just removed.
 const GONE_MAX: u32 = 3;
+/// Looks for what others set meanwhile. Whoever sets a status last looks once more.
+const SHARED_MAX: u32 = 3;
 
 /// Says that a commit is being looked at, where nothing was said before of this context; says whether it did.
 pub async fn announce(
@@ -46,10 +49,7 @@ pub async fn post(forge: &HostedRepository, posting: &Posting) -> Posted<ForgeEr
     let (mut are_new, mut statuses) = (Vec::new(), None);
     let (standing, mut is_open) = standing(forge, posting).await;
     for target in &posting.targets {
-        let outcome = match way(forge, posting, &target.status.context, &mut is_open).await {
-            Ok(way) => set_status(forge, &posting.head, &target.status, way, &mut statuses).await,
-            Err(error) => Err(error),
-        };
+        let outcome = set_target(forge, posting, &target.status, &mut is_open, &mut statuses).await;
         are_new.push(matches!(outcome, Ok(Done::StatusSet)));
         posted.note(target, "set the status", outcome);
     }
@@ -240,6 +240,68 @@ async fn at_head(forge: &HostedRepository, number: u64, head: &str) -> Result<Pu
             None => return Ok(pull_request),
         }
     }
+}
+
+async fn set_target(
+    forge: &HostedRepository,
+    posting: &Posting,
+    status: &Status,
+    is_open: &mut Option<bool>,
+    listed: &mut Option<Vec<Status>>,
+) -> Result<Done, ForgeError> {
+    let way = way(forge, posting, &status.context, is_open).await?;
+    match posting.shared.get(&status.context).filter(|_| way == Way::Replace) {
+        Some(part) => set_shared(forge, &posting.head, (status, part.as_str()), listed).await,
+        None => set_status(forge, &posting.head, status, way, listed).await,
+    }
+}
+
+/// A status that others set as well. What is good leaves no part behind, so that there are no more statuses than before where all are.
+async fn set_shared(
+    forge: &HostedRepository,
+    head: &str,
+    (status, part): (&Status, &str),
+    listed: &mut Option<Vec<Status>>,
+) -> Result<Done, ForgeError> {
+    let known = known_of(forge, head, listed).await?;
+    let is_bad = status.state.badness() > State::Success.badness();
+    if is_bad || known.iter().any(|it| it.context == part) {
+        let own = Status { context: part.to_owned(), ..status.clone() };
+        set_status(forge, head, &own, Way::Replace, listed).await?;
+    }
+    let mut done = Done::StatusStands;
+    for _ in 0..SHARED_MAX {
+        let worst = worst_of(status, part, known_of(forge, head, listed).await?);
+        match set_status(forge, head, &worst, Way::Replace, listed).await? {
+            Done::StatusStands => break,
+            outcome => done = outcome,
+        }
+        // Somebody may have left a part since it was looked.
+        *listed = None;
+    }
+    Ok(done)
+}
+
+async fn known_of<'l>(
+    forge: &HostedRepository,
+    head: &str,
+    listed: &'l mut Option<Vec<Status>>,
+) -> Result<&'l [Status], ForgeError> {
+    let known = match listed.take() {
+        Some(known) => known,
+        None => forge.statuses(head).await?,
+    };
+    Ok(listed.insert(known))
+}
+
+/// The status, or a part of others that is worse. Of those that are as bad all agree on one.
+fn worst_of(status: &Status, part: &str, known: &[Status]) -> Status {
+    let beginning = format!("{}{PART}", status.context);
+    let others = known.iter().filter(|it| it.context != part && it.context.starts_with(&beginning));
+    let all = std::iter::once((part, status)).chain(others.map(|it| (it.context.as_str(), it)));
+    let worst = all.max_by_key(|(context, it)| (it.state.badness(), Reverse(*context)));
+    let worst = worst.map_or(status, |(_, it)| it);
+    Status { context: status.context.clone(), ..worst.clone() }
 }
 
 /// `listed`: the statuses of the commit, once they were asked for. One list does for all targets, until something was done that nobody knows

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use crate::api::preview::{Preview, PreviewCause, PreviewSeverity, PreviewTarget, PreviewVerdict};
 use crate::core::preview::hash_of_texts;
 use crate::ports::pull_requests::{
-    ANNOTATIONS_MAX, Annotation, Check, CheckTable, CommentPosting, Conclusion, Done, Level, Manner, Posting, State,
-    Status, Table, TargetPosting,
+    ANNOTATIONS_MAX, Annotation, Check, CheckTable, CommentPosting, Conclusion, Done, Level, Manner, PART, Posting,
+    State, Status, Table, TargetPosting,
 };
 use crate::render::posting::{self, OUTCOME_CHARACTERS, Room};
 use crate::render::terminal::clean;
@@ -45,10 +45,12 @@ pub fn posting(preview: &Preview, number: Option<u64>, shown: &Shown, table: &Ta
     if let (true, Some(first), Some(manner)) = (are_many(preview), targets.first_mut(), shown.comment) {
         first.comment = Some(comment_of_all(preview, manner, shown, table));
     }
-    targets.extend(of_signatures(preview, shown, table));
+    let signatures = of_signatures(preview, shown, table);
+    let shared = signatures.iter().filter_map(|it| part_of(preview, &it.status, table)).collect();
+    targets.extend(signatures);
     let stands_for = stood_for(preview, shown, &targets);
     let head = preview.head.id.clone();
-    Posting { number, head, targets, begun: Vec::new(), stands_for, only_while_open: BTreeSet::new() }
+    Posting { number, head, targets, begun: Vec::new(), stands_for, only_while_open: BTreeSet::new(), shared }
 }
 
 /// Markers of comments that were made when there were fewer clusters, or more. A cluster may be called as a comment about several is.
@@ -101,6 +103,15 @@ fn of_signatures(preview: &Preview, shown: &Shown, table: &Table) -> Option<Targ
         link: shown.link.clone(),
     });
     Some(TargetPosting { status, comment: None, check: None })
+}
+
+/// The contexts of a status that names no cluster, and of this preview's part in it: jobs for other clusters of the environment may have
+/// other definitions and keys. A job is known by its first cluster. `None`: the forge has no room for the name.
+fn part_of(preview: &Preview, status: &Status, table: &Table) -> Option<(String, String)> {
+    let context =
+        posting::fitted_line(&format!("{}{PART}{}", status.context, preview.targets.first()?.cluster), usize::MAX);
+    let part = table.fitted(Status { context, ..status.clone() }).context;
+    (part.chars().count() <= table.context_characters).then(|| (status.context.clone(), part))
 }
 
 /// What is said of a cluster while its plan is made.

@@ -8,7 +8,7 @@ use super::approvals::Approvals;
 use super::posting::posting;
 use super::repository::{Change, ReviewedRepository};
 use crate::ports::PortError;
-use crate::ports::pull_requests::{Check, PullRequest, State, Status, Table, TargetPosting};
+use crate::ports::pull_requests::{Check, PullRequest, Status, Table, TargetPosting};
 use crate::render::posting::fitted_line;
 
 /// The statuses that the other pull requests at this commit have, by their numbers. One that can not be planned has none.
@@ -55,7 +55,8 @@ pub fn put_together(targets: &mut [TargetPosting], own: u64, others: &[(u64, Vec
         if all.iter().all(|(_, status)| says(status) == says(&target.status)) {
             continue;
         }
-        let Some((number, worst)) = all.iter().max_by_key(|(number, status)| (badness(status.state), Reverse(*number)))
+        let Some((number, worst)) =
+            all.iter().max_by_key(|(number, status)| (status.state.badness(), Reverse(*number)))
         else {
             continue;
         };
@@ -81,19 +82,10 @@ fn of_pull_request(number: u64, description: &str, characters: usize) -> String 
     format!("{}{behind}", fitted_line(&format!("pull request {number}: {before}"), room))
 }
 
-fn badness(state: State) -> u8 {
-    match state {
-        State::Success => 0,
-        State::Pending => 1,
-        State::Error => 2,
-        State::Failure => 3,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ports::pull_requests::Conclusion;
+    use crate::ports::pull_requests::{Conclusion, State};
 
     const TABLE: Table = Table {
         comment_characters: 1,
