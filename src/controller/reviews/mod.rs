@@ -11,6 +11,7 @@
 //! | who may command; of two people, who is the other | `rights.rs`, `two_people.rs` |
 //! | what people write: the commands, and which plans they mean | `commands.rs`, `digests.rs` |
 //! | what goes wrong again and again | `trouble.rs` |
+//! | which of too many are looked at | `turns.rs` |
 //! | the repository, and what is known of its pull requests | `repository.rs` |
 //! | other processes that post by the same name | `namesakes.rs` |
 //! | who approved which plan | `approvals.rs` |
@@ -32,6 +33,7 @@ mod rights;
 mod rounds;
 mod same_commit;
 mod trouble;
+mod turns;
 mod two_people;
 
 use crate::ports::Clock;

@@ -12,13 +12,12 @@ use super::posting::{Shown, posting, told_together};
 use super::queue::{self, Queue, Queued};
 use super::repository::{Change, KnownHead, ReviewedRepository, SECOND_IS_OVER, Seen, Told};
 use super::trouble::PutOff;
+use super::turns::{Round, Turns};
 use super::{ReviewPorts, ReviewRules, same_commit};
 use crate::api::preview::Preview;
 use crate::ports::PortError;
 use crate::ports::pull_requests::{Comment, Done, History, PullRequest, PullRequests, TargetPosting};
 
-/// Pull requests that are looked at; of more, those opened last.
-const PULL_REQUESTS_MAX: usize = 200;
 /// A cluster changes under a pull request that does not. It is planned again after so long, and posted if something differs.
 const AGAIN_AFTER: SignedDuration = SignedDuration::from_mins(15);
 
@@ -28,13 +27,15 @@ pub struct Rounds<P> {
     merged: Merged,
     queue: Queue,
     put_off: PutOff,
+    turns: Turns,
 }
 
 impl<P: ReviewPorts> Rounds<P> {
     /// Asks nothing yet.
     pub fn new(ports: P, rules: ReviewRules, shown: Shown) -> Self {
         let repository = ReviewedRepository::new(ports, rules, shown);
-        Self { repository, merged: Merged::default(), queue: Queue::default(), put_off: PutOff::default() }
+        let (merged, queue, put_off) = (Merged::default(), Queue::default(), PutOff::default());
+        Self { repository, merged, queue, put_off, turns: Turns::default() }
     }
 
     /// Says whether all of it could be done; what could not is tried in the next round.
@@ -53,9 +54,15 @@ impl<P: ReviewPorts> Rounds<P> {
             }
         }
         self.forget(&closed);
-        let mut open = self.repository.open.clone();
-        open.sort_by_key(|it| std::cmp::Reverse(it.number));
-        open.truncate(PULL_REQUESTS_MAX);
+        let Round { looked_at: open, left_out, told } = self.turns.next(self.repository.open.clone());
+        if let Some(told) = told {
+            self.repository.say(&told);
+        }
+        // What is planned anew at its turn may have its statuses from the turn before.
+        self.repository.has_looked &= left_out.is_empty();
+        for number in &left_out {
+            self.repository.seen.remove(number);
+        }
         let mut bases: BTreeMap<String, Option<String>> = BTreeMap::new();
         let mut queued = Vec::new();
         for branch in open.iter().map(|it| it.base_reference.clone()) {
@@ -85,7 +92,7 @@ impl<P: ReviewPorts> Rounds<P> {
         if self.repository.has_comments() {
             is_complete &= merged::look(&mut self.merged, &self.repository, &closed).await;
         }
-        self.repository.has_looked |= is_complete;
+        self.repository.has_looked |= is_complete && left_out.is_empty();
         is_complete
     }
 
