@@ -1,5 +1,6 @@
 //! `cutlist preview`: what a change in Git would do to clusters, before it is merged.
 
+mod places;
 mod snapshots;
 
 use std::collections::btree_map::Entry;
@@ -28,6 +29,7 @@ use crate::ports::pull_requests::Question;
 use crate::render::preview::{self as render, NextDay};
 use crate::render::terminal::Style;
 
+pub(super) use places::without_folders;
 use snapshots::{Cluster, Saved};
 
 /// More pods than this are not simulated for a day: it would take longer than a reviewer waits.
@@ -243,11 +245,11 @@ fn of_cluster(
     let simulation = simulate::of_next_day(inputs_of(arguments, cluster, now));
     let saved = match cluster.read(arguments, now) {
         Ok(saved) => saved,
-        Err(failure) => return without(failed(sentence(&failure), &name, environment)),
+        Err(failure) => return without(failed(sentence(&failure, arguments), &name, environment)),
     };
     match plan(arguments, &simulation, &proposal, (&read.base, merged), saved, (&name, environment)) {
         Ok(previewed) => previewed,
-        Err(failure) => without(failed(sentence(&failure), &name, environment)),
+        Err(failure) => without(failed(sentence(&failure, arguments), &name, environment)),
     }
 }
 
@@ -261,7 +263,7 @@ fn plan(
 ) -> Result<Previewed, Failure> {
     let Saved { snapshot, document, notes } = saved;
     let next_24_hours =
-        |read| if arguments.without_simulation { NextDay::default() } else { next_day(simulation, read) };
+        |read| if arguments.without_simulation { NextDay::default() } else { next_day(arguments, simulation, read) };
     let mut read = inputs::with_cluster(&simulation.inputs, merged.clone(), snapshot, notes)?;
     read.base = Some(base.clone());
     read.now = simulation.inputs.planning.now.unwrap_or(read.now);
@@ -275,15 +277,15 @@ fn plan(
 }
 
 /// A few sentences; why there are none, where there are none.
-fn next_day(arguments: &SimulateArguments, read: &inputs::ReadInputs) -> NextDay {
+fn next_day(arguments: &PreviewArguments, simulation: &SimulateArguments, read: &inputs::ReadInputs) -> NextDay {
     let not_simulated = |why| NextDay { sentences: vec![why], ..NextDay::default() };
     let Snapshot { pods, .. } = &read.snapshot;
     if pods.len() > SIMULATED_PODS_MAX {
         return not_simulated(format!("Not simulated: {} pods would take too long.", pods.len()));
     }
-    match simulate::next_day(arguments, read) {
+    match simulate::next_day(simulation, read) {
         Ok(simulation) => render::next_day(&simulation),
-        Err(failure) => not_simulated(format!("They could not be simulated: {}.", sentence(&failure))),
+        Err(failure) => not_simulated(format!("They could not be simulated: {}.", sentence(&failure, arguments))),
     }
 }
 
@@ -299,9 +301,9 @@ fn inputs_of(arguments: &PreviewArguments, cluster: &Cluster, now: Timestamp) ->
     }
 }
 
-fn sentence(failure: &Failure) -> String {
+fn sentence(failure: &Failure, arguments: &PreviewArguments) -> String {
     // It goes to where others read it, not through the door of this program's own errors.
-    output::shown(&chain(&*failure.error))
+    output::shown(&without_folders(&chain(&*failure.error), arguments))
 }
 
 fn outcome(arguments: &PreviewArguments, preview: &Preview, plans: &[Option<Plan>]) -> Result<Outcome, Failure> {

@@ -41,6 +41,29 @@ fn the_newest_in_a_folder_is_read() {
     assert_eq!(none.code, 0, "any snapshot of a folder without the cluster's own: {}", none.transcript());
 }
 
+/// Whoever reads it on a pull request does not know the machine that the job ran on.
+#[test]
+fn files_are_called_as_they_were_typed_and_never_by_whole_paths() {
+    let folder = laid_out(&root().join("a-change"));
+    std::fs::create_dir(folder.path().join("kept")).unwrap();
+    let whole = |name: &str| folder.path().join(name).display().to_string();
+    let [file, kept, blue] =
+        ["clusters/none.yaml", "kept", "clusters/blue.yaml"].map(|name| format!("blue={}", whole(name)));
+    for (cluster, catalog, said) in [
+        ("blue=clusters/none.yaml", None, "snapshot clusters/none.yaml"),
+        (file.as_str(), None, "snapshot none.yaml"),
+        (kept.as_str(), None, "there is none in kept"),
+        (blue.as_str(), Some(whole("prices.json")), "catalog prices.json"),
+    ] {
+        let catalog = catalog.iter().flat_map(|path| ["--catalog", path.as_str()]);
+        let further =
+            ["--now", NOW, "--cluster", cluster, "--without-simulation", "-o", "json"].into_iter().chain(catalog);
+        let ran = cutlist(folder.path(), MERGE.into_iter().chain(further));
+        let is_told = ran.stdout.contains(said) && !ran.stdout.contains(&whole(""));
+        assert!(ran.code == 1 && is_told, "{}", ran.transcript());
+    }
+}
+
 #[test]
 fn a_branch_holds_the_newest_and_no_history() {
     let folder = laid_out(&root().join("a-change"));

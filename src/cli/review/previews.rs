@@ -53,7 +53,8 @@ impl Previews for ClusterPreviews {
         beside(move || preview::answered(&arguments, &question)).await.map_err(|failure| {
             let hint = failure.hint.as_ref().map_or_else(String::new, |hint| format!("; {hint}"));
             // It goes to where others read it, not through the door of this program's own errors.
-            PortError { operation: output::shown(&format!("{:#}{hint}", failure.error)), ..failed(&failure) }
+            let said = preview::without_folders(&format!("{:#}{hint}", failure.error), &self.arguments);
+            PortError { operation: output::shown(&said), ..failed(&failure) }
         })
     }
 
