@@ -285,12 +285,35 @@ pub struct Posting {
     pub begun: Vec<String>,
     /// Markers of comments that say what those of the targets say now. They go when those are there.
     pub stands_for: BTreeSet<String>,
+    /// And comments about many clusters that are most of these, by whichever of them it is called; `None`: comments are not wanted.
+    pub fleet: Option<Fleet>,
     /// Contexts that are set only where the forge says that the pull request is open, as those of approvals: of what is merged already
     /// nothing is left to approve, which would read as an approval.
     pub only_while_open: BTreeSet<String>,
-    /// Contexts that others set as well at this commit, as jobs for other clusters do: the worst is set. Each with the context of this one's
-    /// part, which tells what this one has found and stands where that is or was bad. Those of others begin alike, to behind [`PART`].
+    /// Contexts that others set as well at this commit, as jobs for other clusters do: the worst is set. Each with the context of this
+    /// one's part, which tells what this one has found and stands where that is or was bad. Those of others begin alike, up to [`PART`].
     pub shared: BTreeMap<String, String>,
+}
+
+/// By what a comment about many clusters is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fleet {
+    /// How its marker ends.
+    pub marker_end: String,
+    /// What stands in its data before the keys of its clusters, which end with a quotation mark and have spaces between them.
+    pub keys_begin: &'static str,
+    /// The keys of the clusters that are posted.
+    pub keys: BTreeSet<String>,
+}
+
+impl Fleet {
+    /// Whether a comment is about these clusters, or most of those that it is about are among them.
+    pub fn is_of(&self, marker: &str, data: &str) -> bool {
+        let Some((_, behind)) = data.split_once(self.keys_begin) else { return false };
+        let told: Vec<&str> = behind.split('"').next().unwrap_or_default().split(' ').collect();
+        let same = told.iter().filter(|key| self.keys.contains(**key)).count();
+        marker.ends_with(&self.marker_end) && 2 * same > told.len()
+    }
 }
 
 /// Between a shared context and whose part it is.

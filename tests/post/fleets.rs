@@ -57,6 +57,29 @@ fn a_fleet_that_grows_and_shrinks_is_told_of_once() {
     }
 }
 
+/// The comment about all of them is called by the first one.
+#[test]
+fn a_fleet_whose_first_cluster_goes_is_told_of_once() {
+    for forge in FORGES {
+        for manner in ["edit", "new"] {
+            let (server, desk) = stage(forge);
+            let without = |push: u32, first: usize, clusters: usize| {
+                let mut fleet = fleet(push, first + clusters);
+                fleet["targets"].as_array_mut().unwrap().drain(..first);
+                fleet
+            };
+            for (push, first, clusters, comments) in [(1, 0, 23, 1), (2, 1, 22, 1), (3, 0, 23, 1), (4, 1, 12, 12)] {
+                assert_posted(&desk.post_with(&without(push, first, clusters), &["--comment", manner]), forge);
+                assert_said(&server.world(), forge.bot, push, comments);
+            }
+            // Most of these are others.
+            assert_posted(&desk.post_with(&fleet(5, 23), &["--comment", manner]), forge);
+            assert_posted(&desk.post_with(&without(5, 20, 25), &["--comment", manner]), forge);
+            assert_said(&server.world(), forge.bot, 5, 2);
+        }
+    }
+}
+
 /// Comments of each cluster would be believed, though nothing changes any more.
 #[test]
 fn what_was_said_of_few_clusters_does_not_stand_beside_many() {

@@ -195,13 +195,17 @@ async fn stood_for(
         },
     };
     let comments: &[Comment] = listed.insert(comments);
-    let Ok(old) = ours(forge, comments, |marker| posting.stands_for.contains(marker)).await else { return Vec::new() };
+    let markers: BTreeSet<&str> = wanted().map(|comment| comment.marker.as_str()).collect();
+    let is_old = |(marker, data): (&str, &str)| {
+        let is_of_fleet = || posting.fleet.as_ref().is_some_and(|fleet| fleet.is_of(marker, data));
+        posting.stands_for.contains(marker) || (!markers.contains(marker) && is_of_fleet())
+    };
+    let Ok(old) = ours(forge, comments, is_old).await else { return Vec::new() };
     if old.is_empty() || wanted().all(|comment| comment.manner == Manner::Edit) {
         return old.into_iter().cloned().collect();
     }
     // Those before the newest were hidden when it came, and all that are older than one of ours when that came.
-    let markers: BTreeSet<&str> = wanted().map(|comment| comment.marker.as_str()).collect();
-    let Ok(own) = ours(forge, comments, |marker| markers.contains(marker)).await else { return Vec::new() };
+    let Ok(own) = ours(forge, comments, |(marker, _)| markers.contains(marker)).await else { return Vec::new() };
     let own = own.last().map(|comment| comment.id).unwrap_or_default();
     let newest: BTreeMap<&str, &Comment> = old.into_iter().map(|comment| (lines_of(comment).0, comment)).collect();
     newest.into_values().filter(|comment| comment.id > own).cloned().collect()
@@ -355,13 +359,13 @@ fn lines_of(comment: &Comment) -> (&str, &str) {
     (lines.next().unwrap_or_default(), lines.next().unwrap_or_default())
 }
 
-/// Those that bear the marker and are by this program. Who it is, is asked only when there is one.
+/// Those whose first two lines, marker and data, are such, and that are by this program. Who it is, is asked only when there is one.
 async fn ours<'a>(
     forge: &HostedRepository,
     comments: &'a [Comment],
-    is_marker: impl Fn(&str) -> bool,
+    is_such: impl Fn((&str, &str)) -> bool,
 ) -> Result<Vec<&'a Comment>, ForgeError> {
-    let marked: Vec<&Comment> = comments.iter().filter(|comment| is_marker(lines_of(comment).0)).collect();
+    let marked: Vec<&Comment> = comments.iter().filter(|comment| is_such(lines_of(comment))).collect();
     if marked.is_empty() {
         return Ok(marked);
     }
@@ -383,7 +387,7 @@ async fn set_comment(
             Some(comments) if looks.number == 0 => comments,
             _ => forge.comments(number).await?,
         };
-        let mut found = ours(forge, &comments, |marker| marker == posting.marker).await?;
+        let mut found = ours(forge, &comments, |(marker, _)| marker == posting.marker).await?;
         found.retain(|comment| posting.manner == Manner::Edit || comment.id > wanted.hidden_to);
         let may_be_gone = !found.is_empty() && looks.number < GONE_MAX;
         let outcome = match (found.as_slice(), posting.manner) {
@@ -418,7 +422,7 @@ async fn begin(forge: &HostedRepository, number: u64, posting: &CommentPosting) 
         return Ok(Done::CommentCreated);
     }
     let comments = forge.comments(number).await?;
-    let found = ours(forge, &comments, |marker| marker == posting.marker).await?;
+    let found = ours(forge, &comments, |(marker, _)| marker == posting.marker).await?;
     let Some((first, others)) = found.split_first() else { return Ok(Done::CommentCreated) };
     if others.is_empty() {
         return Ok(Done::CommentCreated);

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use crate::api::preview::{Preview, PreviewCause, PreviewSeverity, PreviewTarget, PreviewVerdict};
 use crate::core::preview::hash_of_texts;
 use crate::ports::pull_requests::{
-    ANNOTATIONS_MAX, Annotation, Check, CheckTable, CommentPosting, Conclusion, Done, Level, Manner, PART, Posting,
-    State, Status, Table, TargetPosting,
+    ANNOTATIONS_MAX, Annotation, Check, CheckTable, CommentPosting, Conclusion, Done, Fleet, Level, Manner, PART,
+    Posting, State, Status, Table, TargetPosting,
 };
-use crate::render::posting::{self, OUTCOME_CHARACTERS, Room};
+use crate::render::posting::{self, FleetText, OUTCOME_CHARACTERS, Room};
 use crate::render::terminal::clean;
 
 /// How the status of signatures ends.
@@ -49,8 +49,12 @@ pub fn posting(preview: &Preview, number: Option<u64>, shown: &Shown, table: &Ta
     let shared = signatures.iter().filter_map(|it| part_of(preview, &it.status, table)).collect();
     targets.extend(signatures);
     let stands_for = stood_for(preview, shown, &targets);
-    let head = preview.head.id.clone();
-    Posting { number, head, targets, begun: Vec::new(), stands_for, only_while_open: BTreeSet::new(), shared }
+    let fleet = shown.comment.filter(|_| !preview.targets.is_empty()).map(|_| {
+        let FleetText { marker_end, keys_begin, keys } = posting::fleet(preview, &shown.name);
+        Fleet { marker_end, keys_begin, keys }
+    });
+    let (head, begun, only_while_open) = (preview.head.id.clone(), Vec::new(), BTreeSet::new());
+    Posting { number, head, targets, begun, stands_for, fleet, only_while_open, shared }
 }
 
 /// Markers of comments that were made when there were fewer clusters, or more. A cluster may be called as a comment about several is.

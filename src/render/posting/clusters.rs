@@ -1,6 +1,8 @@
 //! Many clusters in one text: the summary of a job, and one comment about all clusters where there are too many for a
 //! comment each.
 
+use std::collections::BTreeSet;
+
 use serde_json::json;
 
 use super::pieces::{self, is_closed};
@@ -16,6 +18,13 @@ use crate::render::preview::{dated, unsigned, worst_first};
 
 /// Plans in the data of the comment about all clusters.
 const PLANS_MAX: usize = 200;
+/// Clusters in the data of that comment, and the digits that each has there.
+const KEYS_MAX: usize = 500;
+const KEY_DIGITS: usize = 8;
+/// What stands before them.
+const KEYS_BEGIN: &str = "\"of\":\"";
+/// Behind the first cluster's name in the marker.
+const AND_OTHERS: &str = " and others";
 /// Rows of a table. Nobody reads more.
 const ROWS_MAX: usize = 100;
 
@@ -66,7 +75,30 @@ pub fn comment_of_all(preview: &Preview, manner: Manner<'_>, room: Room) -> Comm
 fn marker_of_all(preview: &Preview, name: &str) -> String {
     let first = preview.targets.first();
     let (cluster, environment) = first.map_or(("", ""), |it| (it.cluster.as_str(), it.environment.as_str()));
-    marker(&format!("{cluster} and others"), environment, name)
+    marker(&format!("{cluster}{AND_OTHERS}"), environment, name)
+}
+
+/// By what a comment about many clusters is known, whichever of them is the first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FleetText {
+    /// How its marker ends.
+    pub marker_end: String,
+    /// What stands in its data before the keys of its clusters, which end with a quotation mark and have spaces between them.
+    pub keys_begin: &'static str,
+    /// The keys of the clusters of a preview.
+    pub keys: BTreeSet<String>,
+}
+
+pub fn fleet(preview: &Preview, name: &str) -> FleetText {
+    let environment = preview.targets.first().map_or("", |it| it.environment.as_str());
+    let marker = marker(AND_OTHERS, environment, name);
+    let marker_end = marker.split_once("id=").map_or("", |(_, end)| end).to_owned();
+    FleetText { marker_end, keys_begin: KEYS_BEGIN, keys: keys(preview).into_iter().collect() }
+}
+
+fn keys(preview: &Preview) -> Vec<String> {
+    let key = |target: &PreviewTarget| short(&hash_of_texts([target.cluster.as_str()]), KEY_DIGITS);
+    preview.targets.iter().take(KEYS_MAX).map(key).collect()
 }
 
 /// Markers of comments that the comment about all clusters stands for now, or that those of each cluster stand for: a fleet grows and
@@ -74,7 +106,7 @@ fn marker_of_all(preview: &Preview, name: &str) -> String {
 pub fn markers_stood_for(preview: &Preview, name: &str, is_of_all: bool) -> impl Iterator<Item = String> {
     preview.targets.iter().flat_map(move |target| {
         // Another cluster may have been the first of all.
-        let of_all = marker(&format!("{} and others", target.cluster), &target.environment, name);
+        let of_all = marker(&format!("{}{AND_OTHERS}", target.cluster), &target.environment, name);
         let of_each = is_of_all.then(|| marker(&target.cluster, &target.environment, name));
         std::iter::once(of_all).chain(of_each)
     })
@@ -96,6 +128,7 @@ fn data_of_all(preview: &Preview, told: &[&PreviewTarget], manner: Manner<'_>) -
     let unsigned = preview.signatures.as_ref().map(|signatures| signatures.unsigned.len());
     let data = json!({
         "clusters": preview.targets.len(),
+        "of": keys(preview).join(" "),
         "plans": plans,
         "unsigned": unsigned,
         "said": short(&hash_of_texts(texts.iter().map(String::as_str)), SAID_DIGITS),

@@ -19,7 +19,7 @@ use super::plan::short;
 use pieces::is_closed;
 
 pub use answers::{ApprovedPlans, answer, answer_marker, approved_in};
-pub use clusters::{comment_of_all, markers_stood_for, page};
+pub use clusters::{FleetText, comment_of_all, fleet, markers_stood_for, page};
 pub use outcome::{OUTCOME_CHARACTERS, Outcome, approved_by, is_settled, plans_shown, previewed, with_outcome};
 pub use status::{context, description, fitted_line, is_stale};
 pub use summary::summary;
