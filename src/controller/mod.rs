@@ -101,7 +101,7 @@ use set_aside::SetAside;
 
 pub use events::journal::Journal;
 pub use events::refusal::MoveRefusal;
-pub use revisions::facts;
+pub use revisions::{facts, of_another_cluster};
 pub use shutdown::Shutdown;
 
 /// The ports.
@@ -143,6 +143,8 @@ pub struct Options {
     pub installation: String,
     /// What the operator calls the cluster, where that is said: a revision that names another one is not used.
     pub cluster_name: Option<String>,
+    /// Where nodes are launched, which is chosen once: a revision that names another region is not used. `None`: it is not asked.
+    pub region: Option<String>,
     /// What is asked about whatever the settings say.
     pub approval_floor: ApprovalRules,
     /// Whether a revision that is older than the one in force is used, as when somebody goes back.
@@ -305,6 +307,11 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     /// The revision that was received last, whether or not it is used.
     pub fn last_revision(&self) -> Option<&Revision> {
         self.revisions.received.as_ref()
+    }
+
+    /// Why nothing comes of it before it is made anew: the first revision that may be used is for another region.
+    pub fn must_begin_anew(&self) -> Option<&str> {
+        self.revisions.begins_anew.as_deref()
     }
 
     /// Lets the moves of the plan that waits go ahead, if it is this one (or begins with this).

@@ -76,6 +76,29 @@ async fn a_revision_for_another_cluster_is_not_used() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_revision_for_another_region_is_not_used() {
+    let settings = SETTINGS.replace("clusterName: test", "clusterName: test\n  region: eu-west-1");
+    assert_ne!(settings, SETTINGS);
+    let held = |event: &Event| {
+        let says = |text: &str| text.contains("eu-west-1") && text.contains("write region: us-east-1");
+        matches!(event, Event::OfAnotherCluster { because, .. } if says(because))
+    };
+    let mut stage = Stage::new(SETTINGS);
+    assert!(stage.settle().await);
+    stage.script.commit("moved", &[("pool.yaml", POOL), ("cutlist.yaml", &settings)]);
+    stage.scale(5);
+    assert!(stage.settle().await);
+    assert_eq!((stage.count(held), stage.controller.must_begin_anew()), (1, None));
+    assert_eq!(stage.world.with(|world| world.pod_counts()), (5, 0), "the revision before still provisions");
+    // Where it is the first one, another process takes its region.
+    let mut stage = Stage::new(&settings);
+    stage.scale(5);
+    stage.run_for(60).await;
+    assert_eq!((stage.count(held), stage.world.with(|world| world.instances()).len()), (1, 0));
+    assert!(stage.controller.must_begin_anew().is_some_and(|because| because.contains("eu-west-1")));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_commit_without_any_pool_is_held() {
     let mut stage = Stage::new(SETTINGS);
     stage.scale(5);

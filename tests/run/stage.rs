@@ -682,6 +682,7 @@ fn controller(
         lease_transitions: None,
         installation: "test".to_owned(),
         cluster_name: Some("test".to_owned()),
+        region: Some("us-east-1".to_owned()),
         approval_floor: floor.clone(),
         allows_older_revisions: false,
         read: Box::new(|files| cutlist::definitions::read(files, &given())),

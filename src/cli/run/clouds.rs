@@ -69,6 +69,8 @@ pub async fn choose_and_drive(
             let tally = &drive.watched.tally;
             let connected = super::aws::connect(controller, region, connection, &drive.installation, tally);
             let cloud = awaited("EC2", connected).await?;
+            // Where nobody says which, it is the SDK's.
+            let drive = Drive { region: cloud.api().region().to_owned(), ..drive };
             Box::pin(drive.until_the_end(repository, cloud, forge, std::future::pending())).await
         }
         #[cfg(not(feature = "aws"))]

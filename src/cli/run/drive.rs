@@ -53,6 +53,8 @@ pub struct Drive<'d> {
     pub shutdown: &'d Shutdown,
     pub installation: String,
     pub cluster_name: Option<String>,
+    /// Where nodes are launched.
+    pub region: String,
 }
 
 impl Drive<'_> {
@@ -64,7 +66,7 @@ impl Drive<'_> {
         forge: F,
         machines: impl Future<Output = ()>,
     ) -> Result<Outcome, Failure> {
-        let Self { arguments, connection, leadership, identity, watched, shutdown, installation, cluster_name } = self;
+        let Self { arguments, connection, leadership, identity, watched, shutdown, installation, .. } = self;
         let Watched { metrics, readiness, heartbeat, tally } = watched;
         let controller = &arguments.controller;
         let screen = Screen::new(standard_output(), Times::Clock, now(), shutdown.clone());
@@ -93,7 +95,8 @@ impl Drive<'_> {
             applies_definitions: controller.source != SourceArgument::Cluster,
             lease_transitions: controller.elects().then(|| leadership.transitions()),
             installation: installation.clone(),
-            cluster_name,
+            cluster_name: self.cluster_name,
+            region: Some(self.region),
             approval_floor: controller.approval.iter().fold(ApprovalRules::default(), |rules, rule| rules.and(&rule.0)),
             allows_older_revisions: controller.allow_older_revision,
             read: Box::new(move |files| Definitions {
@@ -111,14 +114,18 @@ impl Drive<'_> {
                 heartbeat.begins();
                 running.pass().await;
                 heartbeat.ends();
+                if let Some(because) = running.must_begin_anew() {
+                    return Err(of_another_region(because));
+                }
                 running.wait().await;
             }
+            Ok(outcome(shutdown))
         };
         let own = own(controller, connection, Some(connection.time.now()));
         let acts = controller.mode == ModeArgument::Enforce;
         let ended = tokio::select! {
             other = others_begin(connection, &own), if acts => Err(other),
-            () = looks => Ok(outcome(shutdown)),
+            ended = looks => ended,
             () = machines => Ok(outcome(shutdown)),
             failed = Box::pin(reviews::beside(arguments)) => failed.map(|never| match never {}),
             // Who is stopped gives the lease back.
@@ -132,6 +139,11 @@ impl Drive<'_> {
         tell_cloud_calls(tally);
         screen.written(ended?)
     }
+}
+
+fn of_another_region(because: &str) -> Failure {
+    Failure::failed(anyhow!("{}", output::shown(because)))
+        .with_hint("start it again: it takes the region of that revision")
 }
 
 /// Which of the two it was, the log says before.

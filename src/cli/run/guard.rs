@@ -8,6 +8,14 @@ use crate::cli::signing::{Base, Signing, Stamp};
 use crate::core::plan::Revision;
 use crate::ports::{PortError, PortErrorKind, RevisionContent, Unsigned};
 
+/// What a process takes up when it starts.
+pub struct TakenUp {
+    /// In the order in which they come.
+    pub revisions: Vec<RevisionContent>,
+    /// Whether the first of them may be used, as far as signatures say it.
+    pub is_signed: bool,
+}
+
 pub struct Guard {
     signing: Signing,
     /// The clone, which goes with the repository that fetches into it.
@@ -26,16 +34,20 @@ impl Guard {
 
     /// What a process that starts takes up: the first revision; before it, where somebody else should have signed that, the one that was
     /// used last. It stays in force, as if there had been no start.
-    pub async fn first(&mut self, first: RevisionContent) -> Result<Vec<RevisionContent>, Failure> {
+    pub async fn first(&mut self, first: RevisionContent) -> Result<TakenUp, Failure> {
         let failed = |error: anyhow::Error| Failure::failed(error);
         let unsigned = self.unsigned(&first.revision, None).await.map_err(|error| failed(error.into()))?;
-        let Some(earlier) = self.earlier.clone().filter(|_| !unsigned.is_empty()) else { return Ok(vec![first]) };
+        let is_signed = unsigned.is_empty();
+        let Some(earlier) = self.earlier.clone().filter(|_| !is_signed) else {
+            return Ok(TakenUp { revisions: vec![first], is_signed });
+        };
         let history = SignedHistory::open(&self.clone).map_err(|error| failed(error.into()))?;
         if history.commit(&earlier).is_none() {
-            return Ok(vec![first]);
+            return Ok(TakenUp { revisions: vec![first], is_signed });
         }
         let earlier = history.content(&earlier, &self.folder, &first.revision.reference);
-        Ok(vec![earlier.map_err(|error| failed(error.into()))?, first])
+        let earlier = earlier.map_err(|error| failed(error.into()))?;
+        Ok(TakenUp { revisions: vec![earlier, first], is_signed: true })
     }
 }
 
@@ -110,7 +122,8 @@ mod tests {
         };
         let head = || SignedHistory::open(repository.path()).unwrap().content(&second, "", "main").unwrap();
         // Nobody signed either. What was used last stays in force, and the head comes after it, to be refused.
-        let taken = guard(Some(&first)).first(head()).await.unwrap();
+        let TakenUp { revisions: taken, is_signed } = guard(Some(&first)).first(head()).await.unwrap();
+        assert!(is_signed, "the one that was used last may be used");
         let ids: Vec<&str> = taken.iter().map(|content| content.revision.id.as_str()).collect();
         assert_eq!(ids, [first.as_str(), second.as_str()]);
         assert_eq!(taken[0].files[0].content, b"# first");
@@ -118,8 +131,9 @@ mod tests {
         assert!(again.unsigned(&taken[0].revision, None).await.unwrap().is_empty());
         assert_eq!(again.unsigned(&taken[1].revision, Some(&taken[0].revision)).await.unwrap().len(), 1);
         // One that was used, and is the head still; one that the clone does not have; none.
-        assert_eq!(guard(Some(&second)).first(head()).await.unwrap().len(), 1);
-        assert_eq!(guard(Some(&"0".repeat(40))).first(head()).await.unwrap().len(), 1);
-        assert_eq!(guard(None).first(head()).await.unwrap().len(), 1);
+        for (earlier, is_signed) in [(Some(second.clone()), true), (Some("0".repeat(40)), false), (None, false)] {
+            let taken = guard(earlier.as_deref()).first(head()).await.unwrap();
+            assert_eq!((taken.revisions.len(), taken.is_signed), (1, is_signed), "{earlier:?}");
+        }
     }
 }

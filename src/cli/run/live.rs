@@ -156,7 +156,18 @@ async fn lead(
     }
     let cluster_name = clouds::cluster_name(controller);
     let connection = &connection;
-    let drive = Drive { arguments, connection, leadership, identity, watched, shutdown, installation, cluster_name };
+    let name = region.name.clone();
+    let drive = Drive {
+        arguments,
+        connection,
+        leadership,
+        identity,
+        watched,
+        shutdown,
+        installation,
+        cluster_name,
+        region: name,
+    };
     Box::pin(clouds::choose_and_drive(drive, repository, &region)).await
 }
 

@@ -11,15 +11,17 @@ use crate::adapters::git::{
     redacted,
 };
 use crate::api::scenario;
-use crate::api::source::SourceFile;
 use crate::cli::arguments::RunArguments;
 use crate::cli::exit::Failure;
 use crate::cli::signing::Signing;
 use crate::cli::{output, settings};
-use crate::core::catalog::regions::Region;
+use crate::controller::of_another_cluster;
+use crate::core::catalog::regions::{self, Region};
+use crate::definitions::Definitions;
 use crate::ports::{PollsOnAnyThread, PortError, PortErrorKind, Repository, RevisionContent, chain};
 
-use super::guard::Guard;
+use super::clouds;
+use super::guard::{Guard, TakenUp};
 
 /// What was named.
 pub enum SourcePlace {
@@ -146,13 +148,30 @@ pub async fn first_look(
             (first, Beside::start(*repository))
         }
     };
-    let files: &[SourceFile] = content.as_ref().map_or(&[], |content| &content.files);
-    let region = settings::read_definitions(files, &arguments.definitions).region();
-    let first = match (content, &mut guard) {
+    let taken = match (content, &mut guard) {
         (Some(content), Some(guard)) => guard.first(content).await?,
-        (content, _) => content.into_iter().collect(),
+        (content, _) => TakenUp { revisions: content.into_iter().collect(), is_signed: true },
     };
-    Ok((Followed::new(first, later, guard.map(|guard| *guard)), region))
+    let region = region(&taken, arguments);
+    Ok((Followed::new(taken.revisions, later, guard.map(|guard| *guard)), region))
+}
+
+/// The region that the revision says which comes into force first. One that will be held, or is refused, says nothing, but of a world
+/// in memory, which is made for it.
+fn region(taken: &TakenUp, arguments: &RunArguments) -> Region {
+    let (controller, is_made_for_it) = (&arguments.controller, arguments.embedded);
+    let may_be_used = |content: &&RevisionContent| {
+        is_made_for_it || (taken.is_signed && (controller.allow_older_revision || !content.is_older))
+    };
+    let first = taken.revisions.first().filter(may_be_used);
+    let definitions = first.map(|content| settings::read_definitions(&content.files, &arguments.definitions));
+    let name = clouds::cluster_name(controller);
+    let is_used = |definitions: &Definitions| {
+        let is_of_another = || of_another_cluster(&definitions.settings, name.as_deref()).is_some();
+        is_made_for_it || (definitions.revision_usable() && !is_of_another())
+    };
+    let definitions = definitions.filter(is_used);
+    definitions.map_or_else(|| regions::find(None, [], []), |definitions| definitions.region())
 }
 
 /// The first answer that is no error, or one that does not go by itself. What is waited for is said once, with a hint.
@@ -211,8 +230,11 @@ fn hint_of_flux(error: &PortError) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::settings::FILE_NAME;
+    use crate::api::source::SourceFile;
     use crate::cli::exit::FailureKind;
     use crate::cli::run::usage::tests::parsed;
+    use crate::core::catalog::regions::SaidBy;
     use crate::core::plan::Revision;
 
     /// Fails for these reasons, the last first, and then has a revision.
@@ -251,6 +273,32 @@ mod tests {
         // Said once, whatever it takes.
         assert_eq!(first(&[Temporary; 3]), (Ok(true), 3, vec![true, false]));
         assert_eq!(first(&[Denied, Temporary]), (Err(Denied), 1, vec![true]));
+    }
+
+    /// Another region would be another place to launch in, and it is chosen once.
+    #[test]
+    fn a_revision_that_is_not_used_says_nothing_of_the_region() {
+        let settings = |rest: &str| {
+            let head = "apiVersion: cutlist.dev/v1alpha1\nkind: Settings\nmetadata:\n  name: blue\nspec:\n";
+            format!("{head}  region: eu-west-1\n{rest}")
+        };
+        let region_of = |text: String, further: &[&str], is_signed: bool, is_older: bool| {
+            let files = vec![SourceFile::new(FILE_NAME, text)];
+            let revision = Revision { id: "abc".to_owned(), reference: "main".to_owned() };
+            let content = RevisionContent::without_history(revision, "", files, Vec::new());
+            let taken = TakenUp { revisions: vec![RevisionContent { is_older, ..content }], is_signed };
+            let region = region(&taken, &parsed(&[&["https://git.example.com/a"], further].concat()));
+            (region.said_by == SaidBy::Settings).then_some(region.name)
+        };
+        let said = Some("eu-west-1".to_owned());
+        assert_eq!(region_of(settings(""), &[], true, false), said);
+        assert_eq!(region_of(settings(""), &[], false, false), None, "unsigned");
+        assert_eq!(region_of(settings(""), &[], true, true), None, "older");
+        assert_eq!(region_of(settings(""), &["--allow-older-revision"], true, true), said);
+        assert_eq!(region_of(settings("  noSuchField: 1\n"), &[], true, false), None, "with errors");
+        let aws = ["--cloud", "aws", "--cluster-name", "blue"];
+        assert_eq!(region_of(settings("  clusterName: green\n"), &aws, true, false), None, "of another cluster");
+        assert_eq!(region_of(settings("  clusterName: blue\n"), &aws, true, false), said);
     }
 
     /// Definitions of other clusters beside it are not read.

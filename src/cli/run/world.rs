@@ -42,6 +42,7 @@ pub fn options(seed: u64, read: impl Fn(&[SourceFile]) -> Definitions + 'static)
         lease_transitions: None,
         installation: EMBEDDED_INSTALLATION.to_owned(),
         cluster_name: None,
+        region: None,
         approval_floor: ApprovalRules::default(),
         allows_older_revisions: true,
         read: Box::new(read),

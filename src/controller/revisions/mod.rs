@@ -50,6 +50,8 @@ pub struct Revisions {
     unsigned: Option<RevisionContent>,
     /// Objects that are to be pruned, by kind and name, each of which was said.
     pub prunes_said: Vec<(&'static str, String)>,
+    /// Why only another process can use the first revision that came.
+    pub begins_anew: Option<String>,
 }
 
 #[derive(Debug)]
@@ -298,6 +300,12 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             self.hold_of_another_cluster(revision.clone(), because, now).await?;
             return Ok(true);
         }
+        let of_another = of_another_region(&definitions.settings, self.options.region.as_deref());
+        self.revisions.begins_anew = of_another.clone().filter(|_| self.revisions.in_force.is_none());
+        if let Some(because) = of_another {
+            self.hold_of_another_cluster(revision.clone(), because, now).await?;
+            return Ok(true);
+        }
         let applied = inventory::managed_pools(snapshot);
         if definitions.node_pools.is_empty() && !applied.is_empty() {
             self.hold(revision.clone(), applied, now).await?;
@@ -371,8 +379,19 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     }
 }
 
+/// Why settings are not for the region in which nodes are launched, and what to do.
+fn of_another_region(settings: &Settings, region: Option<&str>) -> Option<String> {
+    let (named, region) = (settings.region.as_deref()?, region?);
+    (named != region).then(|| {
+        format!(
+            "spec.region of cutlist.yaml is {named}, and this process launches in {region}, which was found out when it began. To use the \
+             revision here, write region: {region}, or leave it out; if the cluster is in {named}, start Cutlist again"
+        )
+    })
+}
+
 /// Why settings are not for this cluster, and what to do; `None` where they may be: they name none, or nobody says what this one is called.
-fn of_another_cluster(settings: &Settings, cluster: Option<&str>) -> Option<String> {
+pub fn of_another_cluster(settings: &Settings, cluster: Option<&str>) -> Option<String> {
     let (named, cluster) = (&settings.cluster_name, cluster?);
     let names_another = named != cluster && *named != Settings::default().cluster_name;
     names_another.then(|| {

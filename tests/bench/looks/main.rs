@@ -181,6 +181,7 @@ impl Scene {
             lease_transitions: None,
             installation: "one".to_owned(),
             cluster_name: None,
+            region: None,
             approval_floor: ApprovalRules::default(),
             allows_older_revisions: false,
             read: Box::new(|files| cutlist::definitions::read(files, &GivenVariables::default())),
