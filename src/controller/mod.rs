@@ -589,7 +589,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     /// Instances that end before their nodes join.
     async fn see_early_ends(&mut self, view: &View<'_>, now: Timestamp) -> Result<bool, PortError> {
         // A node may have joined unseen.
-        let Some(in_force) = self.revisions.in_force.as_ref().filter(|_| view.snapshot.doubts.is_empty()) else {
+        let Some(in_force) = self.revisions.in_force.as_ref().filter(|_| view.snapshot.doubts.leave_all_known()) else {
             return Ok(false);
         };
         let (cluster, cloud) = (&self.ports.cluster, &self.ports.cloud);
@@ -610,7 +610,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     async fn collect_garbage(&mut self, view: &View<'_>, now: Timestamp) -> Result<bool, PortError> {
         let mut wrote = false;
         // What is not seen is no garbage.
-        if !view.snapshot.doubts.is_empty() {
+        if !view.snapshot.doubts.leave_all_known() {
             return Ok(false);
         }
         let is_due = |before: SignedDuration| {

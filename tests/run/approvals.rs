@@ -9,6 +9,7 @@ use cutlist::controller::MoveRefusal;
 use cutlist::controller::events::Event;
 use cutlist::core::plan::Plan;
 use cutlist::core::snapshot::Snapshot;
+use cutlist::core::snapshot::doubts::Unreadable;
 use cutlist::ports::Cluster;
 use serde_json::json;
 
@@ -123,6 +124,57 @@ async fn a_revision_that_is_refused_leaves_approvals_as_they_are() {
     stage.run_for(60).await;
     assert_eq!(stage.count(|event| matches!(event, Event::RevisionRefused { .. })), 1);
     assert_eq!(stage.world.with(|world| world.pod_counts()), (5, 0));
+}
+
+/// Its name, to be changed by hand or by another version into something that is no `NodePlan` any more.
+fn broken(stage: &Stage, plan: &str, installation: &str) -> Unreadable {
+    let name = if plan.is_empty() { "older".to_owned() } else { object(stage, plan).metadata.name.unwrap() };
+    let object = json!({
+        "metadata": { "name": name, "labels": { keys::INSTALLATION: installation } },
+        "status": { "phase": "WaitsForApproval", "movesBegun": "none" },
+    });
+    Unreadable::new("NodePlan", &object, "status.movesBegun: invalid type: string \"none\", expected a sequence")
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_waiting_plan_that_can_not_be_read_is_named_and_shown_once_more() {
+    let mut stage = that_waits("provision: manual").await;
+    let plan = last_waiting(&stage);
+    let object_of_it = broken(&stage, &plan, "test");
+    stage.world.with(|world| world.set_aside(object_of_it));
+    approve(&stage, &plan, "ada").await;
+    stage.run_for(30).await;
+    assert_eq!(claims(&stage), 0, "nobody knows what was approved");
+    let named = |event: &Event| matches!(event, Event::Doubted { doubts } if doubts.unreadable.iter().any(|it| it.why.starts_with("status.movesBegun")));
+    assert!(stage.count(named) > 0);
+    let next = last_waiting(&stage);
+    assert_ne!(next, plan, "under another name");
+    assert_eq!(object(&stage, &plan).status.unwrap().phase, NodePlanPhase::Superseded);
+    // It holds nothing else up.
+    approve(&stage, &next, "ada").await;
+    stage.run_for(60).await;
+    assert_eq!(stage.world.with(|world| world.pod_counts()), (5, 0));
+    stage.scale(0);
+    stage.run_for(300).await;
+    assert_eq!(claims(&stage), 0);
+}
+
+/// A newer version wrote it, before somebody went back to this one.
+#[tokio::test(start_paused = true)]
+async fn a_plan_of_an_earlier_process_that_can_not_be_read_is_superseded_unless_it_is_anothers() {
+    for (installation, phase) in [("test", "Superseded"), ("", "Superseded"), ("another", "WaitsForApproval")] {
+        let mut stage = Stage::new(&with_approval("provision: manual"));
+        let object = broken(&stage, "", installation);
+        stage.world.with(|world| world.set_aside(object));
+        stage.run_for(20).await;
+        stage.scale(5);
+        stage.run_for(20).await;
+        assert_eq!(stage.waiting().len(), 1, "{installation}: plans are made and posted");
+        let seen = stage.world.cluster().observe().await.unwrap();
+        assert_eq!(seen.doubts.unreadable[0].phase, phase, "{installation}");
+        let said = stage.count(|event| matches!(event, Event::Doubted { .. }));
+        assert_eq!(said > 0, installation != "another", "{installation}: what is another's is no doubt");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -79,6 +79,7 @@ impl Cluster for EmbeddedCluster {
         self.world.act(|world| match kind {
             "NodePool" => patch_in(&mut world.node_pools, name, &patch, &operation),
             "EC2NodeClass" => patch_in(&mut world.node_classes, name, &patch, &operation),
+            "NodePlan" => world.enter_unreadable(name, &patch),
             _ => Err(failure(format!("{operation}: no such kind"), PortErrorKind::Permanent)),
         })
     }

@@ -1,10 +1,12 @@
 //! Observations that do not show what is: a watch that broke, with or without anybody knowing, and objects that can not be read.
 
+use serde_json::Value;
+
 use crate::core::snapshot::Snapshot;
 use crate::core::snapshot::doubts::{KindInDoubt, Unreadable};
 use crate::core::snapshot::kinds::{ForEachKind, Stored, for_each_kind};
 
-use crate::ports::Instance;
+use crate::ports::{Instance, PortError, PortErrorKind};
 
 use super::state::{Frozen, Visibility, World};
 
@@ -35,6 +37,18 @@ impl World {
     pub fn set_aside(&mut self, object: Unreadable) {
         self.visibility.unreadable.push(object);
         self.touch();
+    }
+
+    /// What is written of a plan that can not be read: its phase.
+    pub(super) fn enter_unreadable(&mut self, name: &str, patch: &Value) -> Result<(), PortError> {
+        let mut unreadable = self.visibility.unreadable.iter_mut();
+        let Some(plan) = unreadable.find(|object| object.is_plan() && object.name == name) else {
+            let operation = format!("write the status of NodePlan {name}");
+            return Err(PortError { operation, kind: PortErrorKind::NotFound, source: None });
+        };
+        patch.pointer("/status/phase").and_then(Value::as_str).unwrap_or_default().clone_into(&mut plan.phase);
+        self.touch();
+        Ok(())
     }
 }
 

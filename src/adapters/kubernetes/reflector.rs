@@ -208,6 +208,11 @@ impl<T: Stored> Reflector<T> {
         state.known.get(&(namespace.to_owned(), name.to_owned())).map(|version| version.resource_version.clone())
     }
 
+    /// Whether the object does not have the shape of its kind: what is known of it is how it was before.
+    pub(super) fn is_unreadable(&self, namespace: &str, name: &str) -> bool {
+        self.lock().unreadable.contains_key(&(namespace.to_owned(), name.to_owned()))
+    }
+
     /// The object, if there is news of it that nobody has looked at; inner `None`: it went.
     pub(super) fn unseen(&self, namespace: &str, name: &str) -> Option<Option<T>> {
         let news = self.lock().news.get(&(namespace.to_owned(), name.to_owned())).cloned()?;

@@ -9,8 +9,10 @@ use kube::Client;
 use kube::client::Body;
 use serde_json::{Value, json};
 
+use super::following::Followed;
 use super::whole_call::{LastWrite, WholeCall};
 use super::*;
+use crate::api::node_plan::{NodePlan, NodePlanPhase};
 use crate::api::node_pool::NodePool;
 use crate::ports::{Cluster, PortErrorKind, SeenDefinition};
 
@@ -123,6 +125,37 @@ async fn what_is_deleted_is_what_was_seen() {
     let server = Server::default();
     server.cluster().forget_plan("plan-1", "77aa").await.unwrap();
     assert_eq!(server.only().body, json!({ "preconditions": { "uid": "77aa" } }));
+}
+
+/// Somebody, or a newer version, wrote what this one can not read. What else stands there is not known.
+#[tokio::test]
+async fn a_plan_that_can_not_be_read_is_written_whole() {
+    let seen = |moves_begun: Value, version: &str| -> watched::Watched<NodePlan> {
+        let mut object = json!(NodePlan::page(0));
+        object["metadata"]["name"] = json!("plan-1");
+        object["metadata"]["uid"] = json!("0b5c");
+        object["metadata"]["resourceVersion"] = json!(version);
+        object["status"]["movesBegun"] = moves_begun;
+        serde_json::from_value(object).unwrap()
+    };
+    for (moves_begun, is_whole) in [(json!([1]), false), (json!("none"), true)] {
+        let server = Server::default();
+        let cluster = server.cluster();
+        cluster.node_plans.changed(seen(json!([1]), "1"));
+        cluster.node_plans.changed(seen(moves_begun, "2"));
+        let mut plan = seen(json!([1]), "1").object.unwrap();
+        plan.status.get_or_insert_default().phase = NodePlanPhase::Superseded;
+        // The answer of this server is no plan.
+        _ = cluster.record_plan(&plan).await;
+        let Asked { method, path, body } = server.only();
+        assert_eq!((method.as_str(), path.as_str()), ("PATCH", "/apis/cutlist.dev/v1alpha1/nodeplans/plan-1/status"));
+        assert_eq!(body["status"]["phase"], "Superseded");
+        assert_eq!(
+            body["status"]["movesBegun"] == json!([1]) && body["status"]["message"].is_string(),
+            is_whole,
+            "{body}"
+        );
+    }
 }
 
 #[test]

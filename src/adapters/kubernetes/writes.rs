@@ -26,7 +26,7 @@ use super::cluster::KubernetesCluster;
 use super::failure::{is_not_found, is_refused_by_admission, port_error};
 use super::merge_patch::merge_patch;
 use super::reflector::Reflector;
-use super::watched::Watched;
+use super::watched::{Watched, all};
 
 impl Cluster for KubernetesCluster {
     async fn observe(&self) -> Result<Arc<Snapshot>, PortError> {
@@ -232,10 +232,13 @@ impl Cluster for KubernetesCluster {
                 Err(error) => return Err(port_error(operation, error)),
             }
         }
-        let before = self.latest(&self.node_plans, &name).and_then(|plan| plan.status);
+        // Of one that can not be read nobody knows what is written there now.
+        let is_known = !self.node_plans.is_unreadable("", &name);
+        let before = self.latest(&self.node_plans, &name).filter(|_| is_known).and_then(|plan| plan.status);
         let patch = json!({ "status": merge_patch(&json!(before), &json!(plan.status)) });
+        let api = all::<NodePlan>(&self.client);
         let written = api.patch_status(&name, &PatchParams::default(), &Patch::Merge(&patch)).await;
-        self.node_plans.wrote(written.map_err(|error| port_error(operation, error))?);
+        self.node_plans.saw(written.map_err(|error| port_error(operation, error))?);
         Ok(())
     }
 
@@ -272,7 +275,7 @@ impl KubernetesCluster {
         is_asked_for: impl Fn(&Unreadable) -> bool,
         operation: String,
     ) -> Result<Vec<T>, PortError> {
-        let api = super::watched::all::<T>(&self.client);
+        let api = all::<T>(&self.client);
         let mut objects = Vec::new();
         parameters = parameters.limit(super::watched::PAGE);
         loop {

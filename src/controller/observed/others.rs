@@ -7,7 +7,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
-use crate::api::node_plan::NodePlan;
+use crate::api::node_plan::{HISTORY_PREFIX, NodePlan};
+use crate::core::snapshot::doubts::Unreadable;
 use crate::core::snapshot::kinds::Stored;
 use crate::core::snapshot::{Objects, Snapshot};
 
@@ -29,7 +30,12 @@ pub fn without_others(mut snapshot: Arc<Snapshot>, installation: &str) -> (Arc<S
         |plan: &NodePlan| plan.page_number().is_none() && of_another(&plan.metadata, installation).is_some();
     let has_claims = snapshot.node_claims.iter().any(is_anothers);
     let has_plans = snapshot.node_plans.iter().any(is_anothers_plan);
-    if others.is_empty() && !has_claims && !has_plans {
+    let is_unreadable_plan = |object: &Unreadable| {
+        let is_anothers = !object.installation.is_empty() && object.installation != installation;
+        object.is_plan() && is_anothers && !object.name.starts_with(HISTORY_PREFIX)
+    };
+    let has_unreadable_plans = snapshot.doubts.unreadable.iter().any(is_unreadable_plan);
+    if others.is_empty() && !has_claims && !has_plans && !has_unreadable_plans {
         return (snapshot, others);
     }
     let changed = Arc::make_mut(&mut snapshot);
@@ -38,6 +44,9 @@ pub fn without_others(mut snapshot: Arc<Snapshot>, installation: &str) -> (Arc<S
     }
     if has_plans {
         changed.node_plans.retain(|plan| !is_anothers_plan(plan));
+    }
+    if has_unreadable_plans {
+        changed.doubts.unreadable.retain(|object| !is_unreadable_plan(object));
     }
     disown(&mut changed.node_pools, |it| &mut it.metadata, &others);
     disown(&mut changed.node_classes, |it| &mut it.metadata, &others);

@@ -119,6 +119,7 @@ pub fn of_earlier_leader<'a>(snapshot: &'a Snapshot, waiting: &Waiting) -> Optio
             && phase == Some(NodePlanPhase::WaitsForApproval)
             && spec.revision.id == waiting.plan.revision.id
             && spec.approval_becomes == waiting.rules
+            && !records::is_unreadable(snapshot, &spec.plan_id)
             && plan.is_some_and(|plan| signature(&plan) == signature(&waiting.plan))
     };
     snapshot.node_plans.iter().filter(asks_the_same).find(|object| object.approver().is_some())

@@ -3,16 +3,20 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::api::approval_rules::ApprovalRules;
 use crate::api::keys;
-use crate::api::node_plan::{Fidelity, NodePlan, NodePlanPhase, NodePlanRevision, NodePlanSpec, NodePlanStatus};
+use crate::api::node_plan::{
+    Fidelity, HISTORY_PREFIX, NodePlan, NodePlanPhase, NodePlanRevision, NodePlanSpec, NodePlanStatus,
+};
 use crate::controller::set_aside::SetAside;
 use crate::core::lifecycle::conditions;
 use crate::core::model::HourlyPrice;
 use crate::core::plan::{Plan, StepKind};
 use crate::core::snapshot::Snapshot;
+use crate::core::snapshot::doubts::Unreadable;
+use crate::core::snapshot::kinds::Stored;
 use crate::definitions::Masks;
 use crate::ports::{Cluster, PortError, PortErrorKind};
 use crate::render::terminal::clean_lines;
@@ -129,6 +133,19 @@ impl Records {
                 }
             }
         }
+        for older in self.unreadable(snapshot).filter(|older| older.name != name) {
+            let begun = older.phase == format!("{:?}", NodePlanPhase::Applying);
+            let phase = if begun { NodePlanPhase::Applied } else { NodePlanPhase::Superseded };
+            let mut status = NodePlanStatus::default();
+            enter_status(&mut status, 1, phase, if begun { "" } else { &message }, now);
+            let object = json!({
+                "apiVersion": NodePlan::API_VERSION, "kind": NodePlan::KIND, "metadata": { "name": older.name }, "status": status,
+            });
+            unless_refused(unless_gone(cluster.write_status(&object).await), refused)?;
+            if is_silent(refused) {
+                return Ok(());
+            }
+        }
         let forgotten = history_to_forget(snapshot);
         for page in history::pages_with(snapshot, &forgotten) {
             unless_refused(cluster.record_plan(&page).await, refused)?;
@@ -147,6 +164,18 @@ impl Records {
             unless_refused(unless_another(forgotten), refused)?;
         }
         Ok(())
+    }
+
+    /// Plans of this installation, of earlier processes, that can not be read and do not say that nothing more is done of them.
+    fn unreadable<'s>(&self, snapshot: &'s Snapshot) -> impl Iterator<Item = &'s Unreadable> {
+        let finals = [NodePlanPhase::Applied, NodePlanPhase::Superseded].map(|phase| format!("{phase:?}"));
+        let known =
+            move |it: &Unreadable| snapshot.node_plans.iter().any(|plan| plan.metadata.name.as_ref() == Some(&it.name));
+        snapshot.doubts.unreadable.iter().filter(move |it| {
+            let is_anothers = !it.installation.is_empty() && it.installation != self.installation;
+            let is_page = it.name.starts_with(HISTORY_PREFIX);
+            it.is_plan() && !is_anothers && !is_page && !finals.contains(&it.phase) && !known(it)
+        })
     }
 
     /// Writes the object of an open plan, unless that was refused lately. Gives the refusal: then it is tried again later.
@@ -265,6 +294,19 @@ impl Records {
     }
 }
 
+/// Whether the object of a plan can not be read as it is now.
+pub fn is_unreadable(snapshot: &Snapshot, plan_id: &str) -> bool {
+    snapshot.doubts.unreadable.iter().any(|it| it.is_plan() && it.name == name_of(plan_id))
+}
+
+/// Where there is no such plan any more, nothing is to be said of it.
+fn unless_gone(outcome: Result<(), PortError>) -> Result<(), PortError> {
+    match outcome {
+        Err(error) if error.kind == PortErrorKind::NotFound => Ok(()),
+        outcome => outcome,
+    }
+}
+
 /// A plan that has the name of one that is history by now is not it.
 fn unless_another(outcome: Result<(), PortError>) -> Result<(), PortError> {
     match outcome {
@@ -292,7 +334,10 @@ fn unless_refused(outcome: Result<(), PortError>, refused: &mut Vec<PortError>) 
 /// Sets the phase, with the conditions that `kubectl wait`, kstatus and Argo CD read.
 fn enter(plan: &mut NodePlan, phase: NodePlanPhase, message: &str, now: Timestamp) {
     let generation = plan.metadata.generation.unwrap_or(1);
-    let status = plan.status.get_or_insert_default();
+    enter_status(plan.status.get_or_insert_default(), generation, phase, message, now);
+}
+
+fn enter_status(status: &mut NodePlanStatus, generation: i64, phase: NodePlanPhase, message: &str, now: Timestamp) {
     status.observed_generation = Some(generation);
     status.phase = phase;
     let message = clean_lines(message);
@@ -389,8 +434,6 @@ fn cut(text: &str, most_bytes: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     /// What it launches is what is approved; its kinds of reasons the sentences say as well.

@@ -42,10 +42,13 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         if self.plans.records.is_behind(&waiting.plan.id) {
             return;
         }
-        let Some(object) = approvals::object_of(snapshot, &waiting.plan.id) else {
-            // It is how people answer: where somebody removed it, the plan that there is by then is written once more.
+        let is_unreadable = records::is_unreadable(snapshot, &waiting.plan.id);
+        let object = approvals::object_of(snapshot, &waiting.plan.id).filter(|_| !is_unreadable);
+        let Some(object) = object else {
+            // It is how people answer: where somebody removed it, or made it say what nobody can read, the plan that there is by then is
+            // written once more.
             self.approvals.approved = None;
-            if snapshot.doubts.is_empty() {
+            if is_unreadable || snapshot.doubts.leave_all_known() {
                 self.approvals.waiting = None;
                 self.show_anew(now);
             }

@@ -50,6 +50,10 @@ pub struct Unreadable {
     /// The node it is on, or itself.
     pub node: String,
     pub provider_id: String,
+    /// Which installation of Cutlist made it; empty where it does not say.
+    pub installation: String,
+    /// `status.phase`, as it stands there.
+    pub phase: String,
 }
 
 impl Unreadable {
@@ -58,7 +62,7 @@ impl Unreadable {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
         let first = |one: String, other: String| if one.is_empty() { other } else { one };
         let name = text("/metadata/name");
-        let label = format!("/metadata/labels/{}", keys::NODE_POOL.replace('/', "~1"));
+        let note = |of: &str, key: &str| text(&format!("/metadata/{of}/{}", key.replace('/', "~1")));
         let why = match why.char_indices().nth(CHARACTERS_MAX) {
             Some((end, _)) => format!("{}...", why.get(..end).unwrap_or_default()),
             None => why.to_owned(),
@@ -69,12 +73,14 @@ impl Unreadable {
             uid: text("/metadata/uid"),
             resource_version: text("/metadata/resourceVersion"),
             why,
-            node_pool: if kind == "NodePool" { name.clone() } else { text(&label) },
+            node_pool: if kind == "NodePool" { name.clone() } else { note("labels", keys::NODE_POOL) },
             node: match kind {
                 "Node" | "CSINode" => name.clone(),
                 _ => first(text("/spec/nodeName"), text("/status/nodeName")),
             },
             provider_id: first(text("/spec/providerID"), text("/status/providerID")),
+            installation: first(note("labels", keys::INSTALLATION), note("annotations", keys::INSTALLATION)),
+            phase: text("/status/phase"),
             name,
         }
     }
@@ -85,13 +91,18 @@ impl Unreadable {
         format!("{} {}{separator}{}", self.kind, self.namespace, self.name)
     }
 
+    /// Whether it is a plan: it says what was meant to be done, and nothing of what there is.
+    pub fn is_plan(&self) -> bool {
+        self.kind == "NodePlan"
+    }
+
     /// Whether the end of a node might take with it what this object would have spoken for. What says nothing of whose it is
     /// speaks for all.
     fn concerns(&self, subject: &Subject<'_>, pods: &Objects<Pod>) -> bool {
         let is_node = subject.node.is_some_and(|node| node == self.node);
         match self.kind.as_str() {
-            // What was planned before, and pods that are on no node.
-            "NodePlan" => false,
+            _ if self.is_plan() => false,
+            // Pods may be on no node.
             "Pod" | "CSINode" => is_node,
             "Node" | "NodeClaim" => is_node || self.node_pool.is_empty() || self.node_pool == subject.node_pool,
             "NodePool" => self.name == subject.node_pool,
@@ -161,6 +172,11 @@ impl Doubt {
 impl Doubts {
     pub fn is_empty(&self) -> bool {
         self.kinds.is_empty() && self.unreadable.is_empty() && self.doubled.is_empty()
+    }
+
+    /// Whether all that there is was seen and could be read: what can not are plans, if anything.
+    pub fn leave_all_known(&self) -> bool {
+        self.kinds.is_empty() && self.doubled.is_empty() && self.unreadable.iter().all(Unreadable::is_plan)
     }
 
     /// `it is not known how pods are now, since 2026-11-20T09:00:00Z: list pods: etcdserver: request timed out`, for the first
@@ -236,6 +252,22 @@ mod tests {
         let budget = json!({ "metadata": { "name": "web", "namespace": "default" } });
         assert_eq!(held("PodDisruptionBudget", budget), [true, false]);
         assert_eq!(held("NodePlan", named("old")), [false, false]);
+    }
+
+    #[test]
+    fn a_plan_that_can_not_be_read_hides_nothing_of_what_there_is() {
+        let of = |kind: &str| {
+            let object = json!({
+                "metadata": { "name": "a", "labels": { keys::INSTALLATION: "blue" } },
+                "status": { "phase": "WaitsForApproval" },
+            });
+            Doubts { unreadable: vec![Unreadable::new(kind, &object, "")], ..Doubts::default() }
+        };
+        let of_plan = of("NodePlan");
+        assert!(of_plan.leave_all_known() && !of_plan.is_empty());
+        let Unreadable { installation, phase, .. } = &of_plan.unreadable[0];
+        assert_eq!((installation.as_str(), phase.as_str()), ("blue", "WaitsForApproval"));
+        assert!(!of("NodePool").leave_all_known());
     }
 
     #[test]

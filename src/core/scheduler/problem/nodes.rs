@@ -150,7 +150,7 @@ impl Problem<'_> {
     /// which pods would wait for ever.
     fn allocatable_of(&self, machine: &Machine<'_>) -> Resources {
         // Where something could not be read, the Node may be there.
-        if machine.has_lost_its_node() && self.snapshot.doubts.is_empty() {
+        if machine.has_lost_its_node() && self.snapshot.doubts.leave_all_known() {
             return Resources::new();
         }
         let stated = machine.allocatable();
