@@ -1,5 +1,12 @@
 //! The process ends between any two calls and another one goes on; or an answer is lost and the process goes on.
 
+use cutlist::api::keys;
+use cutlist::api::node_claim::NodeClaim;
+use cutlist::controller::MoveRefusal;
+use cutlist::controller::events::Event;
+use cutlist::core::plan::StepKind;
+use cutlist::core::snapshot::Snapshot;
+
 use crate::stage::{Fault, POOL, SETTINGS, Stage};
 
 /// Scales up, then lets a commit replace the node, then scales down.
@@ -57,4 +64,62 @@ async fn a_lost_answer_does_no_harm() {
         assert!(stage.snapshot().node_claims.is_empty(), "{context}");
         stage.assert_consistent(&context);
     }
+}
+
+/// A call of the process before was under way when that ended, and comes late: its claim has the name that the next plan gives to another,
+/// for names come of pools and pods alone.
+#[tokio::test(start_paused = true)]
+async fn a_claim_that_came_late_is_not_taken_for_that_of_the_next_plan() {
+    let mut first = Stage::new(SETTINGS);
+    assert!(first.settle().await);
+    first.scale(5);
+    assert!(first.settle().await);
+    let mut late = first.snapshot().node_claims[0].clone();
+    let plan_of = |claim: &NodeClaim| claim.metadata.annotations.clone().unwrap_or_default().remove(keys::PLAN);
+    late.status = None;
+    late.metadata.uid = None;
+    late.metadata.creation_timestamp = None;
+    let annotations = late.metadata.annotations.get_or_insert_default();
+    annotations.insert(keys::PLAN.to_owned(), "the plan before".to_owned());
+    annotations.insert(keys::LAUNCH.to_owned(), "the launch before".to_owned());
+    let mut refused = 0;
+    for call in 0..8 {
+        let mut stage = Stage::new(SETTINGS);
+        assert!(stage.settle().await);
+        let (world, late) = (stage.world.clone(), late.clone());
+        stage.fuse.before(stage.fuse.calls() + call, move || {
+            let is_there = |claim: &NodeClaim| claim.metadata.name == late.metadata.name;
+            world.with(|world| {
+                if !world.snapshot().node_claims.iter().any(is_there) {
+                    world.load(Snapshot { node_claims: vec![late.clone()].into(), ..Snapshot::default() });
+                }
+            });
+        });
+        stage.scale(5);
+        stage.run_for(15).await;
+        let claims = stage.snapshot().node_claims;
+        let events = stage.events.borrow();
+        let begun = events.iter().filter_map(|event| match event {
+            Event::MoveBegun { plan_id, move_number } => Some((plan_id, *move_number)),
+            _ => None,
+        });
+        for (plan_id, number) in begun {
+            let posted = events.iter().find_map(|event| match event {
+                Event::PlanPosted { plan, .. } if plan.id == *plan_id => Some(plan),
+                _ => None,
+            });
+            let steps = posted.unwrap().steps.iter().filter(|step| step.move_number == number);
+            for step in steps.filter(|step| step.kind == StepKind::Create) {
+                let is_it = |claim: &&NodeClaim| claim.metadata.name.as_ref() == Some(&step.node_claim);
+                let made_by = claims.iter().find(is_it).and_then(plan_of);
+                assert_eq!(made_by.as_ref(), Some(plan_id), "before call {call}: {}", step.node_claim);
+            }
+        }
+        drop(events);
+        refused += stage
+            .count(|event| matches!(event, Event::PlanSuperseded { refusal: MoveRefusal::NodeClaimExists { .. }, .. }));
+        stage.run_for(300).await;
+        assert_eq!(stage.world.with(|world| world.pod_counts()), (5, 0), "before call {call}");
+    }
+    assert!(refused > 0, "it came between a plan and its claim");
 }

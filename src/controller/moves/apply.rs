@@ -323,7 +323,7 @@ async fn create<K: Cluster>(
     let claim = of_claims::of_installation(claim, installation);
     match cluster.create_node_claim(&claim).await {
         Ok(_) => {}
-        Err(error) if error.kind == PortErrorKind::Conflict => return Ok(Written { is_new: false, untold: None }),
+        Err(error) if error.kind == PortErrorKind::Conflict => return written_before(cluster, plan, step).await,
         Err(error) => return Err(error.into()),
     }
     let untold = match nominate(cluster, &step.pods, &step.node_claim).await {
@@ -333,6 +333,17 @@ async fn create<K: Cluster>(
         Err(error) => return Err(error.into()),
     };
     Ok(Written { is_new: true, untold })
+}
+
+/// There is a claim of that name. This plan wrote it, and the answer was lost; or the process before this one did, whose call came late: then
+/// it was made for other needs, whatever its name.
+async fn written_before<K: Cluster>(cluster: &K, plan: &Plan, step: &Step) -> Result<Written, ApplyError> {
+    let claims = cluster.node_claims_now().await?;
+    if claims.iter().any(|claim| name_of(claim) == step.node_claim && is_of(claim, plan)) {
+        return Ok(Written { is_new: false, untold: None });
+    }
+    let refusal = MoveRefusal::NodeClaimExists { name: step.node_claim.clone() };
+    Err(ApplyError::Refused { move_number: step.move_number, refusal })
 }
 
 fn planned_claim(plan: &Plan, step: &Step) -> Result<NodeClaim, ApplyError> {

@@ -72,7 +72,7 @@ async fn go_on_with<K: Cluster>(
     if !claim.is_true(INTERRUPTED) && view.doubt(claim).is_some() {
         return Ok(false);
     }
-    let missing: Vec<String> = replacements.iter().filter(|name| !is_coming(view, name)).cloned().collect();
+    let missing: Vec<String> = replacements.iter().filter(|name| !is_coming(view, claim, name)).cloned().collect();
     if !missing.is_empty() {
         roll_back(cluster, view, claim, missing, now, journal).await?;
         return Ok(true);
@@ -158,8 +158,15 @@ fn has_its_wave_come(claim: &NodeClaim, first_waves: &BTreeMap<&str, u32>) -> bo
     first.is_none_or(|first| of_claims::wave(claim) <= *first)
 }
 
-fn is_coming(view: &View<'_>, name: &str) -> bool {
-    view.claim(name).is_some_and(|claim| claim.metadata.deletion_timestamp.is_none())
+fn is_coming(view: &View<'_>, replaced: &NodeClaim, name: &str) -> bool {
+    view.claim(name).is_some_and(|claim| claim.metadata.deletion_timestamp.is_none() && replaces(claim, replaced))
+}
+
+/// Whether the plan that takes a claim away made the other one. A claim of another plan may have its name, which comes of pool and pods alone.
+/// One that goes itself has the note of the plan that takes it away.
+fn replaces(claim: &NodeClaim, replaced: &NodeClaim) -> bool {
+    let plan = of_claims::plan(replaced);
+    of_claims::goes(claim) || plan.is_none() || of_claims::plan(claim) == plan
 }
 
 fn is_up(view: &View<'_>, name: &str) -> bool {
@@ -237,6 +244,28 @@ mod tests {
             ..Snapshot::default()
         };
         patience(claim, &View::new(&snapshot), at(2))
+    }
+
+    #[test]
+    fn a_claim_of_another_plan_replaces_nothing_whatever_its_name() {
+        let named = |annotations: serde_json::Value| -> NodeClaim {
+            object(json!({
+                "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
+                "metadata": { "name": "default-new", "annotations": annotations },
+                "spec": {
+                    "nodeClassRef": { "group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default" },
+                    "requirements": [],
+                },
+            }))
+        };
+        let counts = |annotations: serde_json::Value| {
+            let snapshot = Snapshot { node_claims: vec![named(annotations)].into(), ..Snapshot::default() };
+            is_coming(&View::new(&snapshot), &claim(1, None), "default-new")
+        };
+        assert!(counts(json!({ keys::PLAN: "plan" })));
+        assert!(!counts(json!({ keys::PLAN: "the plan before" })));
+        assert!(!counts(json!({})), "made by hand");
+        assert!(counts(json!({ keys::PLAN: "the next plan", keys::REPLACED_BY: "" })));
     }
 
     #[test]
