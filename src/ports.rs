@@ -141,7 +141,8 @@ pub trait Repository {
     fn poll(&mut self) -> impl Future<Output = Result<Option<RevisionContent>, PortError>>;
     /// Waits until polling may give something new: the interval passed, or a change was seen.
     fn changed(&mut self) -> impl Future<Output = ()>;
-    /// Whether it is being found out at this moment if there is another head: soon [`Repository::changed`] will return.
+    /// Whether it is being found out at this moment if there is another head: soon [`Repository::changed`] will return. Not of a server that
+    /// has let others wait for a while.
     fn is_asking(&self) -> bool {
         false
     }

@@ -3,6 +3,7 @@
 use cutlist::adapters::embedded::{Post, World};
 use cutlist::api::node_pool::NodePool;
 use cutlist::controller::events::Event;
+use cutlist::core::plan::NoteCode;
 use cutlist::core::snapshot::Snapshot;
 
 use crate::stage::{POOL, SETTINGS, Stage};
@@ -162,9 +163,22 @@ async fn a_repository_that_is_away_is_said_once_and_stops_nothing() {
     assert!(stage.settle().await);
     assert_eq!(stage.count(|event| matches!(event, Event::RepositoryUnreachable { .. })), 1);
     assert_eq!(stage.world.with(|world| world.pod_counts()), (5, 0));
+    // What the last plan that was shown says of it.
+    let noted = |stage: &Stage| {
+        let events = stage.events.borrow();
+        let plan = events.iter().rev().find_map(|event| match event {
+            Event::PlanPosted { plan, .. } => Some(plan),
+            _ => None,
+        });
+        let note = plan.unwrap().notes.iter().find(|note| note.code == NoteCode::RepositoryUnreachable);
+        note.map(|note| note.text.clone())
+    };
+    let text = noted(&stage).unwrap();
+    assert!(text.starts_with("the repository can not be read since 20") && text.ends_with(": fetch main"), "{text}");
     stage.script.commit("back", &[("pool.yaml", POOL), ("cutlist.yaml", SETTINGS)]);
     assert!(stage.settle().await);
     assert_eq!(stage.count(|event| matches!(event, Event::RepositoryBack)), 1);
+    assert_eq!(noted(&stage), None);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,14 +1,33 @@
 //! Polls that nobody waits for: they run beside the controller, which has pods to care for while a server is silent.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use crate::ports::{PollsOnAnyThread, PortError, Repository, RevisionContent};
 
 type Polled = Result<Option<RevisionContent>, PortError>;
+
+/// What waits for the answer of a server, such as an approval, waits no longer: most fetches take a second or two, and a server that is silent
+/// would hold it up again at each of them.
+const WAITED_FOR: Duration = Duration::from_secs(10);
+
+/// When the poll that is under way began.
+#[derive(Clone, Default)]
+struct AsksSince(Arc<Mutex<Option<Instant>>>);
+
+impl AsksSince {
+    fn set(&self, since: Option<Instant>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = since;
+    }
+
+    fn get(&self) -> Option<Instant> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// Hands over what another repository found, one result after the other. While one is not taken, the next is not asked for.
 pub struct Beside {
@@ -16,28 +35,28 @@ pub struct Beside {
     /// Taken off the channel by [`Repository::changed`], for [`Repository::poll`].
     next: Option<Polled>,
     task: JoinHandle<()>,
-    is_asking: Arc<AtomicBool>,
+    asks_since: AsksSince,
 }
 
 impl Beside {
     /// Begins with waiting for a change: the first look was taken already. Needs a runtime.
     pub fn start<R: PollsOnAnyThread + Send + 'static>(mut repository: R) -> Self {
         let (found, results) = mpsc::channel(1);
-        let is_asking = Arc::new(AtomicBool::new(false));
-        let asks = is_asking.clone();
+        let asks_since = AsksSince::default();
+        let asks = asks_since.clone();
         let task = tokio::spawn(async move {
             loop {
                 repository.wait().await;
-                asks.store(true, Ordering::SeqCst);
+                asks.set(Some(Instant::now()));
                 let polled = repository.look().await;
                 let is_taken = found.send(polled).await;
-                asks.store(false, Ordering::SeqCst);
+                asks.set(None);
                 if is_taken.is_err() {
                     return;
                 }
             }
         });
-        Self { results, next: None, task, is_asking }
+        Self { results, next: None, task, asks_since }
     }
 }
 
@@ -82,12 +101,50 @@ impl Repository for Beside {
 
     /// Also while a result lies there that was not taken.
     fn is_asking(&self) -> bool {
-        self.is_asking.load(Ordering::SeqCst) || self.next.is_some() || !self.results.is_empty()
+        let is_waited_for = |since: Instant| Instant::now().duration_since(since) < WAITED_FOR;
+        self.asks_since.get().is_some_and(is_waited_for) || self.next.is_some() || !self.results.is_empty()
     }
 }
 
 impl Drop for Beside {
     fn drop(&mut self) {
         self.task.abort();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::plan::Revision;
+
+    /// Takes two minutes for an answer, which is a revision.
+    struct Slow;
+
+    impl PollsOnAnyThread for Slow {
+        async fn look(&mut self) -> Polled {
+            tokio::time::sleep(Duration::from_secs(120)).await;
+            let revision = Revision { id: "abc".to_owned(), reference: "main".to_owned() };
+            Ok(Some(RevisionContent::without_history(revision, "", Vec::new(), Vec::new())))
+        }
+
+        async fn wait(&mut self) {
+            tokio::time::sleep(Duration::from_secs(30)).await;
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_waits_long_for_a_server_that_is_slow() {
+        let mut beside = Beside::start(Slow);
+        let after = async |seconds: u64| tokio::time::sleep(Duration::from_secs(seconds)).await;
+        after(29).await;
+        assert!(!beside.is_asking());
+        after(2).await;
+        assert!(beside.is_asking(), "an answer may come at once");
+        after(10).await;
+        assert!(!beside.is_asking(), "at 41 seconds nobody waits for it any more");
+        assert!(beside.poll().await.unwrap().is_none());
+        beside.changed().await;
+        assert!(beside.is_asking(), "it came, and is taken next");
+        assert_eq!(beside.poll().await.unwrap().unwrap().revision.id, "abc");
     }
 }

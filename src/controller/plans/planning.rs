@@ -331,6 +331,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             .chain(definitions.of_variables(snapshot))
             .chain(self.garbage.notes())
             .chain(known.notes.iter().cloned())
+            .chain(self.revisions.note_of_trouble())
             .chain(self.note_of_rules());
         let beside = Beside {
             revision: &in_force.revision,

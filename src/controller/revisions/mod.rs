@@ -40,8 +40,7 @@ const UNREACHABLE_SAID_AGAIN: SignedDuration = SignedDuration::from_hours(12);
 pub struct Revisions {
     pub in_force: Option<InForce>,
     pub received: Option<Revision>,
-    /// What was said about a repository that can not be read, and when.
-    trouble: Option<(String, Timestamp)>,
+    trouble: Option<Unreachable>,
     /// Who wrote revisions that came and were not used: what they wrote is in the next one as well.
     authors_before: Vec<String>,
     /// One that came when the cluster could not be looked at.
@@ -52,6 +51,16 @@ pub struct Revisions {
     pub prunes_said: Vec<(&'static str, String)>,
     /// Why only another process can use the first revision that came.
     pub begins_anew: Option<String>,
+}
+
+/// A repository that can not be read.
+#[derive(Debug)]
+struct Unreachable {
+    /// Since the first failure after the last answer.
+    since: Timestamp,
+    /// What was said about it, and when.
+    said: String,
+    said_at: Timestamp,
 }
 
 #[derive(Debug)]
@@ -148,6 +157,15 @@ impl Revisions {
         }
     }
 
+    /// What a plan is not made of, while nobody knows whether there is something newer.
+    pub fn note_of_trouble(&self) -> Option<Note> {
+        let Unreachable { since, said, .. } = self.trouble.as_ref()?;
+        let text = format!(
+            "the repository can not be read since {since}, and whether there is a newer revision is not known: {said}"
+        );
+        Some(Note::new(NoteCode::RepositoryUnreachable, text))
+    }
+
     /// What hides in a plan what nobody is shown, and the hashes that cover it.
     pub fn masks_of(&self, plan: &Plan) -> Masks {
         let Some(in_force) = &self.in_force else { return Masks::default() };
@@ -197,13 +215,15 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                 }
             }
             Err(error) => {
-                let error = chain(&error);
-                let is_known = |(said, at): &(String, Timestamp)| {
-                    *said == error && now.duration_since(*at).abs() < UNREACHABLE_SAID_AGAIN
+                let said = chain(&error);
+                let is_known = |before: &Unreachable| {
+                    before.said == said && now.duration_since(before.said_at).abs() < UNREACHABLE_SAID_AGAIN
                 };
-                if !self.revisions.trouble.as_ref().is_some_and(is_known) {
-                    self.journal.say(now, &Event::RepositoryUnreachable { error: error.clone() });
-                    self.revisions.trouble = Some((error, now));
+                let before = self.revisions.trouble.as_ref();
+                if !before.is_some_and(is_known) {
+                    self.journal.say(now, &Event::RepositoryUnreachable { error: said.clone() });
+                    let since = before.map_or(now, |before| before.since);
+                    self.revisions.trouble = Some(Unreachable { since, said, said_at: now });
                 }
                 Ok(())
             }

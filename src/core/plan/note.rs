@@ -179,6 +179,8 @@ pub enum NoteCode {
     RemovalConfirmedInDefinitions,
     /// The repository belongs to another user of the machine.
     RepositoryOfAnotherUser,
+    /// The repository can not be read for a while: whether there is a newer revision is not known.
+    RepositoryUnreachable,
     /// Capacity reservations that a class selects are not planned with.
     ReservationsNotPlanned,
     /// There are more risks than a plan lists.
