@@ -18,7 +18,7 @@ use crate::api::node_plan::NodePlan;
 use crate::api::source::SourceFile;
 use crate::core::catalog::Catalog;
 use crate::core::plan::{Alternative, EndCause, Note, Plan, Revision};
-use crate::core::snapshot::{Node, Pod, Snapshot};
+use crate::core::snapshot::{Doubts, Node, Pod, Snapshot};
 
 /// What went wrong at a port: what was tried, whether trying again may help, and the cause.
 #[derive(Debug, thiserror::Error)]
@@ -180,6 +180,10 @@ pub trait Cluster {
     /// The cluster as it is now, with everything that was written through this port. Shared, because a large one is not
     /// copied for every look: who changes it next waits until nobody holds it, or copies.
     fn observe(&self) -> impl Future<Output = Result<Arc<Snapshot>, PortError>>;
+    /// The kinds for which observations wait, since they were never read, each with what keeps them from it.
+    fn never_read(&self) -> Doubts {
+        Doubts::default()
+    }
     /// Waits until something changed since the last observation.
     fn changed(&self) -> impl Future<Output = ()>;
     /// Whether [`Cluster::apply`] of this definition would be accepted; changes nothing.

@@ -264,7 +264,12 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         self.set_aside.look(now);
         self.wake_at = None;
         if let Err(error) = self.look(now).await {
-            self.say_trouble(chain(&error), now);
+            let never_read = self.ports.cluster.never_read();
+            if never_read.is_empty() {
+                self.say_trouble(chain(&error), now);
+            } else {
+                self.doubted.tell(&never_read, now, &mut self.journal);
+            }
             let again_at = self.troubles.look_again_at(&error, now);
             self.wake(again_at);
         } else if !self.troubles.some_failed {

@@ -5,8 +5,8 @@ use cutlist::api::keys;
 use cutlist::api::node_claim::NodeClaim;
 use cutlist::controller::events::Event;
 use cutlist::core::plan::{Note, NoteCode};
-use cutlist::core::snapshot::Snapshot;
-use cutlist::core::snapshot::doubts::Unreadable;
+use cutlist::core::snapshot::doubts::{KindInDoubt, Unreadable};
+use cutlist::core::snapshot::{Doubts, Snapshot};
 use cutlist::ports::{Cluster, PortErrorKind};
 use serde_json::json;
 
@@ -68,6 +68,24 @@ async fn nothing_is_removed_while_a_kind_is_known_not_to_be_seen() {
         assert_eq!(stage.count(|event| matches!(event, Event::SeenWhole)), 1);
         stage.assert_consistent(kind);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_was_never_read_is_said_and_nothing_is_planned_without_it() {
+    let mut stage = Stage::new(SETTINGS);
+    let whole_at = "2026-11-20T09:00:00Z".parse().unwrap();
+    let kind = KindInDoubt { whole_at, why: "list nodes: connection refused".to_owned() };
+    stage.fuse.never_read(Doubts { kinds: [("nodes".to_owned(), kind)].into(), ..Doubts::default() });
+    stage.scale(5);
+    stage.run_for(3600).await;
+    assert_eq!((running(&stage), stage.count(|event| matches!(event, Event::PlanPosted { .. }))), (0, 0));
+    let said = stage.count(|event| matches!(event, Event::Doubted { doubts } if doubts.kinds.contains_key("nodes")));
+    assert!((50..=65).contains(&said), "once a minute, not {said} times");
+    assert_eq!(stage.count(|event| matches!(event, Event::CallFailed { .. })), 0, "in one way");
+    stage.fuse.never_read(Doubts::default());
+    stage.run_for(120).await;
+    assert_eq!(stage.world.with(|world| world.pod_counts()), (5, 0));
+    assert_eq!(stage.count(|event| matches!(event, Event::SeenWhole)), 1);
 }
 
 /// Nobody knows that pods came: the plan takes the node for empty.

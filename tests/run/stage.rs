@@ -21,7 +21,7 @@ use cutlist::core::catalog::Catalog;
 use cutlist::core::inputs::Inputs;
 use cutlist::core::plan::{Plan, Revision};
 use cutlist::core::planner::decide;
-use cutlist::core::snapshot::{Pod, Snapshot};
+use cutlist::core::snapshot::{Doubts, Pod, Snapshot};
 use cutlist::definitions::GivenVariables;
 use cutlist::ports::{
     ClassFacts, Clock, Cloud, Cluster, Instance, InstanceEnd, LaunchFailure, LaunchRequest, Message, PortError,
@@ -170,6 +170,7 @@ pub struct Fuse {
     /// How long it takes to refuse something for a NodeClaim.
     refusal_takes: Rc<Cell<Duration>>,
     between: Rc<RefCell<Option<(usize, Happening)>>>,
+    never_read: Rc<RefCell<Doubts>>,
 }
 
 /// What happens between two calls.
@@ -193,6 +194,11 @@ impl Fuse {
     pub fn disarm(&self) {
         self.blows_at.set(None);
         self.crashed.set(false);
+    }
+
+    /// Kinds that were never read: without them nothing is observed.
+    pub fn never_read(&self, kinds: Doubts) {
+        *self.never_read.borrow_mut() = kinds;
     }
 
     /// Somebody else changes the node first, once: its next patch is refused.
@@ -321,9 +327,19 @@ pub struct FusedCluster(pub EmbeddedCluster, pub Fuse);
 
 impl Cluster for FusedCluster {
     async fn observe(&self) -> Result<Arc<Snapshot>, PortError> {
+        if !self.1.never_read.borrow().is_empty() {
+            let operation = "list what is in the cluster".to_owned();
+            return Err(PortError { operation, kind: PortErrorKind::Temporary, source: None });
+        }
         self.0.observe().await
     }
+    fn never_read(&self) -> Doubts {
+        self.1.never_read.borrow().clone()
+    }
     async fn changed(&self) {
+        if !self.1.never_read.borrow().is_empty() {
+            std::future::pending::<()>().await;
+        }
         if !self.1.always_changed.get() {
             self.0.changed().await;
         }

@@ -18,8 +18,8 @@ use super::connection::Connection;
 use super::leadership::Leadership;
 use super::reflector::{AnyReflector, Changes, Reflector, Standing};
 
-/// The first lists of a large cluster take this long at most.
-const PATIENCE_TO_SYNC: Duration = Duration::from_secs(120);
+/// So long is waited for the first lists before it is said which are missing. Those of a large cluster take longer, and go on meanwhile.
+const FIRST_LISTS: Duration = Duration::from_secs(10);
 /// Many events come at once: they wake somebody when none has come for so long,
 const QUIET: Duration = Duration::from_millis(25);
 /// or when they have been coming for so long. A look at five thousand pods takes some milliseconds, and so do those of the control
@@ -68,11 +68,12 @@ impl KubernetesCluster {
     }
 
     pub(super) async fn observe_now(&self) -> Result<Arc<Snapshot>, PortError> {
-        if tokio::time::timeout(PATIENCE_TO_SYNC, self.synced()).await.is_err() {
+        let is_late = tokio::time::timeout(FIRST_LISTS, self.synced()).await.is_err();
+        self.observed.set(self.changes.generation());
+        if is_late {
             return Err(self.trouble());
         }
         self.denied()?;
-        self.observed.set(self.changes.generation());
         let doubts = self.doubts();
         let mut current = self.snapshot.borrow_mut();
         if current.doubts != doubts {
@@ -86,6 +87,12 @@ impl KubernetesCluster {
             }
         }
         Ok(Arc::clone(&current))
+    }
+
+    pub(super) fn never_read_now(&self) -> Doubts {
+        let waits = |reflector: &&Arc<dyn AnyReflector>| matches!(reflector.standing(), Standing::Waiting(_));
+        let kinds = self.reflectors.iter().filter(waits).filter_map(|reflector| reflector.doubt()).collect();
+        Doubts { kinds, ..Doubts::default() }
     }
 
     /// What is not to be relied on. Asked before the news are taken: what comes in between is seen too early, and no harm.
@@ -134,7 +141,7 @@ impl KubernetesCluster {
         self.denied().err().unwrap_or_else(|| PortError {
             operation: "list what is in the cluster".to_owned(),
             kind: PortErrorKind::Temporary,
-            source: Some(format!("not complete after {} seconds", PATIENCE_TO_SYNC.as_secs()).into()),
+            source: Some(format!("not complete after {} seconds", FIRST_LISTS.as_secs()).into()),
         })
     }
 

@@ -404,7 +404,9 @@ impl<T: Stored> AnyReflector for Reflector<T> {
     fn doubt(&self) -> Option<(String, KindInDoubt)> {
         let state = self.lock();
         let why = match &state.standing {
-            Standing::Waiting(_) | Standing::Absent => return None,
+            Standing::Absent => return None,
+            Standing::Waiting(None) => format!("list {}: the first one is not complete yet", T::RESOURCE),
+            Standing::Waiting(Some(trouble)) => format!("{}: {}", trouble.operation, trouble.text),
             Standing::Synced(Some(trouble)) if trouble.kind == PortErrorKind::NotFound && may_be_absent::<T>() => {
                 format!(
                     "{}: the kind is gone, although there were objects of it; if that is meant, start again",
@@ -600,6 +602,7 @@ mod tests {
         let new: Reflector<Pod> = Reflector::new(Arc::new(Changes::default()));
         new.stumbled(trouble(PortErrorKind::Denied));
         assert!(matches!(new.standing(), Standing::Waiting(Some(_))), "nothing is known of it");
+        assert_eq!(new.doubt().unwrap().1.why, "list pods: etcdserver: request timed out");
     }
 
     #[tokio::test(start_paused = true)]

@@ -173,6 +173,20 @@ fn what_is_written_as_it_was_seen_keeps_its_version() {
 
 #[tokio::test(start_paused = true)]
 #[expect(clippy::disallowed_methods, reason = "the test's own time, which passes by itself")]
+async fn a_kind_that_was_never_read_is_named_and_nothing_is_seen_without_it() {
+    let cluster = Server::default().cluster();
+    for seconds in [10, 20] {
+        let began = tokio::time::Instant::now();
+        let error = cluster.observe().await.unwrap_err();
+        assert_eq!((error.kind, began.elapsed().as_secs()), (PortErrorKind::Temporary, 10), "{seconds}");
+        let never_read = cluster.never_read();
+        assert!(never_read.kinds.keys().eq(["nodes"]), "{never_read:?}");
+        assert!(never_read.kinds["nodes"].why.starts_with("list nodes: "), "{never_read:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+#[expect(clippy::disallowed_methods, reason = "the test's own time, which passes by itself")]
 async fn a_look_at_what_is_there_now_ends_without_an_answer() {
     let cluster = Server::default().cluster();
     let began = tokio::time::Instant::now();

@@ -19,7 +19,7 @@ use crate::api::node_pool::NodePool;
 use crate::core::snapshot::doubts::Unreadable;
 use crate::core::snapshot::kinds::{ForEachKind, Stored, for_each_kind};
 use crate::core::snapshot::nodes::{other_lists_replaced, replaces_lists};
-use crate::core::snapshot::{Pod, Snapshot};
+use crate::core::snapshot::{Doubts, Pod, Snapshot};
 use crate::ports::{Cluster, PortError, PortErrorKind, SeenDefinition};
 
 use super::cluster::KubernetesCluster;
@@ -31,6 +31,10 @@ use super::watched::{Watched, all};
 impl Cluster for KubernetesCluster {
     async fn observe(&self) -> Result<Arc<Snapshot>, PortError> {
         self.observe_now().await
+    }
+
+    fn never_read(&self) -> Doubts {
+        self.never_read_now()
     }
 
     async fn changed(&self) {

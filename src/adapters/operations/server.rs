@@ -77,7 +77,10 @@ impl Readiness {
     /// Why it is not ready.
     fn obstacle(&self) -> Option<String> {
         match &*held(&self.stage) {
-            Stage::Begins => return Some("the cluster has not been read yet".to_owned()),
+            Stage::Begins => {
+                let why = held(&self.doubted).as_ref().map(|(_, why)| format!(": {why}"));
+                return Some(format!("the cluster has not been read yet{}", why.unwrap_or_default()));
+            }
             Stage::WaitsForDefinitions(why) => return Some(format!("there are no definitions yet: {why}")),
             Stage::WaitsToLead => return None,
             Stage::Sees => {}
@@ -279,6 +282,9 @@ mod tests {
         says("503", "there are no definitions yet: the remote has no commit yet").await;
         readiness.waits_for_definitions(None);
         says("503", "the cluster has not been read yet").await;
+        readiness.doubt(Some("it is not known how pods are".to_owned()));
+        says("503", "the cluster has not been read yet: it is not known how pods are").await;
+        readiness.doubt(None);
         readiness.set(true);
         says("200", "ready").await;
         readiness.refuse("revision abc has errors".to_owned(), false);
