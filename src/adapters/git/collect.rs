@@ -30,6 +30,17 @@ pub enum LimitError {
     TooManyPaths,
     #[error("`{path}` is more than {DEPTH_MAX} folders deep")]
     TooDeep { path: String },
+    #[error("`{path}` has {bytes} bytes, and at most {bytes_max} are read of {what}")]
+    TooLarge { path: String, bytes: usize, bytes_max: u64, what: &'static str },
+}
+
+impl LimitError {
+    /// Whether what is read as a whole is too large for that. `bytes`: as its header says.
+    pub(super) fn check_size((path, bytes): (&str, usize), bytes_max: u64, what: &'static str) -> Result<(), Self> {
+        let is_within = bytes as u64 <= bytes_max;
+        let error = || Self::TooLarge { path: path.to_owned(), bytes, bytes_max, what };
+        if is_within { Ok(()) } else { Err(error()) }
+    }
 }
 
 /// Why an entry was not read.
@@ -170,6 +181,9 @@ mod tests {
         }
         assert_eq!(collector.files[0].standing, Standing::Own);
         assert_eq!((&collector.files[1].standing, collector.files[1].content.len()), (&Standing::TooLarge, 0));
+        let error = LimitError::check_size(("blue/now.json", 11), 10, "a snapshot").unwrap_err();
+        assert_eq!(error.to_string(), "`blue/now.json` has 11 bytes, and at most 10 are read of a snapshot");
+        assert!(LimitError::check_size(("blue/now.json", 10), 10, "a snapshot").is_ok());
         assert_eq!(collector.enter("a", DEPTH_MAX + 1), Err(LimitError::TooDeep { path: "a".to_owned() }));
         let mut collector = Collector { entries: ENTRIES_MAX - 1, ..Collector::default() };
         assert_eq!(collector.enter("a", 0), Ok(()));

@@ -1,4 +1,4 @@
-//! How much trees hold, before Git expands them for a merge or a comparison. A few kilobytes of trees in trees, each named ten times in the
+//! How much trees hold, before Git expands them for a merge or a comparison, and how large files are, before Git merges them. A few kilobytes of trees in trees, each named ten times in the
 //! one above it, stand for a hundred million paths, of which Git would keep every one.
 
 use std::collections::HashMap;
@@ -12,6 +12,9 @@ use super::tree::{TreeError, object_error};
 const OF_EACH_PATH: usize = 100;
 /// Where commits have several common ancestors Git merges those first, as often as this, and then takes one of them.
 const ANCESTORS_MERGED_MAX: u32 = 8;
+
+/// One file of a merge, of which Git reads all versions at once, and some more to find out what was renamed. Forges take no larger ones.
+const MERGED_BYTES_MAX: u64 = 128 << 20;
 
 /// How commits are merged that [`Expanded::check_merge`] lets pass.
 pub(super) fn merge_options() -> MergeOptions {
@@ -58,7 +61,11 @@ impl Expanded {
                 // Those without any are not merged.
                 let Ok(bases) = repository.merge_bases(one, other) else { continue };
                 for base in bases.iter() {
-                    self.check_commit(repository, &commit(*base)?)?;
+                    let base = commit(*base)?;
+                    self.check_commit(repository, &base)?;
+                    for side in [one, other] {
+                        check_changed(repository, &base, &commit(side)?, MERGED_BYTES_MAX)?;
+                    }
                 }
                 further.extend(bases.windows(2).filter_map(|pair| Some((*pair.first()?, *pair.last()?))));
             }
@@ -94,6 +101,26 @@ impl Expanded {
         self.known.insert(tree.id(), held);
         Ok(held)
     }
+}
+
+/// Whether no file that differs between two commits is too large to be merged. None is read for that.
+fn check_changed(
+    repository: &Repository,
+    before: &Commit<'_>,
+    after: &Commit<'_>,
+    bytes_max: u64,
+) -> Result<(), TreeError> {
+    let failed = |source| object_error(after.id(), "", source);
+    let (before, tree) = (before.tree().map_err(failed)?, after.tree().map_err(failed)?);
+    let changed = repository.diff_tree_to_tree(Some(&before), Some(&tree), None).map_err(failed)?;
+    let database = repository.odb().map_err(failed)?;
+    for file in changed.deltas().flat_map(|delta| [delta.old_file(), delta.new_file()]) {
+        // What is not there is a submodule, or only the other has it.
+        let Ok((bytes, _)) = database.read_header(file.id()) else { continue };
+        let path = String::from_utf8_lossy(file.path_bytes().unwrap_or_default());
+        LimitError::check_size((&path, bytes), bytes_max, "a file that is merged")?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -152,5 +179,28 @@ mod tests {
         let (left, right) = (commit(small, &[bomb], "left"), commit(small, &[bomb], "right"));
         let (one, other) = (commit(small, &[left, right], "one"), commit(small, &[right, left], "other"));
         assert!(!check(one, other));
+    }
+
+    #[test]
+    fn a_large_file_is_merged_only_where_nobody_changed_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let repository = Repository::init_bare(folder.path()).unwrap();
+        let who = Signature::now("a", "a@localhost").unwrap();
+        let commit = |files: &[(&str, usize)]| {
+            let mut builder = repository.treebuilder(None).unwrap();
+            for (name, bytes) in files {
+                let blob = repository.blob("a".repeat(*bytes).as_bytes()).unwrap();
+                builder.insert(*name, blob, 0o100_644).unwrap();
+            }
+            let tree = repository.find_tree(builder.write().unwrap()).unwrap();
+            let id = repository.commit(None, &who, &who, "text", &tree, &[]).unwrap();
+            repository.find_commit(id).unwrap()
+        };
+        let root = commit(&[("video", 500), ("pool.yaml", 5)]);
+        let check = |files: &[(&str, usize)]| check_changed(&repository, &root, &commit(files), 100);
+        assert!(check(&[("video", 500), ("pool.yaml", 6)]).is_ok());
+        let error = check(&[("video", 500), ("pool.yaml", 101)]).unwrap_err();
+        assert_eq!(error.to_string(), "`pool.yaml` has 101 bytes, and at most 100 are read of a file that is merged");
+        assert!(check(&[("pool.yaml", 5)]).is_err(), "it may have another name now");
     }
 }

@@ -173,7 +173,10 @@ async fn run(program: &Path, request: Vec<u8>) -> std::io::Result<ProcessAnswer>
             stdin.write_all(&request)?;
         }
         if let Some(stdout) = stdout {
-            stdout.take(BYTES_MAX).read_to_end(&mut bytes)?;
+            stdout.take(BYTES_MAX + 1).read_to_end(&mut bytes)?;
+        }
+        if bytes.len() as u64 > BYTES_MAX {
+            return Err(std::io::Error::other(format!("its answer has more than {BYTES_MAX} bytes")));
         }
         std::io::Result::Ok(bytes)
     });

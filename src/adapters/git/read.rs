@@ -117,6 +117,7 @@ impl ReadError {
             Self::Limit(LimitError::TooManyPaths) => {
                 "trees that name each other many times are nobody's definitions: look who made the commit".to_owned()
             }
+            Self::Limit(LimitError::TooLarge { .. }) => "keep what is large elsewhere, such as with Git LFS".to_owned(),
             Self::Limit(_) => "name the sub folder that holds the definitions".to_owned(),
         })
     }

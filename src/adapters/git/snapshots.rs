@@ -9,8 +9,10 @@ use git2::{FileMode, ObjectType, Oid, PushOptions, PushUpdate, RemoteRedirect, R
 
 use super::address::{Address, AddressError};
 use super::cause::GitCause;
+use super::collect::LimitError;
 use super::fetch::{self, FetchError, Target, callbacks, proxy};
 use super::read::{ReadError, RepositoryPlace};
+use crate::core::snapshot::unpack::UNPACKED_BYTES_MAX;
 
 /// Others push to the same branch, such as those of other clusters at the same minute: so often it is begun anew from what they left there.
 const ATTEMPTS: u32 = 8;
@@ -244,6 +246,10 @@ pub fn newest_snapshot(path: &Path, branch: &str, cluster: &str) -> Result<Optio
     let Some(entry) = tree.get_name(&name).filter(|entry| entry.kind() == Some(ObjectType::Blob)) else {
         return Ok(None);
     };
+    let file = format!("{prefix}{name}");
+    let header = place.repository.odb().and_then(|database| database.read_header(entry.id()));
+    let (bytes, _) = header.map_err(damaged)?;
+    LimitError::check_size((&file, bytes), UNPACKED_BYTES_MAX, "a snapshot")?;
     let blob = place.repository.find_blob(entry.id()).map_err(damaged)?;
-    Ok(Some((format!("{prefix}{name}"), blob.content().to_vec())))
+    Ok(Some((file, blob.content().to_vec())))
 }

@@ -11,6 +11,9 @@ use super::walk::{self, Entry, Files, Finds, Kind, Step, WalkScope};
 use crate::api::kustomization;
 use crate::api::source::Standing;
 
+/// Longer than any path that an operating system takes; a commit may have anything for a link.
+const TARGET_BYTES_MAX: u64 = 4_096;
+
 #[derive(Debug, thiserror::Error)]
 pub(super) enum TreeError {
     #[error("`{0}` is not there")]
@@ -137,7 +140,10 @@ impl Objects<'_> {
     }
 
     fn target(&self, link: Oid, path: &str) -> Result<String, TreeError> {
-        let blob = self.repository.find_blob(link).map_err(|source| object_error(link, path, source))?;
+        let failed = |source| object_error(link, path, source);
+        let (bytes, _) = self.repository.odb().and_then(|database| database.read_header(link)).map_err(failed)?;
+        LimitError::check_size((path, bytes), TARGET_BYTES_MAX, "a symbolic link")?;
+        let blob = self.repository.find_blob(link).map_err(failed)?;
         Ok(String::from_utf8_lossy(blob.content()).into_owned())
     }
 }
@@ -212,4 +218,30 @@ fn find_tree<'a>(repository: &'a Repository, id: Oid, path: &str) -> Result<Tree
 
 pub(super) fn object_error(id: Oid, path: &str, source: git2::Error) -> TreeError {
     TreeError::Object { id, path: path.to_owned(), source: source.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use git2::Signature;
+
+    use super::*;
+
+    /// A few kilobytes that are packed may stand for gigabytes.
+    #[test]
+    fn a_link_that_is_no_path_is_refused_before_it_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let repository = Repository::init_bare(folder.path()).unwrap();
+        let who = Signature::now("a", "a@localhost").unwrap();
+        let collected = |bytes: usize| {
+            let link = repository.blob("a".repeat(bytes).as_bytes()).unwrap();
+            let mut builder = repository.treebuilder(None).unwrap();
+            builder.insert("pools.yaml", link, FileMode::Link.into()).unwrap();
+            let tree = repository.find_tree(builder.write().unwrap()).unwrap();
+            let commit = repository.commit(None, &who, &who, "text", &tree, &[]).unwrap();
+            collect(&repository, &repository.find_commit(commit).unwrap(), "")
+        };
+        assert!(collected(4_096).is_ok(), "it leads nowhere");
+        let error = collected(4_097).unwrap_err();
+        assert_eq!(error.to_string(), "`pools.yaml` has 4097 bytes, and at most 4096 are read of a symbolic link");
+    }
 }

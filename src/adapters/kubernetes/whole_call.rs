@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::{Method, Request, Response};
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
 use kube::client::Body;
 use tokio::time::{Instant, timeout};
 use tower::Service;
@@ -28,6 +28,17 @@ impl LastWrite {
     fn note(&self, began_at: Instant) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(began_at);
     }
+}
+
+/// A page of five hundred objects of the usual size has some megabytes.
+const ANSWER_BYTES_MAX: usize = 256 << 20;
+
+#[derive(Debug, thiserror::Error)]
+#[error("the answer has more than {ANSWER_BYTES_MAX} bytes, and is not read")]
+struct TooLarge;
+
+fn too_large(error: BoxError) -> BoxError {
+    if error.is::<LengthLimitError>() { TooLarge.into() } else { error }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -68,7 +79,7 @@ where
         Box::pin(async move {
             let whole = async {
                 let (head, body) = answer.await.map_err(Into::into)?.into_parts();
-                let body = body.collect().await.map_err(Into::into)?.to_bytes();
+                let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await.map_err(too_large)?.to_bytes();
                 Ok::<_, BoxError>(Response::from_parts(head, Body::from(body.to_vec())))
             };
             let answer = timeout(limit, whole).await.map_err(|_| NotWhole(limit))??;
