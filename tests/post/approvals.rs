@@ -174,11 +174,19 @@ fn an_approval_does_not_count_for_what_is_pushed_before_it_is_heard() {
         until("posted", || desk.status("cutlist/blue/approval").is_some());
         let digest = waiting(&desk);
         let approve = format!("/cutlist approve {digest}");
-        commit(&mut desk);
-        desk.says("writer", &approve);
-        desk.opens();
-        until("an answer", || answers(&desk).len() == 1);
-        assert!(answers(&desk)[0].contains("was pushed since"), "{}: {:?}", forge.name, answers(&desk));
+        // A look may fall between the approval and what the forge then says of the head: it is for the head before.
+        let is_refused = (1..=5).any(|answered| {
+            let before = desk.head.clone();
+            commit(&mut desk);
+            desk.says("writer", &approve);
+            desk.opens();
+            until("an answer", || answers(&desk).len() == answered);
+            let answer = answers(&desk).pop().unwrap();
+            let is_refused = answer.contains("was pushed since");
+            assert!(is_refused || answer.contains(&before), "{}: {answer}", forge.name);
+            is_refused
+        });
+        assert!(is_refused, "{}: {:?}", forge.name, answers(&desk));
         assert_eq!(waiting(&desk), digest, "{}", forge.name);
         desk.says("writer", &approve);
         until("approved", || desk.status("cutlist/blue/approval") == Some(approved("writer", &digest)));

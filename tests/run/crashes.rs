@@ -66,6 +66,30 @@ async fn a_lost_answer_does_no_harm() {
     }
 }
 
+/// Each claim that a move stands for which was begun is of the plan of that move.
+fn assert_claims_are_of_their_plans(stage: &Stage, context: &str) {
+    let plan_of = |claim: &NodeClaim| claim.metadata.annotations.clone().unwrap_or_default().remove(keys::PLAN);
+    let claims = stage.snapshot().node_claims;
+    let events = stage.events.borrow();
+    let begun = events.iter().filter_map(|event| match event {
+        Event::MoveBegun { plan_id, move_number } => Some((plan_id, *move_number)),
+        _ => None,
+    });
+    for (plan_id, number) in begun {
+        let posted = events.iter().find_map(|event| match event {
+            Event::PlanPosted { plan, .. } if plan.id == *plan_id => Some(plan),
+            _ => None,
+        });
+        let Some(posted) = posted else { continue };
+        let steps = posted.steps.iter().filter(|step| step.move_number == number);
+        for step in steps.filter(|step| step.kind == StepKind::Create) {
+            let is_it = |claim: &&NodeClaim| claim.metadata.name.as_ref() == Some(&step.node_claim);
+            let made_by = claims.iter().find(is_it).and_then(plan_of);
+            assert_eq!(made_by.as_ref(), Some(plan_id), "{context}: {}", step.node_claim);
+        }
+    }
+}
+
 /// A call of the process before was under way when that ended, and comes late: its claim has the name that the next plan gives to another,
 /// for names come of pools and pods alone.
 #[tokio::test(start_paused = true)]
@@ -75,7 +99,6 @@ async fn a_claim_that_came_late_is_not_taken_for_that_of_the_next_plan() {
     first.scale(5);
     assert!(first.settle().await);
     let mut late = first.snapshot().node_claims[0].clone();
-    let plan_of = |claim: &NodeClaim| claim.metadata.annotations.clone().unwrap_or_default().remove(keys::PLAN);
     late.status = None;
     late.metadata.uid = None;
     late.metadata.creation_timestamp = None;
@@ -97,25 +120,7 @@ async fn a_claim_that_came_late_is_not_taken_for_that_of_the_next_plan() {
         });
         stage.scale(5);
         stage.run_for(15).await;
-        let claims = stage.snapshot().node_claims;
-        let events = stage.events.borrow();
-        let begun = events.iter().filter_map(|event| match event {
-            Event::MoveBegun { plan_id, move_number } => Some((plan_id, *move_number)),
-            _ => None,
-        });
-        for (plan_id, number) in begun {
-            let posted = events.iter().find_map(|event| match event {
-                Event::PlanPosted { plan, .. } if plan.id == *plan_id => Some(plan),
-                _ => None,
-            });
-            let steps = posted.unwrap().steps.iter().filter(|step| step.move_number == number);
-            for step in steps.filter(|step| step.kind == StepKind::Create) {
-                let is_it = |claim: &&NodeClaim| claim.metadata.name.as_ref() == Some(&step.node_claim);
-                let made_by = claims.iter().find(is_it).and_then(plan_of);
-                assert_eq!(made_by.as_ref(), Some(plan_id), "before call {call}: {}", step.node_claim);
-            }
-        }
-        drop(events);
+        assert_claims_are_of_their_plans(&stage, &format!("before call {call}"));
         refused += stage
             .count(|event| matches!(event, Event::PlanSuperseded { refusal: MoveRefusal::NodeClaimExists { .. }, .. }));
         stage.run_for(300).await;
