@@ -236,10 +236,13 @@ impl Cluster for KubernetesCluster {
                 Err(error) => return Err(port_error(operation, error)),
             }
         }
-        // Of one that can not be read nobody knows what is written there now.
-        let is_known = !self.node_plans.is_unreadable("", &name);
-        let before = self.latest(&self.node_plans, &name).filter(|_| is_known).and_then(|plan| plan.status);
-        let patch = json!({ "status": merge_patch(&json!(before), &json!(plan.status)) });
+        let before = if self.node_plans.is_unreadable("", &name) {
+            // Nobody knows which field it is that can not be read.
+            STATUS_OF_PLANS.into_iter().map(|field| (field, Value::Null)).collect()
+        } else {
+            json!(self.latest(&self.node_plans, &name).and_then(|plan| plan.status))
+        };
+        let patch = json!({ "status": merge_patch(&before, &json!(plan.status)) });
         let api = all::<NodePlan>(&self.client);
         let written = api.patch_status(&name, &PatchParams::default(), &Patch::Merge(&patch)).await;
         self.node_plans.saw(written.map_err(|error| port_error(operation, error))?);
@@ -252,6 +255,10 @@ impl Cluster for KubernetesCluster {
         gone_is_done(delete(&Api::all(self.client.clone()), &self.node_plans, name, uid).await, &operation)
     }
 }
+
+/// The fields of the status of a NodePlan.
+pub(super) const STATUS_OF_PLANS: [&str; 8] =
+    ["conditions", "fidelity", "history", "message", "movesBegun", "observedGeneration", "phase", "text"];
 
 /// How long a look at what is there now may take, with all its pages: something waits for it that would end, and does not end without it.
 const LOOK_MAX: Duration = Duration::from_secs(20);

@@ -149,7 +149,10 @@ fn expired_in_it(requirement: &Value) -> Case {
         keys::CAPACITY_TYPE: keys::RESERVED, keys::CAPACITY_RESERVATION_ID: "cr-1", keys::INSTANCE_CATEGORY: "m",
     });
     case.edit_node("node-big", json!({ "metadata": { "labels": labels } }));
-    case.edit_claim("claim-big", json!({ "spec": { "expireAfter": "1h" } }));
+    // EC2 counts its instance as taken.
+    let is = |condition: &str| json!({ "type": condition, "status": "True", "reason": "", "message": "", "lastTransitionTime": "2026-11-20T00:10:00Z" });
+    let conditions = [is("Launched"), is("Initialized")];
+    case.edit_claim("claim-big", json!({ "spec": { "expireAfter": "1h" }, "status": { "conditions": conditions } }));
     let reserved = json!({ "key": keys::CAPACITY_TYPE, "operator": "In", "values": [keys::RESERVED] });
     case.edit_pool(json!({ "spec": { "template": { "spec": { "requirements": [reserved, requirement] } } } }));
     case.pools[0].spec.limits.clear();

@@ -259,13 +259,22 @@ fn take_off(limits: &mut BTreeMap<String, IntOrString>, used: Option<&Resources>
     }
 }
 
+/// What their status says of subnets and images counts in trials too. What the plan leaves of reservations is not known here.
+fn classes_without_reservations(snapshot: &Snapshot) -> Objects<EC2NodeClass> {
+    let mut classes: Vec<EC2NodeClass> = snapshot.node_classes.iter().cloned().collect();
+    for status in classes.iter_mut().filter_map(|class| class.status.as_mut()) {
+        status.capacity_reservations.clear();
+    }
+    classes.into()
+}
+
 /// Everything else that a pod may refer to. Every field is named, so that one that is added is thought of.
 fn without_pods_and_nodes(snapshot: &Snapshot) -> Snapshot {
     Snapshot {
         nodes: Objects::default(),
         node_claims: Objects::default(),
         node_pools: Objects::default(),
-        node_classes: Objects::default(),
+        node_classes: classes_without_reservations(snapshot),
         node_overlays: snapshot.node_overlays.clone(),
         node_plans: Objects::default(),
         disruption_budgets: Objects::default(),
