@@ -388,7 +388,10 @@ fn what_was_said_of_a_commit_stays_when_it_is_merged() {
         let (server, desk) = stage(forge);
         assert_posted(&desk.post(&preview(1, 1)), forge);
         server.world().is_closed = true;
-        let said = |server: &Server| (server.world().statuses.clone(), server.world().checks.len());
+        let said = |server: &Server| {
+            let world = server.world();
+            (world.statuses.clone(), world.checks.len())
+        };
         let before = said(&server);
         let mut late = preview(1, 0);
         late["targets"][0]["headline"] = "no definition differs".into();
