@@ -43,6 +43,7 @@ impl World {
     pub fn take_over(&mut self, mut snapshot: Snapshot) {
         let deployments = std::mem::take(&mut snapshot.deployments);
         let replica_sets = std::mem::take(&mut snapshot.replica_sets);
+        self.keep_what_admission_reads(&mut snapshot);
         self.keep_owners_of(&snapshot);
         self.keep_templates(&snapshot);
         for set in &replica_sets {

@@ -79,7 +79,16 @@ impl World {
         self.reconcile();
     }
 
-    fn keep_others(&mut self, others: Snapshot) {
+    /// By which pods are completed that templates make. Taken out of what is loaded.
+    pub(super) fn keep_what_admission_reads(&mut self, loaded: &mut Snapshot) {
+        let kept = &mut self.others;
+        kept.limit_ranges.extend(std::mem::take(&mut loaded.limit_ranges));
+        kept.priority_classes.extend(std::mem::take(&mut loaded.priority_classes));
+        kept.runtime_classes.extend(std::mem::take(&mut loaded.runtime_classes));
+    }
+
+    fn keep_others(&mut self, mut others: Snapshot) {
+        self.keep_what_admission_reads(&mut others);
         let kept = &mut self.others;
         kept.namespaces.extend(others.namespaces);
         kept.resource_claims.extend(others.resource_claims);
@@ -95,9 +104,6 @@ impl World {
         kept.storage_classes.extend(others.storage_classes);
         kept.csi_nodes.extend(others.csi_nodes);
         // Volumes are let go with their pods here: attachments would keep nodes for ever.
-        kept.limit_ranges.extend(others.limit_ranges);
-        kept.priority_classes.extend(others.priority_classes);
-        kept.runtime_classes.extend(others.runtime_classes);
         for (kind, count) in others.ignored {
             *kept.ignored.entry(kind).or_default() += count;
         }
