@@ -271,7 +271,7 @@ fn place_where_allowed(engine: &mut Engine<'_, '_>, demand: &mut Demand, rooms: 
 /// giving up a preference.
 pub fn prefers_a_new_node(engine: &Engine<'_, '_>, class: ClassIndex, level: usize) -> bool {
     let pods = &engine.problem.classes[class];
-    let gives_up_next = level + 1 >= pods.alternatives && level + 1 < pods.variants.len();
+    let gives_up_next = level + 1 >= pods.alternatives && level + 1 + pods.without_preferences <= pods.variants.len();
     let first = if level + 1 == pods.alternatives { 0 } else { level };
     gives_up_next && pods.variants[first..=level].iter().any(|variant| engine.opens(class, *variant))
 }

@@ -12,7 +12,7 @@ use crate::model::requirements::normalized;
 use crate::model::{IndexVec, Requirement, Requirements, Resources};
 use crate::snapshot::{Pod, Snapshot};
 use cutlist_api::keys;
-use cutlist_api::settings::PreferencePolicy;
+use cutlist_api::settings::{Packing, PreferencePolicy};
 
 use super::devices::DeviceDemand;
 use super::host_ports::{HostPort, host_ports};
@@ -45,6 +45,8 @@ pub struct PodClass {
     pub variants: Vec<VariantIndex>,
     /// So many of the first variants have all preferences, each with another of the required terms, of which any will do.
     pub alternatives: usize,
+    /// So many of the last variants have no preferences left, each with another of the required terms.
+    pub without_preferences: usize,
     /// Groups that count these pods.
     pub counted_in: Vec<GroupIndex>,
     /// Required anti-affinity terms of these pods.
@@ -79,10 +81,11 @@ pub struct ClassBuilder {
     /// Whether a taint with effect PreferNoSchedule exists anywhere; only then is tolerating it a step.
     soft_taints_exist: bool,
     preferences: PreferencePolicy,
+    packing: Packing,
 }
 
 impl ClassBuilder {
-    pub fn new(snapshot: &Snapshot, soft_taints_exist: bool, preferences: PreferencePolicy) -> Self {
+    pub fn new(snapshot: &Snapshot, soft_taints_exist: bool, preferences: PreferencePolicy, packing: Packing) -> Self {
         Self {
             groups: IndexVec::new(),
             domains: Domains::default(),
@@ -91,6 +94,7 @@ impl ClassBuilder {
             namespaces: labels_of_namespaces(snapshot),
             soft_taints_exist,
             preferences,
+            packing,
         }
     }
 
@@ -110,15 +114,10 @@ impl ClassBuilder {
         let sharing: Vec<GroupIndex> =
             volumes.shared_claims.iter().map(|claim| self.claim_group(namespace, claim)).collect();
         wishes.required_affinity.extend(&sharing);
-        let alternatives = wishes.required_nodes.len().max(1);
-        let mut variants = Vec::new();
-        loop {
-            let needs_existing = devices.is_some();
-            variants.push(self.variants.push(Variant { needs_existing, ..wishes.variant(pod) }));
-            if !wishes.give_up_one(self.soft_taints_exist) {
-                break;
-            }
-        }
+        let (alternatives, without_preferences, variants) = self.in_order_of_preference(pod, &mut wishes);
+        let needs_existing = devices.is_some();
+        let variants = variants.into_iter().map(|variant| self.variants.push(Variant { needs_existing, ..variant }));
+        let variants: Vec<VariantIndex> = variants.collect();
         let anti_affinity = wishes.required_anti_affinity;
         let strictest = self.variants.last().map(|variant| variant.constraints.as_slice()).unwrap_or_default();
         let is_spread = |group: &&GroupIndex| matches!(self.groups[**group].kind, GroupKind::Spread(_));
@@ -135,12 +134,42 @@ impl ClassBuilder {
             devices,
             variants,
             alternatives,
+            without_preferences,
             counted_in: sharing,
             anti_affinity,
             spreads,
             priority: pod.spec.priority.unwrap_or(0),
             preempts: pod.spec.preemption_policy.as_deref() != Some("Never"),
         }
+    }
+
+    /// What is left of the wishes as one thing after the other is given up, with how many of the first and of the last differ in
+    /// nothing but the required term. The reference gives up all required terms but one before the first preference, so no variant
+    /// of it has another term and no preference: a pod stays pending beside a node that kube-scheduler binds it to.
+    fn in_order_of_preference(
+        &self,
+        pod: &Pod,
+        wishes: &mut Wishes<GroupIndex, GroupIndex, GroupIndex>,
+    ) -> (usize, usize, Vec<Variant>) {
+        let mut terms = wishes.required_nodes.clone();
+        let alternatives = terms.len().max(1);
+        let mut variants = vec![wishes.variant(pod)];
+        while wishes.give_up_one(self.soft_taints_exist) {
+            variants.push(wishes.variant(pod));
+        }
+        if self.packing == Packing::Karpenter || variants.len() == alternatives {
+            let without_preferences = if variants.len() == alternatives { alternatives } else { 1 };
+            return (alternatives, without_preferences, variants);
+        }
+        // The last of the terms is that of the last variant, which stays the last.
+        terms.pop();
+        let last = variants.pop();
+        for term in terms {
+            wishes.required_nodes = vec![term];
+            variants.push(wishes.variant(pod));
+        }
+        variants.extend(last);
+        (alternatives, alternatives, variants)
     }
 
     /// The groups of each term, made once: no preference that is given up changes those of the others.

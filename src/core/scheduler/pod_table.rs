@@ -126,7 +126,7 @@ impl PodTable {
         let device_index = DeviceIndex::new(snapshot, scheduling);
         let selected_keys = selected_keys(snapshot, daemons);
         self.leave_out_terms(snapshot, &selected_keys, by_workload);
-        let mut builder = ClassBuilder::new(snapshot, soft_taints_exist, scheduling.preference_policy);
+        let mut builder = ClassBuilder::new(snapshot, soft_taints_exist, scheduling.preference_policy, self.packing);
         let mut classes: IndexVec<ClassIndex, PodClass> = IndexVec::new();
         let mut positions: HashMap<Vec<u8>, ClassIndex> = HashMap::new();
         let mut identity = Identity::default();
