@@ -11,9 +11,9 @@ use crate::control_plane::ControlPlane;
 use crate::program::Calls;
 use crate::turns;
 
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(240);
 /// For how long the budget allows nothing.
-const BLOCKED: Duration = Duration::from_secs(300);
+const BLOCKED: Duration = Duration::from_secs(120);
 /// All requests, leases and watches included.
 const CALLS_A_MINUTE: usize = 30;
 const BUDGETS: &str = "/apis/policy/v1/namespaces/shop/poddisruptionbudgets";
