@@ -57,6 +57,7 @@ impl Event {
             Self::DisruptingNodes { plan_id, move_number, reason, pods, disrupted, replacements } => vec![
                 ("command", json!(nodes::command_id(plan_id, *move_number))),
                 ("reason", json!(format!("{:?}", reason.code).to_lowercase())),
+                ("because", json!(reason.text)),
                 ("decision", json!(if replacements.is_empty() { "delete" } else { "replace" })),
                 ("disrupted-node-count", json!(disrupted.len())),
                 ("replacement-node-count", json!(replacements.len())),
