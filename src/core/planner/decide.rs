@@ -6,8 +6,8 @@ use crate::disrupt::{Disruption, Going, Removal, disrupt, drift, removed_pools, 
 use crate::inputs::Inputs;
 use crate::lifecycle::early_ends;
 use crate::plan::{
-    FORMAT_VERSION, Note, Pending, Placement, Plan, Precondition, Reason, ReasonCode, RemovalMode, Step, StepKind,
-    Summary,
+    FORMAT_VERSION, Note, NoteCode, Pending, Placement, Plan, Precondition, Reason, ReasonCode, RemovalMode, Step,
+    StepKind, Summary,
 };
 use crate::prepare;
 use crate::prepare::buffers;
@@ -99,6 +99,9 @@ pub fn assemble(
     summary.fewer_nodes = provisioning.fewer_nodes;
     add_costs(inputs, problem, provisioning, &disruption, &builder.steps, &mut summary);
     let mut notes = inputs.notes.clone();
+    if !report::knows_spot(problem) {
+        notes.retain(|note| note.code != NoteCode::SpotPricesAssumed);
+    }
     notes.extend(further_notes);
     notes.extend(report::notes(inputs, problem));
     let purchases = provisioning.purchases.iter();

@@ -30,11 +30,13 @@ use crate::provision::static_capacity::Shortfall;
 use crate::provision::{Provisioning, Purchase};
 use crate::scheduler::daemons::without_known_overhead;
 use crate::scheduler::quota::LimitScope;
+use crate::scheduler::template::Template;
 use crate::scheduler::{ClassIndex, Demand, Engine, HostIndex, Problem, Refusal};
 use crate::snapshot::nodes::Machine;
 use crate::snapshot::pod::is_of_buffer;
 use crate::snapshot::{PodIndex, Snapshot};
 use cutlist_api::ec2_node_class::EC2NodeClass;
+use cutlist_api::keys;
 use cutlist_api::node_claim::NodeClaim;
 use cutlist_api::node_pool::{DisruptionReason, NodePool};
 use cutlist_api::settings::Packing;
@@ -326,6 +328,15 @@ pub fn note_of_lost_places(problem: &Problem<'_>, provisioning: &Provisioning) -
             pods_text(lost.len())
         ),
     ))
+}
+
+/// Whether a pool may launch spot, or a node is spot: else no price of spot is behind any figure.
+pub fn knows_spot(problem: &Problem<'_>) -> bool {
+    let may_launch = |template: &Template| {
+        template.requirements.get(keys::CAPACITY_TYPE).is_none_or(|requirement| requirement.allows(keys::SPOT))
+    };
+    problem.templates.iter().any(may_launch)
+        || problem.machines.iter().any(|machine| machine.label(keys::CAPACITY_TYPE) == Some(keys::SPOT))
 }
 
 /// How much of each capacity reservation is used.
