@@ -27,6 +27,9 @@ pub struct RunSummary {
     pub pods_pending_at_end: usize,
     pub plans: usize,
     pub moves: usize,
+    /// Pods that new nodes were planned for, and those of them that run where the plan said.
+    pub pods_planned: usize,
+    pub pods_as_planned: usize,
 }
 
 /// Chart and counts, at most [`COLUMNS`] wide.
@@ -53,7 +56,10 @@ pub fn run_summary(summary: &RunSummary, style: Style) -> String {
             (summary.pods_pending_at_end, "pending at the end"),
         ],
     );
-    line("plans", &[(summary.plans, "posted"), (summary.moves, "moves carried out")]);
+    let as_planned = format!("of {} pods on the node that was planned", summary.pods_planned);
+    let mut plans = vec![(summary.plans, "posted"), (summary.moves, "moves carried out")];
+    plans.extend((summary.pods_planned > 0).then_some((summary.pods_as_planned, as_planned.as_str())));
+    line("plans", &plans);
     let spent = spent(&summary.price_over_time, summary.seconds);
     text.push_str(&format!(
         "{} ${:.4} in {}\n",
@@ -216,6 +222,8 @@ mod tests {
             pods_at_most: 20,
             plans: 5,
             moves: 4,
+            pods_planned: 9,
+            pods_as_planned: 8,
             ..RunSummary::default()
         }
     }

@@ -27,6 +27,10 @@ impl Tally {
             Event::DeletedNode { .. } => self.summary.nodes_removed += 1,
             Event::PlanPosted { .. } => self.summary.plans += 1,
             Event::MoveBegun { .. } => self.summary.moves += 1,
+            Event::PlanFulfilled { fidelity, .. } => {
+                self.summary.pods_planned += fidelity.pods_planned as usize;
+                self.summary.pods_as_planned += fidelity.pods_as_planned as usize;
+            }
             _ => {}
         }
     }
