@@ -185,7 +185,9 @@ fn alike(title: &str, counts: &[PreviewCount], screen: &mut Screen) {
     let mut kinds: Vec<&PreviewCount> = counts.iter().filter(|it| caused(it) > 0).collect();
     kinds.sort_by_key(|it| Reverse(caused(it)));
     let anyway: u64 = counts.iter().map(|it| it.anyway.min(it.count)).sum();
-    let anyway = (anyway > 0).then(|| format!("{} as without this change", thousands(&anyway.to_string())));
+    let since = counts.iter().filter(|it| it.anyway > 0).filter_map(|it| it.since.as_deref()).min();
+    let since = since.map(|since| format!(", the longest since {since}")).unwrap_or_default();
+    let anyway = (anyway > 0).then(|| format!("{} as without this change{since}", thousands(&anyway.to_string())));
     if kinds.is_empty() {
         if let Some(anyway) = anyway {
             screen.add(&format!("\n{title}: {anyway}\n"));
@@ -331,11 +333,14 @@ mod tests {
 
     /// What the change causes was not so before: the moment is that of the nodes that are held back anyway.
     #[test]
-    fn what_the_change_holds_back_has_no_moment_of_before() {
+    fn the_moment_is_that_of_what_is_held_back_anyway() {
         let mut screen = Screen::new(String::new());
         let held = PreviewCount { anyway: 2, since: Some("2026-11-19T09:00:00Z".to_owned()), ..risk("A", 3, 1) };
         alike("Held back", &[held], &mut screen);
-        assert_eq!(screen.finish(), "\nHeld back:\n\n- 1 A: y\n- 2 as without this change\n");
+        assert_eq!(
+            screen.finish(),
+            "\nHeld back:\n\n- 1 A: y\n- 2 as without this change, the longest since 2026-11-19T09:00:00Z\n"
+        );
     }
 
     #[test]
