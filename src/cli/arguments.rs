@@ -403,6 +403,9 @@ pub struct RunArguments {
     /// File that holds the token (or `user:password`) for the repository
     #[arg(long, value_name = "FILE", help_heading = "Definitions")]
     pub credentials_file: Option<PathBuf>,
+    /// What the cloud sells, instead of the built-in catalog; EC2 itself says what it sells
+    #[arg(long, value_name = "FILE", help_heading = "Nodes")]
+    pub catalog: Option<PathBuf>,
     /// Wait as the world would; without it the embedded world's time is virtual
     #[arg(long)]
     pub real_time: bool,

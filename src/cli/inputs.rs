@@ -250,10 +250,7 @@ fn catalog(
     of_facts: Option<&str>,
 ) -> Result<(Catalog, SaidBy, Vec<Note>), Failure> {
     if let Some(path) = &arguments.planning.catalog {
-        let place = || format!("catalog {}", path.display());
-        let bytes = read_file(path, FileKind::Catalog).map_err(|error| Failure::of_file(place(), error))?;
-        let catalog = Catalog::parse(bytes).with_context(place).map_err(Failure::failed)?;
-        return Ok((catalog, SaidBy::Settings, Vec::new()));
+        return Ok((catalog_of_file(path)?, SaidBy::Settings, Vec::new()));
     }
     let (region, note) = match (region(definitions, snapshot), of_facts) {
         // EC2 was asked there.
@@ -268,6 +265,13 @@ fn catalog(
     let assumptions = catalog::assumptions(&region.name).into_iter();
     let assumptions = assumptions.map(|assumed| Note::new(code_of(assumed.subject), assumed.text));
     Ok((catalog, region.said_by, note.into_iter().chain(assumptions).collect()))
+}
+
+/// The catalog that a file holds, as `catalog --output json` or `catalog pull` writes it.
+pub fn catalog_of_file(path: &Path) -> Result<Catalog, Failure> {
+    let place = || format!("catalog {}", path.display());
+    let bytes = read_file(path, FileKind::Catalog).map_err(|error| Failure::of_file(place(), error))?;
+    Catalog::parse(bytes).with_context(place).map_err(Failure::failed)
 }
 
 fn code_of(assumed: catalog::Assumed) -> NoteCode {

@@ -61,7 +61,7 @@ fn run_scenario(folder: &Path, arguments: &RunArguments) -> Result<Outcome, Fail
     let script = scenario::script(folder, &arguments.definitions)?;
     let runtime = runtime(!arguments.real_time)?;
     runtime.block_on(async {
-        let world = world::build(&script.region, arguments.seed, epoch()?)?;
+        let world = world::build(&script.region, arguments.catalog.as_deref(), arguments.seed, epoch()?)?;
         let shutdown = shutdown_on_signal();
         let clock = world.clock();
         let screen = Screen::new(standard_output(), Times::SinceBeginning, clock.now(), shutdown.clone());
@@ -79,7 +79,7 @@ async fn follow_until_stopped(follow: source::Follow, arguments: &RunArguments) 
         found = source::first_look(follow, arguments, &|_| {}) => found?,
         () = shutdown.requested() => return Ok(Outcome::Interrupted),
     };
-    let world = world::build(&region.name, arguments.seed, now())?;
+    let world = world::build(&region.name, arguments.catalog.as_deref(), arguments.seed, now())?;
     let clock = world.clock();
     let screen = Screen::new(standard_output(), Times::Clock, clock.now(), shutdown.clone());
     let ports = world::ports(repository, &world, EmbeddedForge::default());
@@ -96,7 +96,7 @@ pub fn snapshot_after(folder: &Path, arguments: &SnapshotArguments) -> Result<Sn
     let definitions = super::arguments::DefinitionArguments::default();
     let script = scenario::script(folder, &definitions)?;
     runtime(true)?.block_on(async {
-        let world = world::build(&script.region, arguments.seed, epoch()?)?;
+        let world = world::build(&script.region, None, arguments.seed, epoch()?)?;
         let shutdown = Shutdown::default();
         let screen = Screen::new(Box::new(std::io::sink()), Times::SinceBeginning, epoch()?, shutdown.clone());
         let (seed, until) = (arguments.seed, arguments.after_step);

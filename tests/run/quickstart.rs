@@ -4,9 +4,14 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 fn run(example: &str, seed: &str) -> Output {
+    run_with(example, seed, &[])
+}
+
+fn run_with(example: &str, seed: &str, further: &[&str]) -> Output {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples").join(example);
     Command::new(env!("CARGO_BIN_EXE_cutlist"))
         .args(["run", "--embedded", "--seed", seed])
+        .args(further)
         .arg(folder)
         .env_remove("RUST_LOG")
         .output()
@@ -60,6 +65,22 @@ fn is_golden(example: &str) {
         "the output is another one than {}; if that is meant, run again with UPDATE=1:\n{first}",
         golden.display()
     );
+}
+
+/// The quickstart takes another type where the cloud sells no other.
+#[test]
+fn the_cloud_sells_what_a_file_says() {
+    let catalog = Command::new(env!("CARGO_BIN_EXE_cutlist"))
+        .args(["catalog", "--filter", "instance-type=m6i.2xlarge", "--output", "json"])
+        .output()
+        .unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("catalog.json");
+    std::fs::write(&file, text(&catalog)).unwrap();
+    let file = file.to_str().unwrap();
+    let launched = |text: &str| text.lines().filter(|line| line.contains("m6i.2xlarge")).count();
+    assert_eq!(launched(&text(&run("quickstart", "0"))), 0);
+    assert!(launched(&text(&run_with("quickstart", "0", &["--catalog", file]))) > 0);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::adapters::kubernetes::nodes::ClusterNodes;
 use crate::cli::arguments::{CloudArgument, ControllerArguments, ModeArgument, RunArguments};
 use crate::cli::cluster::unreadable;
 use crate::cli::exit::{Failure, Outcome};
-use crate::cli::inputs::{FileKind, read_file};
+use crate::cli::inputs::{FileKind, catalog_of_file, read_file};
 use crate::cli::output;
 use crate::cli::patience::awaited;
 use crate::cli::post::resolve;
@@ -60,7 +60,10 @@ pub async fn choose_and_drive(
 ) -> Result<Outcome, Failure> {
     let Drive { arguments, connection, shutdown, .. } = drive;
     let controller = &arguments.controller;
-    let catalog = catalog(controller.cloud, &region.name)?;
+    let catalog = match &arguments.catalog {
+        Some(file) => catalog_of_file(file)?,
+        None => catalog(controller.cloud, &region.name)?,
+    };
     output::show_words_of(&catalog);
     let forge = forge(arguments)?;
     match controller.cloud {

@@ -99,6 +99,12 @@ const ROWS: &[Row] = &[
         hint: "",
     },
     Row {
+        ids: &[&["catalog"]],
+        counts: |run| run.cloud != Some(CloudArgument::Aws),
+        are_for: "the cloud in memory and for observing without a cloud, and EC2 says itself what it sells",
+        hint: "leave it out, or use `cutlist plan --catalog FILE` to plan with other prices",
+    },
+    Row {
         ids: &[
             &[
                 "kubeconfig",
@@ -270,6 +276,7 @@ pub mod tests {
             (vec![url, "--mode=observe", "--cloud-state=file"], "--cloud-state is for --cloud embedded"),
             (vec![url, "--mode=observe", "--lease-namespace=a"], "--lease-namespace is for"),
             (vec![url, "--real-time"], "--real-time is for --embedded"),
+            (vec![url, "--cloud=aws", "--catalog=file"], "--catalog is for the cloud in memory"),
             (vec![url, "--source-ref=Bucket/a.b"], "--source-ref is for --source flux"),
             (vec![folder, "--credentials-file=token"], "--credentials-file is for"),
             (vec![folder, "--allow-older-revision"], "--allow-older-revision is for"),
@@ -290,7 +297,7 @@ pub mod tests {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/quickstart");
         let url = "https://git.example.com/nodes.git";
         for arguments in [
-            vec!["--embedded", folder, "--seed=1", "--real-time", "--variable=A=B"],
+            vec!["--embedded", folder, "--seed=1", "--real-time", "--variable=A=B", "--catalog=file"],
             vec![
                 "--embedded",
                 url,

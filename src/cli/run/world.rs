@@ -1,5 +1,7 @@
 //! The embedded world and the controller's ports on it.
 
+use std::path::Path;
+
 use jiff::Timestamp;
 
 use crate::adapters::embedded::{
@@ -8,6 +10,7 @@ use crate::adapters::embedded::{
 use crate::api::approval_rules::ApprovalRules;
 use crate::api::source::SourceFile;
 use crate::cli::exit::Failure;
+use crate::cli::inputs::catalog_of_file;
 use crate::controller::{EMBEDDED_INSTALLATION, Journal, Mode, Options, Ports};
 use crate::core::catalog::Catalog;
 use crate::core::planner::decide;
@@ -19,10 +22,13 @@ use super::screen::Screen;
 /// When virtual time begins: any day will do, so long as it is always the same.
 pub const EPOCH_SECONDS: i64 = 1_795_165_200;
 
-/// A world that sells what the built-in catalog says of a region.
-pub fn build(region: &str, seed: u64, epoch: Timestamp) -> Result<EmbeddedWorld, Failure> {
-    let catalog = Catalog::built_in(region)
-        .map_err(|error| Failure::failed(error).with_hint("set spec.region in cutlist.yaml"))?;
+/// A world that sells what a file holds, or what the built-in catalog says of a region.
+pub fn build(region: &str, file: Option<&Path>, seed: u64, epoch: Timestamp) -> Result<EmbeddedWorld, Failure> {
+    let catalog = match file {
+        Some(file) => catalog_of_file(file)?,
+        None => Catalog::built_in(region)
+            .map_err(|error| Failure::failed(error).with_hint("set spec.region in cutlist.yaml"))?,
+    };
     Ok(EmbeddedWorld::new(WorldSettings::new(seed, epoch), catalog))
 }
 
