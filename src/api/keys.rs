@@ -73,6 +73,9 @@ pub const WAVE_WAITS_SINCE: &str = "cutlist.dev/wave-waits-since";
 /// On a NodeClaim: the pods that it was created for, and those that later plans put on its node before it was up, as
 /// `namespace/name`, with commas.
 pub const PODS: &str = "cutlist.dev/pods";
+/// On a NodeClaim: those of its pods that find their places only if kube-scheduler takes them before others, as `namespace/name`, with
+/// commas.
+pub const PODS_FIRST: &str = "cutlist.dev/pods-first";
 /// On a NodeClaim that a plan removes: the claims that replace it, with commas; empty when none does.
 pub const REPLACED_BY: &str = "cutlist.dev/replaced-by";
 /// On a NodeClaim that a plan removes: where its pods go, as `namespace/name=node`, with commas.

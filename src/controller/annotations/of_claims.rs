@@ -37,6 +37,11 @@ pub fn planned_claim(plan: &Plan, step: &Step) -> Result<NodeClaim, MoveRefusal>
     if !pods.is_empty() {
         annotations.insert(keys::PODS.to_owned(), pods.join(","));
     }
+    let first = plan.pods_to_bind_first();
+    let first: Vec<&str> = pods.into_iter().filter(|pod| first.contains(pod)).collect();
+    if !first.is_empty() {
+        annotations.insert(keys::PODS_FIRST.to_owned(), first.join(","));
+    }
     Ok(claim)
 }
 
@@ -66,11 +71,22 @@ pub fn pods(claim: &NodeClaim) -> impl Iterator<Item = &str> {
     claim.listed(keys::PODS)
 }
 
-/// The claim with pods noted that a later plan puts on its node.
-pub fn with_further_pods(claim: &NodeClaim, pods: &[&str]) -> NodeClaim {
+/// Those of them that find their places only if kube-scheduler takes them before others.
+pub fn first_pods(claim: &NodeClaim) -> impl Iterator<Item = &str> {
+    claim.listed(keys::PODS_FIRST)
+}
+
+/// The claim with pods noted that a later plan puts on its node; of all pods, those that are to be bound `first`.
+pub fn with_further_pods(claim: &NodeClaim, pods: &[&str], first: &BTreeSet<&str>) -> NodeClaim {
     let all: Vec<&str> = self::pods(claim).chain(pods.iter().copied()).collect();
+    let further = pods.iter().copied().filter(|pod| first.contains(pod));
+    let first: Vec<&str> = first_pods(claim).chain(further).collect();
     let mut claim = claim.clone();
-    claim.metadata.annotations.get_or_insert_default().insert(keys::PODS.to_owned(), all.join(","));
+    let annotations = claim.metadata.annotations.get_or_insert_default();
+    annotations.insert(keys::PODS.to_owned(), all.join(","));
+    if !first.is_empty() {
+        annotations.insert(keys::PODS_FIRST.to_owned(), first.join(","));
+    }
     claim
 }
 

@@ -1,6 +1,7 @@
 //! Every NodeClaim at every look: what its life cycle asks for (`core::lifecycle`) is carried out (`effects.rs`).
 
 mod adoption;
+mod binding_order;
 pub mod early_ends;
 pub mod effects;
 mod eviction_order;

@@ -18,13 +18,14 @@ use k8s_openapi::api::core::v1::Node;
 
 use crate::api::node_claim::NodeClaim;
 use crate::controller::annotations::of_claims;
-use crate::controller::observed::view::{View, name_of, node_name};
+use crate::controller::observed::view::{PodsByKey, View, name_of, node_name};
 use crate::core::lifecycle::{conditions, has_started, ready_since, startup_taints};
 use crate::core::model::Resources;
 use crate::core::plan::Plan;
 use crate::core::snapshot::Pod;
 use crate::core::snapshot::requests::effective_requests;
 
+use super::binding_order::{self, Expected};
 use super::effects::allocatable;
 use super::queue::{self, Queued, Refusals};
 use super::self_affinity::{ClosedNode, would_take_first};
@@ -67,6 +68,8 @@ pub struct Opening<'a> {
     needs: BTreeMap<Resources, usize>,
     /// By claim: the place in kube-scheduler's queue of the first of its pods that wait.
     first: BTreeMap<&'a str, Queued>,
+    /// UIDs of pods that are told their node when others are bound.
+    told_later: HashSet<&'a str>,
     /// Names of claims whose nodes would take the first of other nodes' pods that must be near each other.
     would_take_first: BTreeSet<&'a str>,
     /// Pods were told just now, which takes a moment for each: what was seen of nodes is as old.
@@ -97,6 +100,7 @@ impl<'a> Opening<'a> {
             made.first = first_of_each(&waiting, told, now);
             made.would_take_first = would_take_first(view, &nodes);
         }
+        made.told_later = told_later(view, &opening, &waiting);
         Self { waiting, closed, refused_at: told.refused_at, ..made }
     }
 
@@ -190,6 +194,24 @@ fn first_of_each<'a>(
         first.entry(claim).and_modify(|first| *first = place.min(*first)).or_insert(place);
     }
     first
+}
+
+/// UIDs of those that are told their node when others are bound. Some of the others may wait for nodes that were there before: these
+/// are open, and who is told one is bound or refused by now.
+fn told_later<'a>(
+    view: &View<'a>,
+    opening: &[&'a NodeClaim],
+    waiting: &BTreeMap<&'a str, Vec<&'a Pod>>,
+) -> HashSet<&'a str> {
+    let first: HashSet<&str> = opening.iter().flat_map(|claim| of_claims::first_pods(claim)).collect();
+    if first.is_empty() {
+        return HashSet::new();
+    }
+    let expected = opening.iter().flat_map(|&claim| {
+        let pods = waiting.get(name_of(claim)).into_iter().flatten();
+        pods.map(move |&pod| Expected { pod, claim: Some(claim), node: view.node_of(claim) })
+    });
+    binding_order::told_later(&expected.collect::<Vec<_>>(), |pod| first.contains(pod.key().as_str()))
 }
 
 /// Those that take no pods yet.
@@ -287,6 +309,7 @@ pub fn claims_with_further_pods(plan: &Plan, view: &View<'_>) -> Vec<NodeClaim> 
         return Vec::new();
     }
     let unbound = view.unbound_pods();
+    let first = plan.pods_to_bind_first();
     let known: BTreeSet<&str> = claims.values().flat_map(|claim| of_claims::pods(claim)).collect();
     let mut further: BTreeMap<&str, (&NodeClaim, Vec<&str>)> = BTreeMap::new();
     for placement in &plan.placements {
@@ -296,7 +319,7 @@ pub fn claims_with_further_pods(plan: &Plan, view: &View<'_>) -> Vec<NodeClaim> 
             further.entry(name_of(claim)).or_insert((claim, Vec::new())).1.push(pod);
         }
     }
-    further.into_values().map(|(claim, pods)| of_claims::with_further_pods(claim, &pods)).collect()
+    further.into_values().map(|(claim, pods)| of_claims::with_further_pods(claim, &pods, &first)).collect()
 }
 
 /// Claims that are to go when others are up, each with the places noted that a plan has for its pods by now: what moved meanwhile
@@ -329,7 +352,7 @@ fn is_on_its_way(claim: &NodeClaim) -> bool {
 
 /// Where a plan expects pods to land that kube-scheduler found no place for, as far as it does not know. Of nodes that are closed they
 /// are told when those are about to open: kube-scheduler forgets the name of one that is closed when it next tries the pod.
-pub fn places(plan: &Plan, view: &View<'_>) -> Vec<Nomination> {
+pub fn places(plan: &Plan, view: &View<'_>, now: Timestamp) -> Vec<Nomination> {
     if plan.placements.is_empty() {
         return Vec::new();
     }
@@ -337,13 +360,37 @@ pub fn places(plan: &Plan, view: &View<'_>) -> Vec<Nomination> {
     let is_told = |pod: &Pod, node: &str| pod.status.nominated_node_name.as_deref() == Some(node);
     let closed = view.snapshot.node_claims.iter().filter(|claim| is_closed(claim));
     let closed: HashSet<&str> = closed.filter_map(|claim| view.node_of(claim)).map(node_name).collect();
+    let later = placed_later(plan, view, &unbound, now);
     let placements = plan.placements.iter().filter(|placement| !closed.contains(placement.node.as_str()));
     let places = placements.filter_map(|placement| {
         let pod = unbound.get(&placement.pod).filter(|pod| !is_told(pod, &placement.node))?;
         let (namespace, name) = (pod.metadata.namespace.clone(), pod.metadata.name.clone());
-        Some(Nomination { namespace, pod: name, node: placement.node.clone() })
+        let nomination = || Nomination { namespace, pod: name, node: placement.node.clone() };
+        (!later.contains(pod.metadata.uid.as_str())).then(nomination)
     });
     places.collect()
+}
+
+/// UIDs of those that a plan puts on nodes that are there, and that are told so when others are bound: others of the plan, or pods of
+/// nodes on their way.
+fn placed_later<'a>(plan: &Plan, view: &View<'a>, unbound: &PodsByKey<'a>, now: Timestamp) -> HashSet<&'a str> {
+    let filling = view.snapshot.node_claims.iter().filter(|claim| is_filling(claim, now));
+    let first_of_claims: Vec<(&str, &NodeClaim)> =
+        filling.flat_map(|claim| of_claims::first_pods(claim).map(move |pod| (pod, claim))).collect();
+    let mut first = plan.pods_to_bind_first();
+    first.extend(first_of_claims.iter().map(|(pod, _)| *pod));
+    if first.is_empty() {
+        return HashSet::new();
+    }
+    let on_nodes = plan.placements.iter().filter_map(|placement| {
+        let node = view.node(&placement.node);
+        Some(Expected { pod: unbound.get(&placement.pod)?, claim: None, node })
+    });
+    let on_their_way = first_of_claims.iter().filter_map(|(pod, claim)| {
+        Some(Expected { pod: unbound.get(pod)?, claim: Some(claim), node: view.node_of(claim) })
+    });
+    let expected: Vec<Expected<'_>> = on_nodes.chain(on_their_way).collect();
+    binding_order::told_later(&expected, |pod| first.contains(pod.key().as_str()))
 }
 
 /// What pods were told, by UID. Lost with the process: it bounds the work, and says when and in which order nodes open.
@@ -396,6 +443,7 @@ impl Nominations {
         is_aside: impl Fn(&Pod) -> bool,
     ) -> Vec<&'a Pod> {
         let waiting = opening.waiting.get(name_of(claim)).into_iter().flatten().copied();
+        let waiting = waiting.filter(|pod| !opening.told_later.contains(pod.metadata.uid.as_str()));
         let mut due: Vec<&Pod> =
             waiting.filter(|pod| pod.status.nominated_node_name.as_deref() != Some(node) && !is_aside(pod)).collect();
         due.retain(|pod| {

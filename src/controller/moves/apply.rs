@@ -326,7 +326,10 @@ async fn create<K: Cluster>(
         Err(error) if error.kind == PortErrorKind::Conflict => return written_before(cluster, plan, step).await,
         Err(error) => return Err(error.into()),
     }
-    let untold = match nominate(cluster, &step.pods, &step.node_claim).await {
+    let first = plan.pods_to_bind_first();
+    // Where some are to be first, the others are told when the node opens.
+    let pods = step.pods.iter().filter(|pod| first.is_empty() || first.contains(pod.as_str()));
+    let untold = match nominate(cluster, pods, &step.node_claim).await {
         Ok(()) => None,
         // Then it chooses by itself.
         Err(error) if error.is_of_one_object() => Some(error),
@@ -374,9 +377,9 @@ fn instance_types(step: &Step) -> Vec<String> {
 }
 
 /// Says where pods are expected to land.
-async fn nominate<K: Cluster>(cluster: &K, pods: &[String], node: &str) -> Result<(), PortError> {
+async fn nominate<K: Cluster>(cluster: &K, pods: impl Iterator<Item = &String>, node: &str) -> Result<(), PortError> {
     // Nobody runs the pods of a buffer.
-    for pod in pods.iter().filter(|pod| buffer_of(pod).is_none()) {
+    for pod in pods.filter(|pod| buffer_of(pod).is_none()) {
         let Some((namespace, name)) = pod.split_once('/') else { continue };
         cluster.nominate(namespace, name, node).await?;
     }

@@ -164,7 +164,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             }
         }
         self.note_refused_nodes(snapshot, &plan, now).await?;
-        let places = opening::places(&plan, &view);
+        let places = opening::places(&plan, &view, now);
         let mut claims = opening::claims_with_further_pods(&plan, &view);
         claims.extend(opening::claims_with_other_destinations(&plan, &view));
         let passing = self.passing(plan, snapshot, now);

@@ -30,6 +30,7 @@ pub use context::FilterContext;
 pub use nominations::void_nominations;
 pub use objects::repels;
 pub(crate) use selectors::matches as label_selector_matches;
+pub use topology_spread::may_be_in_the_way;
 
 /// A filter, by the name that kube-scheduler gives its plugin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -23,12 +23,7 @@ pub(super) struct Counts<'a> {
 }
 
 pub(super) fn count<'a>(pod: &Pod, context: &FilterContext<'a>) -> Vec<Counts<'a>> {
-    let constraints: Vec<&TopologySpreadConstraint> = pod
-        .spec
-        .topology_spread_constraints
-        .iter()
-        .filter(|constraint| constraint.when_unsatisfiable == "DoNotSchedule")
-        .collect();
+    let constraints: Vec<&TopologySpreadConstraint> = must_hold(pod).collect();
     // A node that lacks the key of one constraint counts for none.
     let has_every_key = |node: &Node| constraints.iter().all(|it| node_labels(node).contains_key(&it.topology_key));
     constraints
@@ -74,6 +69,24 @@ fn pod_counts(other: &Pod, pod: &Pod, selector: Option<&LabelSelector>) -> bool 
     other.metadata.namespace == pod.metadata.namespace
         && !other.is_terminating()
         && selectors::matches(selector, &other.metadata.labels)
+}
+
+/// Whether the pod must spread over a key of which both are in one domain, and counts the other one, which has no such constraint itself:
+/// bound before the pod, it may be in its way.
+pub fn may_be_in_the_way(pod: &Pod, other: &Pod, share_a_domain: impl Fn(&str) -> bool) -> bool {
+    let selector_of = |pod: &Pod, constraint: &TopologySpreadConstraint| {
+        let keys = constraint.match_label_keys.as_deref();
+        selectors::with_label_keys(constraint.label_selector.as_ref(), &pod.metadata.labels, keys, None)
+    };
+    must_hold(pod).filter(|constraint| share_a_domain(&constraint.topology_key)).any(|constraint| {
+        let selector = selector_of(pod, constraint);
+        let mut theirs = must_hold(other).filter(|theirs| theirs.topology_key == constraint.topology_key);
+        pod_counts(other, pod, selector.as_ref()) && !theirs.any(|theirs| selector_of(other, theirs) == selector)
+    })
+}
+
+fn must_hold(pod: &Pod) -> impl Iterator<Item = &TopologySpreadConstraint> {
+    pod.spec.topology_spread_constraints.iter().filter(|constraint| constraint.when_unsatisfiable == "DoNotSchedule")
 }
 
 pub(super) fn refusal(constraints: &[Counts<'_>], node: &Node) -> Option<FilterRefusal> {

@@ -17,6 +17,8 @@ mod risk;
 pub mod simulation;
 mod summary;
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -124,6 +126,12 @@ impl Plan {
         self.notes.iter_mut().for_each(|note| note.definition = None);
         self.budgets.iter_mut().for_each(|budget| budget.definition = None);
         self.cloud_facts.iter_mut().for_each(|fact| fact.definition = None);
+    }
+
+    /// Pods that find their places only if kube-scheduler takes them before others.
+    pub fn pods_to_bind_first(&self) -> BTreeSet<&str> {
+        let notes = self.notes.iter().filter(|note| note.code == NoteCode::BindingOrderMatters);
+        notes.flat_map(|note| note.pods.iter().map(String::as_str)).collect()
     }
 
     /// As versions wrote it that knew no kinds of reasons: it has the same id, and is shorter.

@@ -13,6 +13,9 @@ pub struct Note {
     /// The one object that it is about; absent where it is about several, or about none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<NoteSubject>,
+    /// All pods that it is about, as `namespace/name`; the text names some of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pods: Vec<String>,
     /// Where the definitions have what it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<DefinitionPlace>,
@@ -29,11 +32,15 @@ pub struct NoteSubject {
 
 impl Note {
     pub fn new(code: NoteCode, text: impl Into<String>) -> Self {
-        Self { code, text: text.into(), about: None, definition: None }
+        Self { code, text: text.into(), about: None, pods: Vec::new(), definition: None }
     }
 
     pub fn about(self, kind: &str, name: &str) -> Self {
         Self { about: Some(NoteSubject { kind: kind.to_owned(), name: name.to_owned() }), ..self }
+    }
+
+    pub fn about_pods(self, pods: Vec<String>) -> Self {
+        Self { pods, ..self }
     }
 
     pub fn about_pool(self, name: &str) -> Self {

@@ -44,6 +44,9 @@ use cutlist_api::settings::Packing;
 use super::creation_cause::{CreationCause, PodsInNeed};
 use super::{annotations, namespaces, penalties, windows};
 
+/// A note names so many pods in its text.
+const NAMES_SHOWN: usize = 3;
+
 /// Pods that stay pending, by what keeps them: one entry for pods that can not be told apart or share a reason.
 pub fn pending(
     engine: &Engine<'_, '_>,
@@ -304,16 +307,24 @@ pub fn notes_of_daemon_sets(problem: &Problem<'_>, purchases: &[&Purchase]) -> V
 pub fn note_of_binding_order(inputs: &Inputs<'_>, provisioning: &Provisioning) -> Option<Note> {
     let mut pods: Vec<String> = provisioning.order_matters.iter().map(|pod| inputs.snapshot.pods[*pod].key()).collect();
     pods.sort();
-    let (first, others) = (pods.first()?, pods.len() - 1);
-    let pods = match others {
-        0 => format!("pod {first} finds its place only if kube-scheduler takes it"),
-        1 => format!("pod {first} and 1 more find their places only if kube-scheduler takes them"),
-        _ => format!("pod {first} and {others} more find their places only if kube-scheduler takes them"),
+    pods.dedup();
+    let them = match pods.as_slice() {
+        [] => return None,
+        [pod] => format!("pod {pod} finds its place only if kube-scheduler takes it"),
+        several => format!("pods {} find their places only if kube-scheduler takes them", some_of(several)),
     };
-    Some(Note::new(
-        NoteCode::BindingOrderMatters,
-        format!("{pods} before others that a topology spread counts, and that do not have it themselves"),
-    ))
+    let text = format!("{them} before others that a topology spread counts, and that do not have it themselves");
+    Some(Note::new(NoteCode::BindingOrderMatters, text).about_pods(pods))
+}
+
+/// `a, b and c`, or `a, b, c and 4 more`.
+fn some_of(names: &[String]) -> String {
+    let (shown, rest) = names.split_at(names.len().min(NAMES_SHOWN));
+    match (shown, rest.len()) {
+        ([first @ .., last], 0) if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        (shown, 0) => shown.join(", "),
+        (shown, more) => format!("{} and {more} more", shown.join(", ")),
+    }
 }
 
 /// Pods that still run on nodes that go, and have lost the place that an earlier plan had for them.
@@ -566,4 +577,17 @@ fn events_to_come(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Option<String> 
         duration_text(*seconds),
         inputs.now
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_names_some_are_said() {
+        let names = |count: usize| -> Vec<String> { (0..count).map(|name| format!("p{name}")).collect() };
+        assert_eq!(some_of(&names(2)), "p0 and p1");
+        assert_eq!(some_of(&names(3)), "p0, p1 and p2");
+        assert_eq!(some_of(&names(5)), "p0, p1, p2 and 2 more");
+    }
 }

@@ -7,6 +7,7 @@ pub mod advice;
 mod age;
 pub mod amounts;
 pub mod backlog;
+mod binding_order;
 pub mod bound;
 pub mod cheapest;
 pub mod choice;
@@ -134,7 +135,7 @@ pub fn provision(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, packing: Pack
     });
     let purchases: Vec<(HostIndex, Purchase)> = purchases.collect();
     let counted_nodes_alone = engine.counted_nodes_alone();
-    let order_matters = order_matters(engine, &purchases, &placements);
+    let order_matters = binding_order::order_matters(engine, &purchases, &placements);
     let purchases = purchases.into_iter().map(|(_, purchase)| purchase).collect();
     let unplaced = waiting.left();
     Provisioning {
@@ -149,39 +150,6 @@ pub fn provision(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, packing: Pack
         order_matters,
         fewer_nodes: None,
     }
-}
-
-/// Pods with a spread whose domain others may have filled when kube-scheduler takes them.
-fn order_matters(
-    engine: &Engine<'_, '_>,
-    purchases: &[(HostIndex, Purchase)],
-    placements: &[(PodIndex, HostIndex)],
-) -> Vec<PodIndex> {
-    let mut too_full = engine.domains_that_may_be_too_full();
-    if too_full.is_empty() {
-        return Vec::new();
-    }
-    let problem = engine.problem;
-    let bought = purchases.iter().flat_map(|(host, purchase)| purchase.pods.iter().map(|pod| (*pod, *host)));
-    let arriving: Vec<(PodIndex, HostIndex)> = bought.chain(placements.iter().copied()).collect();
-    let classes: BTreeSet<ClassIndex> = arriving.iter().filter_map(|(pod, _)| problem.class_of_pod[*pod]).collect();
-    let daemons = || purchases.iter().flat_map(|(host, _)| &engine.host(*host).neighbours);
-    // Pods that run already are where they are, whenever kube-scheduler comes to these.
-    too_full.retain(|(group, _)| {
-        let comes_before = |class: &ClassIndex| {
-            let pods = &problem.classes[*class];
-            pods.counted_in.contains(group) && !pods.spreads.contains(group)
-        };
-        classes.iter().any(comes_before) || daemons().any(|daemon| problem.daemons[*daemon].counted_in.contains(group))
-    });
-    let affected = arriving.into_iter().filter(|(pod, host)| {
-        let class = problem.class_of_pod[*pod];
-        let owns = |group: &GroupIndex| class.is_some_and(|class| problem.classes[class].spreads.contains(group));
-        too_full
-            .iter()
-            .any(|(group, domain)| owns(group) && engine.host(*host).domains[problem.groups[*group].key] == *domain)
-    });
-    affected.map(|(pod, _)| pod).collect()
 }
 
 /// Gives up nodes whose launch would not be as varied as the pool's `minValues` ask for, and then those that only made

@@ -6,10 +6,12 @@
 //! is; elsewhere they may be as many as they like. The other way round a domain without a node, which only counts when it has one, must
 //! not get one where a pod could then not go any more.
 
+use std::collections::BTreeMap;
+
 use super::Engine;
 use super::refused::Refused;
 use crate::scheduler::class::ClassIndex;
-use crate::scheduler::host::{HostIndex, OpenNode};
+use crate::scheduler::host::{Host, HostIndex, OpenNode};
 use crate::scheduler::topology::{Domain, GroupIndex, GroupKind, Spread};
 
 impl<'p> Engine<'p, '_> {
@@ -99,17 +101,38 @@ impl<'p> Engine<'p, '_> {
         self.counters[group].matching(domain)
     }
 
-    /// Domains that a pod is to come to and may find too full, if kube-scheduler takes others first. O(mixed spreads x domains).
+    /// Domains that a pod is to come to and may find too full, if kube-scheduler takes others first. A new node that may still come to be in
+    /// several domains may be in any of them. O(mixed spreads x (domains + new nodes)).
     pub fn domains_that_may_be_too_full(&self) -> Vec<(GroupIndex, Domain)> {
         let mixed = self.problem.spreading.mixed().iter().copied();
         let too_full = mixed.flat_map(|group| {
             let GroupKind::Spread(spread) = &self.problem.groups[group].kind else { return Vec::new() };
             let most = self.most_anywhere(group, spread, self.counted_nodes_alone);
-            let counters = &self.counters[group];
-            let domains = counters.owned().filter(|domain| counters.matching(*domain) > most);
-            domains.map(|domain| (group, domain)).collect()
+            let (counters, anywhere) = (&self.counters[group], self.counted_anywhere(group));
+            let counted = |domain: &Domain| counters.matching(*domain) + anywhere.get(domain).copied().unwrap_or(0);
+            counters.owned().filter(|domain| counted(domain) > most).map(|domain| (group, domain)).collect()
         });
         too_full.collect()
+    }
+
+    /// By domain: pods that a group counts, on new nodes that may come to be there or elsewhere.
+    fn counted_anywhere(&self, group: GroupIndex) -> BTreeMap<Domain, u32> {
+        let key = self.problem.groups[group].key;
+        let mut anywhere: BTreeMap<Domain, u32> = BTreeMap::new();
+        for host in self.open_hosts().filter(|host| !self.is_closed(*host) && self.counts_host(group, *host)) {
+            let Host { pods, neighbours, domains, .. } = &self.hosts[host];
+            let Some(open) = self.open_node(host).filter(|_| !domains[key].is_settled()) else { continue };
+            let is_counted = |class: &ClassIndex| self.problem.classes[*class].counted_in.contains(&group);
+            let counted: u32 = pods.iter().filter(|(class, _)| is_counted(class)).map(|(_, count)| *count).sum();
+            let daemons = neighbours.iter().filter(|it| self.problem.daemons[**it].counted_in.contains(&group)).count();
+            let counted = counted.saturating_add(u32::try_from(daemons).unwrap_or(u32::MAX));
+            if counted > 0 {
+                for domain in self.possible_domains(open, key) {
+                    *anywhere.entry(domain).or_default() += counted;
+                }
+            }
+        }
+        anywhere
     }
 
     /// Whether a domain stays within what a spread that counts others, too, allows even where no other domain has any pod: then
