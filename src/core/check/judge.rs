@@ -11,13 +11,15 @@ use crate::plan::{Note, NoteCode, Plan};
 use crate::snapshot::Pod;
 use cutlist_api::settings::Packing;
 
+use super::placements::{LooksMax, Untried};
 use super::plan::{Judgement, check_within};
 use super::{Violation, ViolationCode, ViolationPlace};
 
-/// Pods that may be looked at to judge placements: a tenth of what the smallest plans take that make as many looks.
-const PODS_LOOKED_AT_MAX: u64 = 100_000;
+/// Each pod of the cluster costs a plan two looks or more by itself, and each that gets a place some hundreds.
+pub(super) const LOOKS_MAX: LooksMax =
+    LooksMax { of_any_plan: 2_000_000, of_each_pod: 2, of_each_pod_that_gets_a_place: 1_000 };
 /// Rules that one note names; the others are counted.
-const RULES_NAMED: usize = 3;
+const RULES_NAMED_MAX: usize = 3;
 /// So often a plan is made again without pods whose places were wrong.
 const AGAIN_MAX: usize = 3;
 
@@ -26,8 +28,8 @@ const AGAIN_MAX: usize = 3;
 /// the judge found, and the ID covers them. Where nothing is wrong this is one plan, else it is up to [`AGAIN_MAX`] more.
 pub fn judged(inputs: &Inputs<'_>, mut planner: impl FnMut(&Inputs<'_>) -> Plan) -> Plan {
     let plan = planner(inputs);
-    let Judgement { violations, leaves_places_out } = judgement(&plan, inputs);
-    let plan = with_notes(plan, leaves_places_out.then(note_of_places));
+    let Judgement { violations, untried } = judgement(&plan, inputs);
+    let plan = with_notes(plan, note_of_untried(untried));
     if violations.is_empty() {
         return plan;
     }
@@ -41,8 +43,8 @@ pub fn judged(inputs: &Inputs<'_>, mut planner: impl FnMut(&Inputs<'_>) -> Plan)
         let others = planner(&without);
         let found = judgement(&others, &without);
         if found.violations.is_empty() {
-            let notes = found.leaves_places_out.then(note_of_places);
-            return with_notes(others, notes.into_iter().chain([note_of_withheld(&withheld)]));
+            let notes = note_of_untried(found.untried).into_iter();
+            return with_notes(others, notes.chain([note_of_withheld(&withheld)]));
         }
         wrong = wrong_places(&others, &found.violations, inputs);
     }
@@ -55,7 +57,7 @@ fn judgement(plan: &Plan, inputs: &Inputs<'_>) -> Judgement {
     if does_nothing || inputs.policy.packing == Packing::Karpenter {
         return Judgement::default();
     }
-    let mut judgement = check_within(plan, inputs, PODS_LOOKED_AT_MAX);
+    let mut judgement = check_within(plan, inputs, LOOKS_MAX);
     judgement.violations.retain(|violation| !violation.code.is_of_the_account());
     judgement
 }
@@ -90,11 +92,16 @@ fn with_notes(mut plan: Plan, notes: impl IntoIterator<Item = Note>) -> Plan {
     plan
 }
 
-fn note_of_places() -> Note {
-    let text = format!(
-        "the places of pods were not judged: that takes more than {PODS_LOOKED_AT_MAX} looks at pods; all else was"
-    );
-    Note::new(NoteCode::PlacesNotJudged, text)
+fn note_of_untried(untried: Untried) -> Option<Note> {
+    let counted = [
+        (untried.places, "places of pods"),
+        (untried.alternatives, "other instance types and zones that may be launched"),
+        (untried.pending, "pods that stay pending"),
+    ];
+    let named: Vec<String> =
+        counted.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+    let text = || format!("not judged, because it would take too long: {}; all else was", named.join(", "));
+    (!named.is_empty()).then(|| Note::new(NoteCode::PlacesNotJudged, text()))
 }
 
 fn note(violations: &[Violation]) -> Note {
@@ -112,8 +119,8 @@ fn note_of_withheld(withheld: &BTreeMap<String, String>) -> Note {
 const REPORT: &str = "This is a mistake in cutlist: please report it with `cutlist snapshot` and the definitions";
 
 fn named(all: &[impl ToString]) -> String {
-    let named: Vec<String> = all.iter().take(RULES_NAMED).map(ToString::to_string).collect();
-    let more = match all.len().saturating_sub(RULES_NAMED) {
+    let named: Vec<String> = all.iter().take(RULES_NAMED_MAX).map(ToString::to_string).collect();
+    let more = match all.len().saturating_sub(RULES_NAMED_MAX) {
         0 => String::new(),
         more => format!("; and {more} more"),
     };

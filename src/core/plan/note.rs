@@ -161,7 +161,7 @@ pub enum NoteCode {
     PlaceLost,
     /// Pods are left without a place, because theirs would break a rule, by a mistake in Cutlist; all others are planned for.
     PlaceWithheld,
-    /// The judge did not look at the places of pods, since that would take too long; at all else it did.
+    /// The judge did not try all places of pods and all that may be launched for them, since that would take too long; all else it did.
     PlacesNotJudged,
     /// A node has no price in the catalog.
     PriceUnknown,
