@@ -66,7 +66,7 @@
 //! | firing | one time at which the schedule of a budget begins |
 //! | preview | what a change in Git would do to clusters, before it is merged |
 //! | review, round | pull requests that are planned, posted and answered; one look at all that are open |
-//! | judge | the check of a plan that shares no code with the planner |
+//! | judge | the check of a plan that shares no code with the planner, but for the record of failed rollouts |
 //!
 //! # Code map
 //!
