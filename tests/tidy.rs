@@ -124,6 +124,28 @@ fn the_top_level_is_small() {
     );
 }
 
+/// When commits began to be held to [`SUBJECT_MAX`].
+const SUBJECTS_SINCE: &str = "2026-11-30T14:49:00Z";
+/// What `git log --oneline` and forges show on one line.
+const SUBJECT_MAX: usize = 72;
+
+/// Of a shallow clone those commits that it has.
+#[test]
+fn subjects_of_commits_are_short() {
+    let since = format!("--since={SUBJECTS_SINCE}");
+    let arguments = ["log", "--no-merges", "--format=%h %s", &since];
+    let listed = Command::new("git").args(arguments).current_dir(source::root()).output().unwrap();
+    assert!(listed.status.success(), "git log: {}", String::from_utf8_lossy(&listed.stderr));
+    report(String::from_utf8_lossy(&listed.stdout).lines().filter_map(long_subject));
+}
+
+fn long_subject(commit: &str) -> Option<String> {
+    let (hash, subject) = commit.split_once(' ')?;
+    let length = subject.chars().count();
+    (length > SUBJECT_MAX)
+        .then(|| format!("commit {hash}: its subject has {length} characters, at most {SUBJECT_MAX}: {subject}"))
+}
+
 fn report(complaints: impl IntoIterator<Item = String>) {
     let complaints: Vec<String> = complaints.into_iter().collect();
     assert!(complaints.is_empty(), "\n\n{}\n", complaints.join("\n"));
