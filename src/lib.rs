@@ -35,7 +35,7 @@
 //! | backlog, demand | pods that wait, and how many of each class are to be placed |
 //! | offer, offering | what a NodePool may buy; one instance type in one zone for one capacity type |
 //! | purchase | a node that a plan buys |
-//! | bin, item, column | words of cutting stock problems: a node, pods of one size, and one filling of a node |
+//! | bin, item, piece, column | words of cutting stock problems (`core/programs`): a node, pods of one size, one of them, and one filling of a node |
 //! | worth | the dual price of a pod: what it adds to the cheapest fleet |
 //! | keeping | the program that says which nodes are worth what they cost |
 //! | looks, budget of work | what a search may do, counted and not timed, so that the same input gives the same bytes |

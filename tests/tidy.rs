@@ -49,6 +49,12 @@ fn queues_are_bounded() {
     report(source::files("src", "rs").iter().flat_map(unbounded));
 }
 
+/// The room solves programs for anybody: whoever reads it needs no Kubernetes.
+#[test]
+fn programs_know_no_kubernetes() {
+    report(source::files("src/core/programs", "rs").iter().flat_map(of_kubernetes));
+}
+
 #[test]
 fn no_test_is_skipped() {
     report(["src", "tests"].iter().flat_map(|folder| source::files(folder, "rs")).flat_map(|file| skipped(&file)));
@@ -262,6 +268,17 @@ fn unbounded(file: &SourceFile) -> Vec<String> {
         .collect()
 }
 
+fn of_kubernetes(file: &SourceFile) -> Vec<String> {
+    const WORDS: [&str; 8] = ["pod", "node", "claim", "taint", "toleration", "deployment", "kubelet", "kube"];
+    let is_of_word = |part: &str, word: &str| part == word || part.strip_suffix('s') == Some(word);
+    on_lines(file, |line| {
+        let line = line.to_lowercase();
+        let mut parts = line.split(|character: char| !character.is_alphanumeric());
+        let part = parts.find(|part| WORDS.iter().any(|word| is_of_word(part, word)))?;
+        Some(format!("{part} is a word of Kubernetes, of which core/programs knows nothing"))
+    })
+}
+
 fn skipped(file: &SourceFile) -> Vec<String> {
     on_lines(file, |line| {
         line.trim_start()
@@ -452,9 +469,16 @@ fn every_rule_finds_what_it_is_for() {
     }
     assert_eq!(unbounded(&rust("/// Never unbounded.\nfn f() { mpsc::channel(8) }")), Vec::<String>::new());
 
+    for text in ["/// Pods of a size.", "let node_prices = 1;", "struct Taint;"] {
+        assert_eq!(of_kubernetes(&rust(text)).len(), 1, "{text}");
+    }
+    assert_eq!(of_kubernetes(&rust("let coded = 1; // A piece in a bin.")), Vec::<String>::new());
     assert_eq!(skipped(&rust("    #[ignore = \"slow\"]")).len(), 1);
     assert_eq!(unclean(&rust("a \nb\t\n\tc\n\n")).len(), 4);
     assert_eq!(unclean(&file("Makefile", "all:\n\tcargo build\n")), Vec::<String>::new());
+
+    assert_eq!(long_subject(&format!("0ef405a {}", "é".repeat(SUBJECT_MAX))), None);
+    assert!(long_subject(&format!("0ef405a {}", "e".repeat(SUBJECT_MAX + 1))).is_some());
 
     let manifest = "[dependencies]\na = \"1\"\n# Why.\nb = \"1\"\nc = \"1\" # why\n[lints]\nd = \"warn\"\n";
     assert_eq!(without_reason(&file("Cargo.toml", manifest)), ["Cargo.toml:2: why do we need a?"]);

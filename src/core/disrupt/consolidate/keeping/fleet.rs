@@ -181,7 +181,7 @@ impl<'a> Fleet<'a> {
             let filling = &mut self.hosts[host].filling;
             filling.hold_no_more_than(&self.left, &prices);
             filling.fill(&prices);
-            let (pods, _) = filling.of_whole_pods(&prices, 0.0, WHOLE_STEPS);
+            let (pods, _) = filling.of_whole_pieces(&prices, 0.0, WHOLE_STEPS);
             self.give(host, pods);
         }
     }
