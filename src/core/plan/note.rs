@@ -16,6 +16,9 @@ pub struct Note {
     /// Where the definitions have what it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<DefinitionPlace>,
+    /// The text without the object that it begins with, for those who name that themselves. What is published has the text alone.
+    #[serde(skip)]
+    pub predicate: Option<String>,
 }
 
 /// The object that a note is about.
@@ -29,11 +32,18 @@ pub struct NoteSubject {
 
 impl Note {
     pub fn new(code: NoteCode, text: impl Into<String>) -> Self {
-        Self { code, text: text.into(), about: None, definition: None }
+        Self { code, text: text.into(), about: None, definition: None, predicate: None }
     }
 
     pub fn about(self, kind: &str, name: &str) -> Self {
         Self { about: Some(NoteSubject { kind: kind.to_owned(), name: name.to_owned() }), ..self }
+    }
+
+    /// What is true of an object, which the text begins with.
+    pub fn of(code: NoteCode, (kind, name): (&str, &str), predicate: impl Into<String>) -> Self {
+        let predicate = predicate.into();
+        let note = Self::new(code, format!("{kind} {name} {predicate}")).about(kind, name);
+        Self { predicate: Some(predicate), ..note }
     }
 
     pub fn about_pool(self, name: &str) -> Self {
@@ -49,7 +59,7 @@ impl Note {
     pub fn with_place(self, places: &DefinitionPlaces) -> Self {
         let of = |about: &NoteSubject| places.of(&about.kind, &about.name, "");
         let definition = self.definition.or_else(|| self.about.as_ref().and_then(of));
-        Self { definition, ..self }
+        Self { definition, predicate: None, ..self }
     }
 
     /// As people read it.
