@@ -1,12 +1,13 @@
-//! The judge at work: [`super`], which shares nothing with the planner, holds every plan against the rules before it is shown or
-//! carried out. Pods that wait, and that a plan would send where they can not run, wait on, and the plan is made again without them. A
-//! plan that breaks another rule says so itself (`BreaksRule`), and nothing of it is done. A wrong figure in its account of itself
-//! stops nothing: tests look for those. Plans of `packing: karpenter` are not judged: they foretell what the reference does, which
-//! counts on places that kube-scheduler refuses.
+//! The judge at work: [`super`], which shares nothing with the planner but the record of failed rollouts, holds every plan against the
+//! rules before it is shown or carried out. Pods that wait, and that a plan would send where they can not run, wait on, and the plan is
+//! made again without them. A plan that breaks another rule says so itself (`BreaksRule`), and nothing of it is done. A wrong figure in
+//! its account of itself stops nothing: tests look for those. Plans of `packing: karpenter` foretell what the reference does: of these it
+//! is not judged whom affinity between pods keeps away.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::inputs::{Inputs, Policy};
+use crate::kube_scheduler::Filter;
 use crate::plan::{Note, NoteCode, Plan};
 use crate::snapshot::Pod;
 use cutlist_api::settings::Packing;
@@ -54,12 +55,18 @@ pub fn judged(inputs: &Inputs<'_>, mut planner: impl FnMut(&Inputs<'_>) -> Plan)
 fn judgement(plan: &Plan, inputs: &Inputs<'_>) -> Judgement {
     // What does nothing breaks nothing.
     let does_nothing = plan.steps.is_empty() && plan.placements.is_empty();
-    if does_nothing || inputs.policy.packing == Packing::Karpenter {
+    if does_nothing {
         return Judgement::default();
     }
     let mut judgement = check_within(plan, inputs, LOOKS_MAX);
-    judgement.violations.retain(|violation| !violation.code.is_of_the_account());
+    let packing = inputs.policy.packing;
+    judgement.violations.retain(|it| !it.code.is_of_the_account() && !is_of_the_reference(it, packing));
     judgement
+}
+
+/// Whether the reference would do that as well: it does not know whom the pods of DaemonSets keep away from a node that is to come.
+fn is_of_the_reference(violation: &Violation, packing: Packing) -> bool {
+    packing == Packing::Karpenter && violation.filter == Some(Filter::InterPodAffinity)
 }
 
 /// The pods that are refused where the plan sends them, each with why; `None` where something else is wrong as well, or one of them

@@ -58,7 +58,7 @@ pub(super) fn check(plan: &Plan, known: &Known<'_>, looks_max: LooksMax, finding
         return Untried { places: destinations.len(), alternatives, pending: pending.len() };
     };
     for (pod, node, refusal) in &as_shown.refused {
-        findings.add(ViolationCode::Refused, ViolationPlace::pod(pod), format!("on node {node}: {refusal}"));
+        findings.refused(ViolationPlace::pod(pod), &format!("on node {node}"), refusal);
     }
     if !as_shown.refused.is_empty() {
         return Untried::default();
@@ -134,8 +134,8 @@ fn other_alternatives<'s>(
         of_others = of_others.saturating_add(anew.context.looks());
         for (pod, node, refusal) in anew.refused {
             let what = format!("{} in {}", variant.instance_type, variant.zone);
-            let text = format!("with alternative {what}, pod {pod} on node {node}: {refusal}");
-            findings.add(ViolationCode::Refused, ViolationPlace::step(step), text);
+            let whereby = format!("with alternative {what}, pod {pod} on node {node}");
+            findings.refused(ViolationPlace::step(step), &whereby, &refusal);
         }
     }
     (untried, finished.looks().saturating_add(of_others))
