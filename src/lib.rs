@@ -35,12 +35,16 @@
 //! | backlog, demand | pods that wait, and how many of each class are to be placed |
 //! | offer, offering | what a NodePool may buy; one instance type in one zone for one capacity type |
 //! | purchase | a node that a plan buys |
-//! | bin, item, column | words of cutting stock problems: a node, pods of one size, and one filling of a node |
+//! | bin, item, piece, column | words of cutting stock problems (`core/programs`): a node, pods of one size, one of them, and one filling of a node |
 //! | worth | the dual price of a pod: what it adds to the cheapest fleet |
 //! | keeping | the program that says which nodes are worth what they cost |
 //! | looks, budget of work | what a search may do, counted and not timed, so that the same input gives the same bytes |
 //! | nominated | `status.nominatedNodeName`: where kube-scheduler tries a pod first |
 //! | turn | one node's time to receive pods that are evicted elsewhere |
+//! | doubled | nodes that say that they are one instance: at most one of them has the room that each says it has |
+//! | going first | a node that goes before its replacement is bought, since there is no room for both |
+//! | own place | what a node itself takes of a limit, a reservation or a quota, where nothing else keeps it from being replaced: it goes first |
+//! | heir | the NodePool that adopts the nodes of one that is gone |
 //! | held back | a candidate that stays, with its obstacle |
 //! | obstacle | what keeps a node from going, or a pod from being bought for: data with figures, said in words in the report |
 //! | kind (of a reason) | what reasons with one code have in common, whatever figures and names of nodes and pods are in their sentences |
@@ -66,7 +70,12 @@
 //! | firing | one time at which the schedule of a budget begins |
 //! | preview | what a change in Git would do to clusters, before it is merged |
 //! | review, round | pull requests that are planned, posted and answered; one look at all that are open |
-//! | judge | the check of a plan that shares no code with the planner |
+//! | withheld | pods whose places the judge refused, and that the plan is made again without |
+//! | set aside | left alone for a while, because a call about it failed; what is done for the others goes on |
+//! | surroundings | what something depends on beside that which it is about: ports, facts, other programs |
+//! | standing | where one of several stands: a file among those that were read, a watch, who stands for election |
+//! | manner | how something is written or shown, where there is a choice |
+//! | judge | the check of a plan that shares no code with the planner, but for the record of failed rollouts |
 //!
 //! # Code map
 //!

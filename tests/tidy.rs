@@ -49,6 +49,12 @@ fn queues_are_bounded() {
     report(source::files("src", "rs").iter().flat_map(unbounded));
 }
 
+/// The room solves programs for anybody: whoever reads it needs no Kubernetes.
+#[test]
+fn programs_know_no_kubernetes() {
+    report(source::files("src/core/programs", "rs").iter().flat_map(of_kubernetes));
+}
+
 #[test]
 fn no_test_is_skipped() {
     report(["src", "tests"].iter().flat_map(|folder| source::files(folder, "rs")).flat_map(|file| skipped(&file)));
@@ -122,6 +128,28 @@ fn the_top_level_is_small() {
             .filter(|name| !name.starts_with('.') && !TOP_LEVEL.contains(name))
             .map(|name| format!("{name}: the top level holds {TOP_LEVEL:?} and nothing else")),
     );
+}
+
+/// When commits began to be held to [`SUBJECT_MAX`].
+const SUBJECTS_SINCE: &str = "2026-11-30T14:49:00Z";
+/// What `git log --oneline` and forges show on one line.
+const SUBJECT_MAX: usize = 72;
+
+/// Of a shallow clone those commits that it has.
+#[test]
+fn subjects_of_commits_are_short() {
+    let since = format!("--since={SUBJECTS_SINCE}");
+    let arguments = ["log", "--no-merges", "--format=%h %s", &since];
+    let listed = Command::new("git").args(arguments).current_dir(source::root()).output().unwrap();
+    assert!(listed.status.success(), "git log: {}", String::from_utf8_lossy(&listed.stderr));
+    report(String::from_utf8_lossy(&listed.stdout).lines().filter_map(long_subject));
+}
+
+fn long_subject(commit: &str) -> Option<String> {
+    let (hash, subject) = commit.split_once(' ')?;
+    let length = subject.chars().count();
+    (length > SUBJECT_MAX)
+        .then(|| format!("commit {hash}: its subject has {length} characters, at most {SUBJECT_MAX}: {subject}"))
 }
 
 fn report(complaints: impl IntoIterator<Item = String>) {
@@ -238,6 +266,17 @@ fn unbounded(file: &SourceFile) -> Vec<String> {
         .into_iter()
         .map(|line| format!("{}:{line}: a queue without a limit: bound it and count what is dropped", file.path))
         .collect()
+}
+
+fn of_kubernetes(file: &SourceFile) -> Vec<String> {
+    const WORDS: [&str; 8] = ["pod", "node", "claim", "taint", "toleration", "deployment", "kubelet", "kube"];
+    let is_of_word = |part: &str, word: &str| part == word || part.strip_suffix('s') == Some(word);
+    on_lines(file, |line| {
+        let line = line.to_lowercase();
+        let mut parts = line.split(|character: char| !character.is_alphanumeric());
+        let part = parts.find(|part| WORDS.iter().any(|word| is_of_word(part, word)))?;
+        Some(format!("{part} is a word of Kubernetes, of which core/programs knows nothing"))
+    })
 }
 
 fn skipped(file: &SourceFile) -> Vec<String> {
@@ -430,9 +469,16 @@ fn every_rule_finds_what_it_is_for() {
     }
     assert_eq!(unbounded(&rust("/// Never unbounded.\nfn f() { mpsc::channel(8) }")), Vec::<String>::new());
 
+    for text in ["/// Pods of a size.", "let node_prices = 1;", "struct Taint;"] {
+        assert_eq!(of_kubernetes(&rust(text)).len(), 1, "{text}");
+    }
+    assert_eq!(of_kubernetes(&rust("let coded = 1; // A piece in a bin.")), Vec::<String>::new());
     assert_eq!(skipped(&rust("    #[ignore = \"slow\"]")).len(), 1);
     assert_eq!(unclean(&rust("a \nb\t\n\tc\n\n")).len(), 4);
     assert_eq!(unclean(&file("Makefile", "all:\n\tcargo build\n")), Vec::<String>::new());
+
+    assert_eq!(long_subject(&format!("0ef405a {}", "é".repeat(SUBJECT_MAX))), None);
+    assert!(long_subject(&format!("0ef405a {}", "e".repeat(SUBJECT_MAX + 1))).is_some());
 
     let manifest = "[dependencies]\na = \"1\"\n# Why.\nb = \"1\"\nc = \"1\" # why\n[lints]\nd = \"warn\"\n";
     assert_eq!(without_reason(&file("Cargo.toml", manifest)), ["Cargo.toml:2: why do we need a?"]);

@@ -38,8 +38,9 @@ pub struct Settings {
     pub variables: BTreeMap<String, String>,
     /// Folders and files of the repository that hold definitions. Empty: the whole repository.
     pub paths: Vec<String>,
-    /// How nodes are chosen for pods: the cheapest fleet that is found, or as Karpenter would. What Karpenter would do is not judged
-    /// against the rules of kube-scheduler, some of which it does not know.
+    /// How nodes are chosen for pods: the cheapest fleet that is found, or as Karpenter would. Plans of either are judged
+    /// before they are shown or carried out; of what Karpenter would do all but affinity between pods, which it does not look at in all
+    /// cases.
     pub packing: Packing,
     /// What `packing: cheapest` counts beside the price of nodes.
     pub penalties: Penalties,

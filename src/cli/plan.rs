@@ -71,11 +71,16 @@ pub fn run(arguments: &PlanArguments) -> Result<Outcome, Failure> {
     if arguments.timings {
         output::say(&timings.json());
     }
+    outcome(&plan, arguments.detailed_exitcode)
+}
+
+/// A plan that is wrong is shown like any other, and is no success whatever it changes.
+fn outcome(plan: &Plan, tells_changes: bool) -> Result<Outcome, Failure> {
     if !plan.is_sound() {
         let error = anyhow!("this plan is wrong by a mistake in cutlist: its note BreaksRule says how");
         return Err(Failure::internal(error).with_hint("please report it with `cutlist snapshot` and the definitions"));
     }
-    Ok(if arguments.detailed_exitcode && has_changes(&plan) { Outcome::Changes } else { Outcome::Clean })
+    Ok(if tells_changes && has_changes(plan) { Outcome::Changes } else { Outcome::Clean })
 }
 
 /// What budgets allow, hour by hour.
@@ -146,4 +151,36 @@ fn peak_memory_bytes() -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kibibytes * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::failure::FailureKind;
+    use crate::core::plan::{Note, NoteCode};
+
+    /// A plan with steps.
+    fn plan() -> Plan {
+        serde_json::from_str(include_str!("../../tests/plan/drifted-requirement/expected.json")).unwrap()
+    }
+
+    #[test]
+    fn a_plan_that_breaks_a_rule_is_a_mistake_of_the_program_whatever_it_changes() {
+        let note = Note::new(NoteCode::BreaksRule, "this plan is wrong");
+        let wrong = Plan { notes: vec![note], ..plan() };
+        for tells_changes in [false, true] {
+            let failure = outcome(&wrong, tells_changes).unwrap_err();
+            assert_eq!(failure.kind, FailureKind::Internal);
+            assert!(failure.hint.is_some_and(|hint| hint.contains("cutlist snapshot")), "it asks for a report");
+        }
+        assert_eq!(outcome(&plan(), false).unwrap(), Outcome::Clean);
+        assert_eq!(outcome(&plan(), true).unwrap(), Outcome::Changes);
+    }
+
+    /// What the judge could not try in time is no mistake.
+    #[test]
+    fn places_that_were_not_judged_are_no_failure() {
+        let note = Note::new(NoteCode::PlacesNotJudged, "not judged, because it would take too long: 3 places of pods");
+        assert_eq!(outcome(&Plan { notes: vec![note], ..plan() }, false).unwrap(), Outcome::Clean);
+    }
 }

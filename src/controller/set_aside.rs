@@ -14,7 +14,7 @@ use super::pace::RETRY;
 /// So many refusals are waited for in one look, where calls follow each other: the time of each is the time of the look.
 const ONE_BY_ONE: usize = 2;
 /// How long an object is left alone at most. It doubles until then: who mends a policy does not want to wait for long.
-const LONGEST: SignedDuration = SignedDuration::from_mins(1);
+const PAUSE_MAX: SignedDuration = SignedDuration::from_mins(1);
 
 /// Objects that somebody refuses, from look to look. It may be lost: then each is tried once more.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ impl SetAside {
     pub fn look(&mut self, now: Timestamp) {
         (self.refused, self.was_full) = (0, false);
         // One whose clock was set back counts anew.
-        self.aside.retain(|_, aside| now.duration_since(aside.until).abs() < LONGEST + LONGEST);
+        self.aside.retain(|_, aside| now.duration_since(aside.until).abs() < PAUSE_MAX + PAUSE_MAX);
     }
 
     /// Whether something may be tried for the object now.
@@ -92,7 +92,7 @@ impl SetAside {
     pub fn refused(&mut self, object: &str, now: Timestamp) {
         self.refused += 1;
         let before = self.aside.get(object).map(|aside| aside.wait);
-        let wait = before.map_or(RETRY, |before| before.saturating_mul(2).min(LONGEST));
+        let wait = before.map_or(RETRY, |before| before.saturating_mul(2).min(PAUSE_MAX));
         let until = now.saturating_add(wait).unwrap_or(now);
         self.aside.insert(object.to_owned(), Aside { until, wait });
     }

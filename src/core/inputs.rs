@@ -46,15 +46,15 @@ pub struct Inputs<'a> {
 
 impl Inputs<'_> {
     /// Definitions of a kind with which no plan is made as they are written, for want of the values of their variables: name, and why.
-    pub fn unplanned<'i>(&'i self, kind: &'static str) -> impl Iterator<Item = (&'i str, &'i str)> {
+    pub fn unplanned<'i>(&'i self, kind: &'static str) -> impl Iterator<Item = (&'i str, &'i Note)> {
         let of_variables = self.notes.iter().filter(|note| note.code == NoteCode::Variables);
-        let about = of_variables.filter_map(|note| Some((note.about.as_ref()?, note.text.as_str())));
-        about.filter(move |(subject, _)| subject.kind == kind).map(|(subject, why)| (subject.name.as_str(), why))
+        let about = of_variables.filter_map(|note| Some((note.about.as_ref()?, note)));
+        about.filter(move |(subject, _)| subject.kind == kind).map(|(subject, note)| (subject.name.as_str(), note))
     }
 
     /// Why no plan is made with this one.
     pub fn why_unplanned(&self, kind: &'static str, name: &str) -> Option<&str> {
-        self.unplanned(kind).find(|(of, _)| *of == name).map(|(_, why)| why)
+        self.unplanned(kind).find(|(of, _)| *of == name).map(|(_, why)| why.text.as_str())
     }
 
     /// Why an EC2NodeClass that a pool names is not there.

@@ -11,7 +11,8 @@ use serde_json::{Map, Value};
 use super::document::{scalar, spans};
 use super::kinds::Kind;
 use super::open::OpenDefinition;
-use super::substitution::{self, is_within};
+use super::substitution;
+use super::variables::is_within;
 use super::{Definition, Definitions};
 use crate::api::keys;
 use crate::core::model::shown_hash::is_same;
@@ -153,16 +154,16 @@ impl Definitions {
                 applied.into_iter().filter(|it| fits(&open.name, &name(it)) && !defined.contains(&name(it))).collect();
             let names: Vec<String> = kept.iter().map(|it| name(it)).collect();
             T::defined(self).extend(kept.into_iter().map(|it| open.definition(it.clone())));
-            let text = if names.is_empty() {
-                format!("{what} is left out: there is no value for {} in its name", open.names_in(&in_name))
+            let variables = open.names_in(&in_name);
+            if names.is_empty() {
+                self.say_unplanned(open, &format!("is left out: there is no value for {variables} in its name"));
             } else {
                 let names = names.join(", ");
-                {
-                    let variables = open.names_in(&in_name);
-                    format!("{what} may be {names}, planned for as in the cluster: there is no value for {variables}")
-                }
-            };
-            return if names.is_empty() { self.say_unplanned(open, text) } else { self.say(text) };
+                self.say(format!(
+                    "{what} may be {names}, planned for as in the cluster: there is no value for {variables}"
+                ));
+            }
+            return;
         }
         let applied = applied.into_iter().find(|it| it.metadata().name.as_ref() == Some(&open.name));
         let json = applied.and_then(|applied| serde_json::to_value(applied).ok());
@@ -193,16 +194,15 @@ impl Definitions {
                     None => T::defined(self).push(definition),
                 }
                 let (names, fields) = (open.names_in(&left), named(&left));
-                let text =
-                    format!("{what} is planned for as in the cluster: there is no value for {names} in {fields}");
-                self.say_unplanned(open, text);
+                let predicate = format!("is planned for as in the cluster: there is no value for {names} in {fields}");
+                self.say_unplanned(open, &predicate);
             }
             (None, None, position) => {
                 if let Some(position) = position {
                     T::defined(self).remove(position);
                 }
                 let (names, fields) = (open.names_in(&left), named(&left));
-                self.say_unplanned(open, format!("{what} is left out: there is no value for {names} in {fields}"));
+                self.say_unplanned(open, &format!("is left out: there is no value for {names} in {fields}"));
             }
         }
     }
@@ -221,17 +221,17 @@ impl Definitions {
             _ => return,
         }
         let (names, fields) = (open.names_in(&open.pointers), named(&open.pointers));
-        let text = format!("{} {} is left out: there is no value for {names} in {fields}", open.kind, open.name);
-        self.say_unplanned(open, text);
+        self.say_unplanned(open, &format!("is left out: there is no value for {names} in {fields}"));
     }
 
     /// Adds a note about a definition that no plan is made with as it is written.
-    fn say_unplanned(&mut self, open: &OpenDefinition, text: String) {
+    fn say_unplanned(&mut self, open: &OpenDefinition, predicate: &str) {
+        let note = Note::of(NoteCode::Variables, (open.kind, &open.name), predicate);
         let own = self.open.iter_mut().find(|it| (&it.file, it.line) == (&open.file, open.line));
         if let Some(own) = own {
-            own.unplanned = Some(text.clone());
+            own.unplanned = Some(note.text.clone());
         }
-        self.notes.push(Note::new(NoteCode::Variables, text).about(open.kind, &open.name));
+        self.notes.push(note);
     }
 
     fn say(&mut self, text: String) {

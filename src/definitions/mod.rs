@@ -61,6 +61,7 @@ mod suppression;
 mod templates;
 mod typed;
 mod unread;
+mod variables;
 mod versions;
 mod workloads;
 

@@ -10,7 +10,7 @@ use super::findings::{Finding, FindingPlace};
 use super::kinds::Kind;
 use super::revision::Revision;
 use super::rules::{Check, ec2_node_class, kubelet, references, schema, versions};
-use super::substitution::{AsWritten, Variables};
+use super::variables::{AsWritten, Variables};
 
 /// A definition with variables that nobody gave a value.
 #[derive(Clone, Debug, PartialEq)]

@@ -15,7 +15,7 @@ use super::open::OpenDefinition;
 use super::places;
 use super::revision::Revision;
 use super::rules::{Check, reading};
-use super::substitution::AsWritten;
+use super::variables::AsWritten;
 use super::{Definition, Definitions};
 use crate::api::capacity_buffer::CapacityBuffer;
 use crate::api::cluster_fields;

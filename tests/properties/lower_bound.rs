@@ -118,12 +118,12 @@ fn prices_from_the_dual_prove_nearly_the_optimum_of_the_linear_program() {
         let start: Vec<f64> = (0..items.len()).map(alone).collect();
         let prices = dual_prices(&items, &bins, &start, Effort::exact(400_000_000));
         let bound = prices.bound;
-        let of_all: f64 = items.iter().zip(&prices.per_pod).map(|(item, price)| item.count * price).sum();
+        let of_all: f64 = items.iter().zip(&prices.per_piece).map(|(item, price)| item.count * price).sum();
         if bound > of_all * (1.0 + ROUNDING) {
             return Err(format!("bound {bound} is above {of_all}, which all pods are worth"));
         }
         for bin in &bins {
-            let worth = most_worth(&items, bin, &prices.per_pod);
+            let worth = most_worth(&items, bin, &prices.per_piece);
             if worth > bin.price * (1.0 + ROUNDING) {
                 return Err(format!("{bin:?} can be filled with pods worth {worth}"));
             }

@@ -44,7 +44,16 @@ async fn who_would_be_refused_waits_alone() {
 
 #[tokio::test(start_paused = true)]
 async fn nothing_of_a_wrong_plan_is_done() {
-    let mut stage = Stage::new(SETTINGS);
+    nothing_is_done(SETTINGS).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_of_a_wrong_plan_in_the_order_of_karpenter_is_done() {
+    nothing_is_done(&format!("{SETTINGS}  packing: karpenter\n")).await;
+}
+
+async fn nothing_is_done(settings: &str) {
+    let mut stage = Stage::new(settings);
     stage.restart_with(careless);
     stage.world.with(|world| world.load(apart(2)));
     stage.run_for(120).await;

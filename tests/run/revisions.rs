@@ -19,7 +19,11 @@ async fn a_revision_with_errors_leaves_the_last_good_one_in_force() {
     assert_eq!(stage.count(|event| matches!(event, Event::RevisionRefused { .. })), 1);
     assert_eq!(stage.world.with(|world| world.pod_counts()), (5, 0), "the good revision still provisions");
     let posts = stage.forge.posts();
-    let failed = posts.iter().any(|post| matches!(post, Post::Failure { revision, .. } if revision.id == "broken"));
+    let row = "| error | <code>pool.yaml&#58;";
+    let is_told = |markdown: &str| markdown.contains(row) && !markdown.contains("```");
+    let failed = posts.iter().any(
+        |post| matches!(post, Post::Failure { revision, markdown } if revision.id == "broken" && is_told(markdown)),
+    );
     assert!(failed, "{posts:?}");
     assert_eq!(stage.snapshot().node_pools.len(), 1);
     stage.script.commit("good", &[("pool.yaml", POOL), ("cutlist.yaml", SETTINGS)]);

@@ -7,20 +7,20 @@ use super::uses::{Use, dependencies, uses};
 
 /// The files of circles that stay, each with its reason. No other file may join one.
 const KEPT: &[&[&str]] = &[
-    // A rule holds what finds, a finding names its rule, and what is read is held against rules while it is read.
     &[
-        "src/definitions/asked.rs",
+        // What is wrong with the text itself is found where it is taken apart, by `stream`, `events` and `document`.
         "src/definitions/document/events.rs",
         "src/definitions/document/mod.rs",
         "src/definitions/document/stream.rs",
+        // A finding is at a place of a document, and names its rule.
         "src/definitions/findings.rs",
+        // What a finding lets be written is what stands in the document at its place.
         "src/definitions/fixes.rs",
-        "src/definitions/providers.rs",
+        // A rule finds, in one document or in all of a revision.
         "src/definitions/revision.rs",
         "src/definitions/rule.rs",
+        // The rules about text that can not be read: a document names them.
         "src/definitions/rules/reading.rs",
-        "src/definitions/substitution.rs",
-        "src/definitions/substitution/as_yaml.rs",
     ],
 ];
 

@@ -8,7 +8,7 @@ use crate::core::plan::{Plan, Revision};
 use crate::ports::{Forge, PortError};
 
 /// How many posts are remembered; older ones are dropped and counted.
-const POSTS_KEPT: usize = 1000;
+const POSTS_MAX: usize = 1000;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Post {
@@ -40,7 +40,7 @@ impl EmbeddedForge {
 
     fn remember(&self, post: Post) {
         let mut posts = self.posts.borrow_mut();
-        if posts.kept.len() == POSTS_KEPT {
+        if posts.kept.len() == POSTS_MAX {
             posts.kept.pop_front();
             posts.dropped += 1;
         }

@@ -1,5 +1,7 @@
 //! Binding pods to nodes, as kube-scheduler would: the nominated node first, then every node that passes the filters: of those
-//! with the fewest taints that discourage the pod the least allocated one, ties by name.
+//! with the fewest taints that discourage the pod the least allocated one, ties by name. The filters are those of
+//! `core::kube_scheduler`, by which the judge of plans (`core::check`) looks at them as well: a mistake in that room shows in neither.
+//! Its own tests hold it to kube-scheduler, and so do those on a real control plane.
 //!
 //! Filters look at a part of the cluster: every node, and of the pods those that decide about others by more than their size.
 //! What the rest takes is known for each node as a sum.

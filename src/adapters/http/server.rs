@@ -174,13 +174,13 @@ mod tests {
 
     use super::*;
 
-    const MOST: usize = 1_000;
+    const BODY_BYTES_MAX: usize = 1_000;
 
     async fn served() -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let router = Router::new().route("/", post(|body: Bytes| async move { body.len().to_string() }));
-        let what = Incomings { purpose: "a test", body_bytes_max: MOST };
+        let what = Incomings { purpose: "a test", body_bytes_max: BODY_BYTES_MAX };
         tokio::spawn(serve(listener, router, what, Duration::from_secs(10)));
         address
     }
@@ -217,7 +217,7 @@ mod tests {
         assert!(begin.elapsed() < BODY_WITHIN, "it waits for none of them: {:?}", begin.elapsed());
         let last = answer(slow.pop().unwrap()).await;
         assert!(last.starts_with("HTTP/1.1 408"), "{last}");
-        let large = answer(asked(address, MOST + 1, &[b'x'; MOST + 1])).await;
+        let large = answer(asked(address, BODY_BYTES_MAX + 1, &[b'x'; BODY_BYTES_MAX + 1])).await;
         assert!(large.starts_with("HTTP/1.1 413"), "{large}");
     }
 }

@@ -30,7 +30,7 @@ const ANSWER_BYTES_MAX: usize = 1 << 20;
 /// Before a request is sent again, at least; each of ours comes to the same however often it arrives.
 const PAUSES: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(4)];
 /// A registry that wants to be left alone for longer is given up: whoever takes snapshots comes again.
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+const PAUSE_MAX: Duration = Duration::from_secs(60);
 const CREDENTIALS_BYTES_MAX: u64 = 64 << 10;
 /// Before a token, where there is no name.
 const USER_OF_A_TOKEN: &str = "x-access-token";
@@ -236,7 +236,7 @@ impl Client {
                 Err(RegistryError::Unreachable { .. }) => Duration::ZERO,
                 _ => return outcome,
             };
-            if asked_for > LONGEST_PAUSE {
+            if asked_for > PAUSE_MAX {
                 return outcome;
             }
             tokio::time::sleep(pause.max(asked_for)).await;

@@ -1,4 +1,5 @@
-//! Previews of pull requests for the clusters that the command line names, and plans in the living one.
+//! Previews of pull requests for the clusters that the command line names, and plans in the living one. No adapter can hold this: it is
+//! the commands `preview` and `why` themselves, and so it reads settings, files and clusters as they do.
 
 use std::path::{Path, PathBuf};
 

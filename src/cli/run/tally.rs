@@ -6,7 +6,7 @@ use crate::controller::events::{Event, Fleet};
 use crate::render::chart::RunSummary;
 
 /// More points than any chart has columns; when they are exceeded, every second one is dropped.
-const POINTS_KEPT: usize = 4096;
+const POINTS_MAX: usize = 4096;
 
 #[derive(Debug)]
 pub struct Tally {
@@ -41,7 +41,7 @@ impl Tally {
         summary.nodes_at_most = summary.nodes_at_most.max(fleet.nodes);
         summary.pods_at_most = summary.pods_at_most.max(fleet.pods_bound);
         if fleet.price_per_hour != self.fleet.price_per_hour {
-            if summary.price_over_time.len() == POINTS_KEPT {
+            if summary.price_over_time.len() == POINTS_MAX {
                 let mut keep = false;
                 summary.price_over_time.retain(|_| {
                     keep = !keep;

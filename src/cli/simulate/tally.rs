@@ -6,7 +6,7 @@ use crate::controller::events::{Event, Fleet};
 use crate::core::plan::simulation::{PlanPosted, Point, SimulationSummary};
 
 /// More points than any chart has columns; when they are exceeded, every second one is dropped.
-const POINTS_KEPT: usize = 4096;
+const POINTS_MAX: usize = 4096;
 
 #[derive(Debug)]
 pub struct Tally {
@@ -113,7 +113,7 @@ impl Tally {
             self.series.pop_if(|last| last.second == point.second);
         }
         // Room for the point of the end.
-        if self.series.len() + 1 == POINTS_KEPT {
+        if self.series.len() + 1 == POINTS_MAX {
             let mut keep = false;
             self.series.retain(|_| {
                 keep = !keep;

@@ -93,6 +93,8 @@ fn leaving<'v>(
     Leaving { pod, destination, is_consolidated, is_allowed: permission == Permission::Granted }
 }
 
+/// Asked of the claim and not of the mode in which its plan lets it go: what has time when it is planned has none once EC2 announces its end
+/// or its deadline comes near.
 fn is_in_a_hurry(claim: &NodeClaim, now: Timestamp) -> bool {
     claim.is_true(INTERRUPTED)
         || termination::deadline(claim).is_some_and(|deadline| deadline.duration_since(now) < HURRY)

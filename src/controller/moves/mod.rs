@@ -145,7 +145,8 @@ fn first_waves<'a>(view: &View<'a>) -> BTreeMap<&'a str, u32> {
     first
 }
 
-/// What goes by force has its deadline already, and so has what EC2 takes away.
+/// What goes by force has its deadline already, and so has what EC2 takes away. The claim says so and not the step's mode: EC2 may announce
+/// the end of a node, and somebody may set it a deadline, after a plan had it go gracefully.
 fn waits_for_nothing(claim: &NodeClaim) -> bool {
     claim.annotation(TERMINATION_TIMESTAMP).is_some() || claim.is_true(INTERRUPTED)
 }

@@ -3,28 +3,58 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use k8s_openapi::api::core::v1::PodTemplate;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
+use crate::api::capacity_buffer::CapacityBuffer;
+use crate::api::disruption_budget::DisruptionBudget;
+use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
+use crate::api::node_overlay::NodeOverlay;
 use crate::api::node_plan::{HISTORY_PREFIX, NodePlan};
+use crate::api::node_pool::NodePool;
+use crate::core::snapshot::Snapshot;
 use crate::core::snapshot::doubts::Unreadable;
 use crate::core::snapshot::kinds::Stored;
-use crate::core::snapshot::{Objects, Snapshot};
 
 /// By kind and name (`namespace/name` where it has one), whose definitions these are.
 pub type Others = BTreeMap<(&'static str, String), String>;
+
+/// What is done with the definitions of one kind.
+struct OfKind {
+    note: fn(&Snapshot, &str, &mut Others),
+    disown: fn(&mut Snapshot, &Others),
+}
+
+trait Definition: Stored {
+    fn metadata(&self) -> &ObjectMeta;
+    fn metadata_mut(&mut self) -> &mut ObjectMeta;
+}
+
+macro_rules! definitions {
+    ($($kind:ty),+) => {
+        $(impl Definition for $kind {
+            fn metadata(&self) -> &ObjectMeta {
+                &self.metadata
+            }
+
+            fn metadata_mut(&mut self) -> &mut ObjectMeta {
+                &mut self.metadata
+            }
+        })+
+
+        const KINDS: &[OfKind] = &[$(OfKind { note: note::<$kind>, disown: disown::<$kind> }),+];
+    };
+}
+
+definitions!(NodePool, EC2NodeClass, NodeOverlay, CapacityBuffer, PodTemplate, DisruptionBudget);
 
 /// The snapshot with other installations' definitions as anybody's, and without their NodeClaims and plans; and which definitions those are.
 /// The pages of the history are the cluster's: everybody adds to them.
 pub fn without_others(mut snapshot: Arc<Snapshot>, installation: &str) -> (Arc<Snapshot>, Others) {
     let mut others = Others::new();
-    note(&snapshot.node_pools, |it| &it.metadata, installation, &mut others);
-    note(&snapshot.node_classes, |it| &it.metadata, installation, &mut others);
-    note(&snapshot.node_overlays, |it| &it.metadata, installation, &mut others);
-    note(&snapshot.capacity_buffers, |it| &it.metadata, installation, &mut others);
-    note(&snapshot.pod_templates, |it| &it.metadata, installation, &mut others);
-    note(&snapshot.disruption_budgets, |it| &it.metadata, installation, &mut others);
+    KINDS.iter().for_each(|kind| (kind.note)(&snapshot, installation, &mut others));
     let is_anothers = |claim: &NodeClaim| of_another(&claim.metadata, installation).is_some();
     let is_anothers_plan =
         |plan: &NodePlan| plan.page_number().is_none() && of_another(&plan.metadata, installation).is_some();
@@ -48,12 +78,7 @@ pub fn without_others(mut snapshot: Arc<Snapshot>, installation: &str) -> (Arc<S
     if has_unreadable_plans {
         changed.doubts.unreadable.retain(|object| !is_unreadable_plan(object));
     }
-    disown(&mut changed.node_pools, |it| &mut it.metadata, &others);
-    disown(&mut changed.node_classes, |it| &mut it.metadata, &others);
-    disown(&mut changed.node_overlays, |it| &mut it.metadata, &others);
-    disown(&mut changed.capacity_buffers, |it| &mut it.metadata, &others);
-    disown(&mut changed.pod_templates, |it| &mut it.metadata, &others);
-    disown(&mut changed.disruption_budgets, |it| &mut it.metadata, &others);
+    KINDS.iter().for_each(|kind| (kind.disown)(changed, &others));
     (snapshot, others)
 }
 
@@ -70,18 +95,19 @@ pub fn is_disowned(metadata: &ObjectMeta) -> bool {
     labels.is_some_and(|labels| labels.contains_key(keys::INSTALLATION) && !labels.contains_key(keys::MANAGED_BY))
 }
 
-fn note<T: Stored>(objects: &Objects<T>, metadata: fn(&T) -> &ObjectMeta, installation: &str, others: &mut Others) {
-    for object in objects {
-        if let Some(owner) = of_another(metadata(object), installation) {
+fn note<T: Definition>(snapshot: &Snapshot, installation: &str, others: &mut Others) {
+    for object in T::all(snapshot) {
+        if let Some(owner) = of_another(object.metadata(), installation) {
             others.insert((T::KIND, key_of(object)), owner.to_owned());
         }
     }
 }
 
-fn disown<T: Stored>(objects: &mut Objects<T>, metadata: fn(&mut T) -> &mut ObjectMeta, others: &Others) {
+fn disown<T: Definition>(snapshot: &mut Snapshot, others: &Others) {
+    let objects = T::all_mut(snapshot);
     let is_anothers: Vec<bool> = objects.iter().map(|object| others.contains_key(&(T::KIND, key_of(object)))).collect();
     for (object, _) in objects.shared_mut().iter_mut().zip(is_anothers).filter(|(_, is_anothers)| *is_anothers) {
-        if let Some(labels) = &mut metadata(Arc::make_mut(object)).labels {
+        if let Some(labels) = &mut Arc::make_mut(object).metadata_mut().labels {
             labels.remove(keys::MANAGED_BY);
         }
     }

@@ -13,7 +13,7 @@ const AT_ONCE: u32 = 2;
 const FIRST_PAUSE: SignedDuration = SignedDuration::from_secs(30);
 /// As often as one is planned again of which nothing changed: permissions are rarely given within minutes, and each try plans, and asks the
 /// forge, which limits how often.
-const LONGEST_PAUSE: SignedDuration = SignedDuration::from_mins(15);
+const PAUSE_MAX: SignedDuration = SignedDuration::from_mins(15);
 /// The same is said again after so long, so that it is in what people read of a log.
 const SAID_AGAIN_AFTER: SignedDuration = SignedDuration::from_mins(15);
 /// Things of which it is known what was said; of more, some are said more often.
@@ -64,7 +64,7 @@ impl Failed {
     fn pause(&self) -> SignedDuration {
         let Some(further) = self.times.checked_sub(AT_ONCE + 1) else { return SignedDuration::ZERO };
         let factor = 1_i32.checked_shl(further).filter(|it| *it > 0).unwrap_or(i32::MAX);
-        FIRST_PAUSE.checked_mul(factor).unwrap_or(LONGEST_PAUSE).min(LONGEST_PAUSE)
+        FIRST_PAUSE.checked_mul(factor).unwrap_or(PAUSE_MAX).min(PAUSE_MAX)
     }
 }
 

@@ -25,7 +25,7 @@ use crate::controller::pace::RETRY;
 use crate::controller::set_aside::SetAside;
 use crate::core::plan::{Note, NoteCode, Plan, Revision};
 use crate::core::snapshot::Snapshot;
-use crate::definitions::{Definitions, Masks, OpenDefinition};
+use crate::definitions::{Definitions, Masks};
 use crate::ports::{Clock, Cloud, Cluster, Forge, PortError, Repository, RevisionContent, chain};
 use crate::render::diagnostics::{self, LintReport};
 use crate::render::plan::fenced;
@@ -277,15 +277,10 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         };
         self.journal.say(now, &linted);
         if !definitions.revision_usable() {
-            let mut text = diagnostics::text(&report, text_of, false);
-            text.extend(definitions.unchecked().map(OpenDefinition::why_unusable));
+            let markdown = diagnostics::markdown_of_refused(&report, definitions.unchecked());
             let in_force = self.revisions.revision();
             self.journal.say(now, &Event::RevisionRefused { revision: revision.clone(), in_force });
-            return self
-                .ports
-                .forge
-                .post_failure(&revision, "not used: it has errors", &fenced("", &clean_lines(&text)))
-                .await;
+            return self.ports.forge.post_failure(&revision, "not used: it has errors", &markdown).await;
         }
         if self.is_held(&revision, &definitions, &snapshot, now).await? {
             return Ok(());

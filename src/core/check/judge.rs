@@ -1,23 +1,26 @@
-//! The judge at work: [`super`], which shares nothing with the planner, holds every plan against the rules before it is shown or
-//! carried out. Pods that wait, and that a plan would send where they can not run, wait on, and the plan is made again without them. A
-//! plan that breaks another rule says so itself (`BreaksRule`), and nothing of it is done. A wrong figure in its account of itself
-//! stops nothing: tests look for those. Plans of `packing: karpenter` are not judged: they foretell what the reference does, which
-//! counts on places that kube-scheduler refuses.
+//! The judge at work: [`super`], which shares nothing with the planner but the record of failed rollouts, holds every plan against the
+//! rules before it is shown or carried out. Pods that wait, and that a plan would send where they can not run, wait on, and the plan is
+//! made again without them. A plan that breaks another rule says so itself (`BreaksRule`), and nothing of it is done. A wrong figure in
+//! its account of itself stops nothing: tests look for those. Plans of `packing: karpenter` foretell what the reference does: of these it
+//! is not judged whom affinity between pods keeps away.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::inputs::{Inputs, Policy};
+use crate::kube_scheduler::Filter;
 use crate::plan::{Note, NoteCode, Plan};
 use crate::snapshot::Pod;
 use cutlist_api::settings::Packing;
 
+use super::placements::{LooksMax, Untried};
 use super::plan::{Judgement, check_within};
 use super::{Violation, ViolationCode, ViolationPlace};
 
-/// Pods that may be looked at to judge placements: a tenth of what the smallest plans take that make as many looks.
-const PODS_LOOKED_AT_MAX: u64 = 100_000;
+/// Each pod of the cluster costs a plan two looks or more by itself, and each that gets a place some hundreds.
+pub(super) const LOOKS_MAX: LooksMax =
+    LooksMax { of_any_plan: 2_000_000, of_each_pod: 2, of_each_pod_that_gets_a_place: 1_000 };
 /// Rules that one note names; the others are counted.
-const RULES_NAMED: usize = 3;
+const RULES_NAMED_MAX: usize = 3;
 /// So often a plan is made again without pods whose places were wrong.
 const AGAIN_MAX: usize = 3;
 
@@ -26,8 +29,8 @@ const AGAIN_MAX: usize = 3;
 /// the judge found, and the ID covers them. Where nothing is wrong this is one plan, else it is up to [`AGAIN_MAX`] more.
 pub fn judged(inputs: &Inputs<'_>, mut planner: impl FnMut(&Inputs<'_>) -> Plan) -> Plan {
     let plan = planner(inputs);
-    let Judgement { violations, leaves_places_out } = judgement(&plan, inputs);
-    let plan = with_notes(plan, leaves_places_out.then(note_of_places));
+    let Judgement { violations, untried } = judgement(&plan, inputs);
+    let plan = with_notes(plan, note_of_untried(untried));
     if violations.is_empty() {
         return plan;
     }
@@ -41,8 +44,8 @@ pub fn judged(inputs: &Inputs<'_>, mut planner: impl FnMut(&Inputs<'_>) -> Plan)
         let others = planner(&without);
         let found = judgement(&others, &without);
         if found.violations.is_empty() {
-            let notes = found.leaves_places_out.then(note_of_places);
-            return with_notes(others, notes.into_iter().chain([note_of_withheld(&withheld)]));
+            let notes = note_of_untried(found.untried).into_iter();
+            return with_notes(others, notes.chain([note_of_withheld(&withheld)]));
         }
         wrong = wrong_places(&others, &found.violations, inputs);
     }
@@ -52,12 +55,18 @@ pub fn judged(inputs: &Inputs<'_>, mut planner: impl FnMut(&Inputs<'_>) -> Plan)
 fn judgement(plan: &Plan, inputs: &Inputs<'_>) -> Judgement {
     // What does nothing breaks nothing.
     let does_nothing = plan.steps.is_empty() && plan.placements.is_empty();
-    if does_nothing || inputs.policy.packing == Packing::Karpenter {
+    if does_nothing {
         return Judgement::default();
     }
-    let mut judgement = check_within(plan, inputs, PODS_LOOKED_AT_MAX);
-    judgement.violations.retain(|violation| !violation.code.is_of_the_account());
+    let mut judgement = check_within(plan, inputs, LOOKS_MAX);
+    let packing = inputs.policy.packing;
+    judgement.violations.retain(|it| !it.code.is_of_the_account() && !is_of_the_reference(it, packing));
     judgement
+}
+
+/// Whether the reference would do that as well: it does not know whom the pods of DaemonSets keep away from a node that is to come.
+fn is_of_the_reference(violation: &Violation, packing: Packing) -> bool {
+    packing == Packing::Karpenter && violation.filter == Some(Filter::InterPodAffinity)
 }
 
 /// The pods that are refused where the plan sends them, each with why; `None` where something else is wrong as well, or one of them
@@ -90,11 +99,16 @@ fn with_notes(mut plan: Plan, notes: impl IntoIterator<Item = Note>) -> Plan {
     plan
 }
 
-fn note_of_places() -> Note {
-    let text = format!(
-        "the places of pods were not judged: that takes more than {PODS_LOOKED_AT_MAX} looks at pods; all else was"
-    );
-    Note::new(NoteCode::PlacesNotJudged, text)
+fn note_of_untried(untried: Untried) -> Option<Note> {
+    let counted = [
+        (untried.places, "places of pods"),
+        (untried.alternatives, "other instance types and zones that may be launched"),
+        (untried.pending, "pods that stay pending"),
+    ];
+    let named: Vec<String> =
+        counted.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+    let text = || format!("not judged, because it would take too long: {}; all else was", named.join(", "));
+    (!named.is_empty()).then(|| Note::new(NoteCode::PlacesNotJudged, text()))
 }
 
 fn note(violations: &[Violation]) -> Note {
@@ -112,8 +126,8 @@ fn note_of_withheld(withheld: &BTreeMap<String, String>) -> Note {
 const REPORT: &str = "This is a mistake in cutlist: please report it with `cutlist snapshot` and the definitions";
 
 fn named(all: &[impl ToString]) -> String {
-    let named: Vec<String> = all.iter().take(RULES_NAMED).map(ToString::to_string).collect();
-    let more = match all.len().saturating_sub(RULES_NAMED) {
+    let named: Vec<String> = all.iter().take(RULES_NAMED_MAX).map(ToString::to_string).collect();
+    let more = match all.len().saturating_sub(RULES_NAMED_MAX) {
         0 => String::new(),
         more => format!("; and {more} more"),
     };

@@ -2,55 +2,82 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::kube_scheduler::{FilterContext, repels};
+use crate::kube_scheduler::FilterContext;
 use crate::plan::{Plan, ReasonCode, StepKind};
 use crate::snapshot::{Pod, nodes};
 
 use super::disks::needs_disk;
 use super::known::{Existing, Known, belongs_to_node, must_move};
-use super::rehearsal::{Scene, daemon_pods};
+use super::rehearsal::{Scene, Variant, daemon_pods};
 use super::removals::{Rights, has_no_future};
-use super::steps::{alternatives, removed_node, removed_nodes, steps};
+use super::steps::{removed_node, removed_nodes, steps};
 use super::violation::{Findings, ViolationCode, ViolationPlace};
 
-/// How many looks at pods [`check`] takes, at most: each pod that gets a place looks at all that run where it, or one of them, has a
-/// constraint over others, once for the plan and once for each alternative of its node.
-pub(super) fn looks(plan: &Plan, known: &Known<'_>) -> u64 {
-    let is_constrained = |pod: &Pod| {
-        let affinity = pod.spec.affinity.as_ref();
-        let has_terms = affinity.is_some_and(|it| it.pod_affinity.is_some() || it.pod_anti_affinity.is_some());
-        has_terms || !pod.spec.topology_spread_constraints.is_empty()
-    };
-    let pods = known.pods.len() as u64;
-    let repelling = known.pods.values().filter(|pod| repels(pod)).count() as u64;
-    let of_pod = |key: &String| match known.pods.get(key) {
-        Some(pod) if is_constrained(pod) => pods,
-        _ => repelling + 1,
-    };
-    let created = steps(plan, StepKind::Create).map(|step| {
-        let variants = alternatives(step).len() as u64 + 2;
-        step.pods.iter().map(of_pod).sum::<u64>().saturating_mul(variants)
-    });
-    let placed = plan.placements.iter().map(|placement| of_pod(&placement.pod).saturating_mul(2));
-    let pending = plan.pending.iter().flat_map(|pending| &pending.pods).map(of_pod);
-    created.chain(placed).chain(pending).fold(pods.saturating_mul(2), u64::saturating_add)
+/// Looks at nodes and pods that judging places may take: a tenth of what plans of 5,000 nodes and 150,000 pods take, and far more than
+/// those of ordinary clusters need.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LooksMax {
+    pub of_any_plan: u64,
+    pub of_each_pod: u64,
+    pub of_each_pod_that_gets_a_place: u64,
 }
 
-pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
+impl LooksMax {
+    pub(super) const NONE: Self = Self { of_any_plan: u64::MAX, of_each_pod: 0, of_each_pod_that_gets_a_place: 0 };
+
+    fn of(self, destinations: &BTreeMap<String, String>, known: &Known<'_>) -> u64 {
+        let pods = self.of_each_pod.saturating_mul(known.pods.len() as u64);
+        let places = self.of_each_pod_that_gets_a_place.saturating_mul(destinations.len() as u64);
+        self.of_any_plan.saturating_add(pods).saturating_add(places)
+    }
+}
+
+/// What was not tried, because it would have taken too many looks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Untried {
+    /// Pods in the places that the plan shows for them.
+    pub places: usize,
+    /// Other instance types and zones that the plan may launch, with the pods of their nodes.
+    pub alternatives: usize,
+    /// Pods that stay pending, on the nodes that stay.
+    pub pending: usize,
+}
+
+/// First what the plan shows, then what it may launch instead, the first alternative of each node before the second of any, at last
+/// who stays pending: as far as the looks last.
+pub(super) fn check(plan: &Plan, known: &Known<'_>, looks_max: LooksMax, findings: &mut Findings) -> Untried {
     let destinations = destinations(plan, known, findings);
-    let scene = Scene::new(plan, known, &destinations);
-    let as_shown = scene.rehearse(None);
-    for (pod, node, refusal) in &as_shown.refused {
-        findings.add(ViolationCode::Refused, ViolationPlace::pod(pod), format!("on node {node}: {refusal}"));
-    }
-    if as_shown.refused.is_empty() {
-        requested_resources(plan, &as_shown.context, findings);
-        other_alternatives(plan, &scene, as_shown.context, findings);
-        pending_pods_fit_nowhere(plan, known, &scene, findings);
-    }
     everybody_has_a_place(plan, known, &destinations, findings);
     nobody_is_put_on_what_expired(plan, known, findings);
     nobody_is_put_on_what_is_doubled(plan, known, findings);
+    let looks_max = looks_max.of(&destinations, known);
+    let scene = Scene::new(plan, known, &destinations);
+    let alternatives = scene.variants.iter().filter(|variant| variant.alternative > 0).count();
+    let pending = pending_pods(plan, known);
+    let Some(as_shown) = scene.rehearse(None, looks_max) else {
+        return Untried { places: destinations.len(), alternatives, pending: pending.len() };
+    };
+    for (pod, node, refusal) in &as_shown.refused {
+        findings.refused(ViolationPlace::pod(pod), &format!("on node {node}"), refusal);
+    }
+    if !as_shown.refused.is_empty() {
+        return Untried::default();
+    }
+    requested_resources(plan, &as_shown.context, findings);
+    let mut finished = as_shown.context;
+    let (alternatives, looks) = other_alternatives(plan, &scene, &mut finished, looks_max, findings);
+    let looks_left = looks_max.saturating_sub(looks);
+    let untried = pending.len();
+    let pending = if pending.is_empty() {
+        0
+    } else {
+        let so_far = if scene.removes_nothing() { finished.looks() } else { 0 };
+        let looks_max = looks_left.saturating_add(so_far);
+        scene
+            .before_removals(finished, looks_max)
+            .map_or(untried, |context| pending_pods_fit_nowhere(plan, known, &pending, context, looks_max, findings))
+    };
+    Untried { places: 0, alternatives, pending }
 }
 
 fn nobody_is_put_on_what_expired(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
@@ -72,29 +99,52 @@ fn nobody_is_put_on_what_is_doubled(plan: &Plan, known: &Known<'_>, findings: &m
     }
 }
 
-/// The other instance types and zones that may be launched must do as well: one at a time, with all else as planned.
-fn other_alternatives<'s>(plan: &Plan, scene: &'s Scene<'_>, mut finished: FilterContext<'s>, findings: &mut Findings) {
-    for variant in scene.variants.iter().filter(|variant| variant.alternative > 0) {
+/// The other instance types and zones that may be launched must do as well: one at a time, with all else as planned. Says how many were
+/// not tried, and how many looks it took.
+fn other_alternatives<'s>(
+    plan: &Plan,
+    scene: &'s Scene<'_>,
+    finished: &mut FilterContext<'s>,
+    looks_max: u64,
+    findings: &mut Findings,
+) -> (usize, u64) {
+    let of_rehearsal = finished.looks();
+    let mut of_others = 0_u64;
+    let mut untried = 0;
+    let mut variants: Vec<&Variant> = scene.variants.iter().filter(|variant| variant.alternative > 0).collect();
+    variants.sort_by_key(|variant| variant.alternative);
+    for variant in variants {
         let step = &plan.steps[variant.step];
-        if scene.takes_the_same_pods(variant, &mut finished) {
+        let left = |finished: &FilterContext<'_>| looks_max.checked_sub(finished.looks().saturating_add(of_others));
+        if left(finished).is_none() {
+            untried += 1;
             continue;
         }
-        // Put in at the end it refuses; put in from the start the pods may come in an order that works.
-        for (pod, node, refusal) in scene.rehearse(Some(variant)).refused {
+        if scene.takes_the_same_pods(variant, finished) {
+            continue;
+        }
+        // Put in at the end it refuses; put in from the start the pods may come in an order that works. That takes as long as what the
+        // plan shows took.
+        let left = left(finished).filter(|left| *left >= of_rehearsal);
+        let Some(anew) = left.and_then(|left| scene.rehearse(Some(variant), left)) else {
+            of_others = of_others.saturating_add(left.unwrap_or_default());
+            untried += 1;
+            continue;
+        };
+        of_others = of_others.saturating_add(anew.context.looks());
+        for (pod, node, refusal) in anew.refused {
             let what = format!("{} in {}", variant.instance_type, variant.zone);
-            let text = format!("with alternative {what}, pod {pod} on node {node}: {refusal}");
-            findings.add(ViolationCode::Refused, ViolationPlace::step(step), text);
+            let whereby = format!("with alternative {what}, pod {pod} on node {node}");
+            findings.refused(ViolationPlace::step(step), &whereby, &refusal);
         }
     }
+    (untried, finished.looks().saturating_add(of_others))
 }
 
-/// A pod that is left pending must not fit on a node that stays: kube-scheduler would put it there. Asked when pending
-/// pods have their places and nothing has been removed yet, because that is what a planner looks at first; what a removal
-/// makes possible is for the next plan. Pods under spread constraints are left out: Karpenter reckons with the zones and
-/// hosts that new nodes could bring, kube-scheduler only with those that are there, so a pod that waits may well fit. And what
-/// DaemonSets will run on a node is kept free.
-fn pending_pods_fit_nowhere(plan: &Plan, known: &Known<'_>, scene: &Scene<'_>, findings: &mut Findings) {
-    let removed = removed_nodes(plan);
+/// Pods that the plan leaves pending, and that are to be tried on the nodes that stay. Those under spread constraints are left out:
+/// Karpenter reckons with the zones and hosts that new nodes could bring, kube-scheduler only with those that are there, so a pod that
+/// waits may well fit.
+fn pending_pods<'k>(plan: &'k Plan, known: &Known<'k>) -> Vec<(&'k String, &'k Pod)> {
     // What a planner says that it can not plan for, it may leave.
     let supported = plan.pending.iter().filter(|it| it.reasons.iter().all(|it| it.code != ReasonCode::NotSupported));
     let pods = supported.flat_map(|pending| &pending.pods).filter_map(|key| Some((key, *known.pods.get(key)?)));
@@ -103,7 +153,21 @@ fn pending_pods_fit_nowhere(plan: &Plan, known: &Known<'_>, scene: &Scene<'_>, f
             && pod.spec.topology_spread_constraints.is_empty()
             && pod.status.nominated_node_name.is_none()
     });
-    let pods: Vec<(&String, &Pod)> = pods.collect();
+    pods.collect()
+}
+
+/// A pod that is left pending must not fit on a node that stays: kube-scheduler would put it there. Asked when pending
+/// pods have their places and nothing has been removed yet, because that is what a planner looks at first; what a removal
+/// makes possible is for the next plan. And what DaemonSets will run on a node is kept free. Says how many were not tried.
+fn pending_pods_fit_nowhere(
+    plan: &Plan,
+    known: &Known<'_>,
+    pods: &[(&String, &Pod)],
+    context: FilterContext<'_>,
+    looks_max: u64,
+    findings: &mut Findings,
+) -> usize {
+    let removed = removed_nodes(plan);
     let stays = |name: &str, existing: &Existing<'_>| {
         existing.initialized
             && !existing.going
@@ -113,22 +177,29 @@ fn pending_pods_fit_nowhere(plan: &Plan, known: &Known<'_>, scene: &Scene<'_>, f
     };
     let staying: Vec<(&String, &Existing<'_>)> =
         known.nodes.iter().filter(|(name, existing)| stays(name, existing)).collect();
-    let context = scene.before_removals();
-    let with_room = |(_, pod): &(&String, &Pod)| {
+    let with_room = |pod: &Pod| {
         let examination = context.examine(pod);
         staying.iter().copied().find(|(_, existing)| examination.refusal(&existing.node).is_none())
     };
-    let suspects: BTreeMap<&String, &Existing<'_>> = pods.iter().filter_map(with_room).collect();
+    let mut suspects: BTreeMap<&String, &Existing<'_>> = BTreeMap::new();
+    let mut tried = 0;
+    for (_, pod) in pods.iter().take_while(|_| context.looks() <= looks_max) {
+        suspects.extend(with_room(pod));
+        tried += 1;
+    }
     let coming: Vec<(&String, Pod)> = suspects
         .iter()
         .flat_map(|(name, existing)| daemon_pods(&existing.node, known).into_iter().map(move |daemon| (*name, daemon)))
         .filter(|(name, daemon)| !context.pods_on(name).any(|pod| is_of_same_daemon_set(pod, daemon)))
         .collect();
+    if suspects.is_empty() {
+        return pods.len() - tried;
+    }
     let mut context = context;
     for (name, daemon) in &coming {
         context.place(daemon, name);
     }
-    for (key, pod) in pods {
+    for (key, pod) in &pods[..tried] {
         let examination = context.examine(pod);
         let found = suspects.iter().find(|(_, existing)| examination.refusal(&existing.node).is_none());
         if let Some((name, _)) = found {
@@ -139,6 +210,7 @@ fn pending_pods_fit_nowhere(plan: &Plan, known: &Known<'_>, scene: &Scene<'_>, f
             );
         }
     }
+    pods.len() - tried
 }
 
 fn is_of_same_daemon_set(one: &Pod, two: &Pod) -> bool {

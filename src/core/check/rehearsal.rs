@@ -106,29 +106,42 @@ impl<'p> Scene<'p> {
 
     fn context(&self) -> FilterContext<'_> {
         let mut context = FilterContext::new(&self.before);
+        context.find_by_labels(&self.before);
         if self.judges_devices {
             context.judge_devices(&self.before);
         }
         context
     }
 
-    /// Carries the plan out; `instead` replaces the node of its step.
-    pub(super) fn rehearse<'s>(&'s self, instead: Option<&'s Variant>) -> Ending<'s> {
+    /// Carries the plan out; `instead` replaces the node of its step. `None` where that takes more looks.
+    pub(super) fn rehearse<'s>(&'s self, instead: Option<&'s Variant>, looks_max: u64) -> Option<Ending<'s>> {
         let mut context = self.context();
         let mut refused = Vec::new();
         for stage in &self.stages {
-            refused.extend(self.play(stage, instead, &mut context));
+            refused.extend(self.play(stage, instead, &mut context, looks_max)?);
         }
-        Ending { context, refused }
+        Some(Ending { context, refused })
     }
 
-    /// The cluster when pending pods are placed and nothing is removed.
-    pub(super) fn before_removals(&self) -> FilterContext<'_> {
+    pub(super) fn removes_nothing(&self) -> bool {
+        self.stages.iter().all(|stage| stage.removed.is_empty())
+    }
+
+    /// The cluster when pending pods are placed and nothing is removed; `finished` where nothing is.
+    pub(super) fn before_removals<'s>(
+        &'s self,
+        finished: FilterContext<'s>,
+        looks_max: u64,
+    ) -> Option<FilterContext<'s>> {
+        if self.removes_nothing() {
+            return Some(finished);
+        }
+        drop(finished);
         let mut context = self.context();
         for stage in self.stages.iter().take_while(|stage| stage.removed.is_empty()) {
-            self.play(stage, None, &mut context);
+            self.play(stage, None, &mut context, looks_max)?;
         }
-        context
+        Some(context)
     }
 
     fn shown_for(&self, claim: &str) -> Option<&Variant> {
@@ -146,7 +159,7 @@ impl<'p> Scene<'p> {
             .map(|pod| (*pod, variant.name.as_str()))
             .collect();
         variant.appear(finished);
-        let fits = place_in_order(&guests, finished).is_empty();
+        let fits = place_in_order(&guests, finished, u64::MAX).is_some_and(|refused| refused.is_empty());
         finished.remove_node(&variant.name);
         shown.appear(finished);
         for (pod, node) in guests {
@@ -160,7 +173,8 @@ impl<'p> Scene<'p> {
         stage: &Stage<'p>,
         instead: Option<&'s Variant>,
         context: &mut FilterContext<'s>,
-    ) -> Vec<(String, String, FilterRefusal)> {
+        looks_max: u64,
+    ) -> Option<Vec<(String, String, FilterRefusal)>> {
         for variant in stage.created.iter().filter_map(|name| self.shown_for(name)) {
             instead.filter(|instead| instead.step == variant.step).unwrap_or(variant).appear(context);
         }
@@ -172,8 +186,8 @@ impl<'p> Scene<'p> {
         for node in &stage.removed {
             context.remove_node(node);
         }
-        let refused = place_all(&moving, context);
-        refused.into_iter().map(|(pod, node, refusal)| (pod.key(), node.to_owned(), refusal)).collect()
+        let refused = place_all(&moving, context, looks_max)?;
+        Some(refused.into_iter().map(|(pod, node, refusal)| (pod.key(), node.to_owned(), refusal)).collect())
     }
 }
 
@@ -317,36 +331,40 @@ fn with_room(node: &Node, mut daemons: Vec<Pod>) -> Vec<Pod> {
     daemons
 }
 
+type Refused<'a> = Vec<(&'a Pod, &'a str, FilterRefusal)>;
+
 /// Places pods that are on no node, one by one as a scheduler could: a pod that is refused waits for those after it,
 /// because affinity and spread look at who is there already. An order is found when there is one among three; else the
-/// refusals of the first are given.
+/// refusals of the first are given. `None` where `context` has been looked at more often than that before all are placed.
 fn place_all<'a>(
     moving: &[(&'a Pod, &'a str)],
     context: &mut FilterContext<'a>,
-) -> Vec<(&'a Pod, &'a str, FilterRefusal)> {
+    looks_max: u64,
+) -> Option<Refused<'a>> {
     let mut constrained_first = moving.to_vec();
     constrained_first.sort_by_key(|(pod, _)| pod.spec.topology_spread_constraints.is_empty());
     let reversed: Vec<_> = constrained_first.iter().rev().copied().collect();
     let mut first = None;
     for order in [constrained_first, reversed, moving.to_vec()] {
-        let refused = place_in_order(&order, context);
+        let refused = place_in_order(&order, context, looks_max)?;
         if refused.is_empty() {
-            return refused;
+            return Some(refused);
         }
         for (pod, _) in moving {
             context.remove(pod);
         }
         first.get_or_insert((order, refused));
     }
-    let Some((order, refused)) = first else { return Vec::new() };
-    place_in_order(&order, context);
-    refused
+    let Some((order, refused)) = first else { return Some(Vec::new()) };
+    place_in_order(&order, context, looks_max)?;
+    Some(refused)
 }
 
 fn place_in_order<'a>(
     order: &[(&'a Pod, &'a str)],
     context: &mut FilterContext<'a>,
-) -> Vec<(&'a Pod, &'a str, FilterRefusal)> {
+    looks_max: u64,
+) -> Option<Refused<'a>> {
     let mut waiting = order.to_vec();
     loop {
         let mut refused = Vec::new();
@@ -359,9 +377,12 @@ fn place_in_order<'a>(
                 }
                 Some(refusal) => refused.push((*pod, *node_name, refusal)),
             }
+            if context.looks() > looks_max {
+                return None;
+            }
         }
         if refused.is_empty() || refused.len() == waiting.len() {
-            return refused;
+            return Some(refused);
         }
         waiting = refused.iter().map(|(pod, node, _)| (*pod, *node)).collect();
     }

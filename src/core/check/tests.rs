@@ -3,6 +3,7 @@
 mod adoptions;
 mod constraints;
 mod going_first;
+mod looks;
 mod pending;
 mod repairs;
 mod reservations;
@@ -304,18 +305,6 @@ fn breaks(code: Code, edit: impl FnOnce(&mut Case)) {
     edit(&mut case);
     let violations = case.check();
     assert!(violations.iter().any(|violation| violation.code == code), "{code:?} is missing in {violations:#?}");
-}
-
-#[test]
-fn places_are_left_out_where_that_takes_too_many_looks() {
-    let case = valid();
-    let inputs = case.inputs();
-    assert!(!super::plan::check_within(&case.plan, &inputs, u64::MAX).leaves_places_out);
-    let mut wrong = case.plan.clone();
-    wrong.placements[0].node = "node-big".to_owned();
-    let judgement = super::plan::check_within(&wrong, &inputs, 0);
-    assert!(judgement.leaves_places_out);
-    assert!(!judgement.violations.iter().any(|violation| violation.code == Code::UnknownNode), "{judgement:?}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::kube_scheduler::{Filter, FilterRefusal};
 use crate::plan::Step;
 
 /// One code, one rule broken.
@@ -137,6 +138,8 @@ pub struct Violation {
     pub code: ViolationCode,
     pub place: ViolationPlace,
     pub text: String,
+    /// The filter of kube-scheduler that keeps a pod from its place.
+    pub filter: Option<Filter>,
 }
 
 impl fmt::Display for Violation {
@@ -151,7 +154,13 @@ pub(super) struct Findings(Vec<Violation>);
 
 impl Findings {
     pub(super) fn add(&mut self, code: ViolationCode, place: ViolationPlace, text: impl Into<String>) {
-        self.0.push(Violation { code, place, text: text.into() });
+        self.0.push(Violation { code, place, text: text.into(), filter: None });
+    }
+
+    /// `place` is wrong for a pod: `whereby` says on which node, and which pod where that is not said yet.
+    pub(super) fn refused(&mut self, place: ViolationPlace, whereby: &str, refusal: &FilterRefusal) {
+        let text = format!("{whereby}: {refusal}");
+        self.0.push(Violation { code: ViolationCode::Refused, place, text, filter: Some(refusal.filter) });
     }
 
     pub(super) fn sorted(all: Vec<Self>) -> Vec<Violation> {

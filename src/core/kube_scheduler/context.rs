@@ -1,15 +1,17 @@
 //! The cluster as the filters look at it: borrowed objects, found by name, and which pod is on which node.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim};
 use k8s_openapi::api::storage::v1::{CSINode, StorageClass};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
 use crate::model::Resources;
 use crate::snapshot::requests::effective_requests;
 use crate::snapshot::{Pod, Snapshot};
 
+use super::labelled::Labelled;
 use super::objects::{Labels, labels, name, repels};
 
 /// Nodes with the pods on them, and everything else a filter looks up. Borrows all objects; placing and removing a pod
@@ -28,6 +30,9 @@ pub struct FilterContext<'a> {
     placed: BTreeMap<String, &'a str>,
     /// Pods whose required anti-affinity keeps others away, with the node each is on.
     pub(super) repelling: BTreeMap<String, (&'a Pod, &'a str)>,
+    /// The pods that are on nodes, where they are to be found by labels.
+    labelled: Option<Labelled<'a>>,
+    looks: Cell<u64>,
 }
 
 pub(super) struct NodeState<'a> {
@@ -71,6 +76,8 @@ impl<'a> FilterContext<'a> {
             devices: None,
             placed: BTreeMap::new(),
             repelling: BTreeMap::new(),
+            labelled: None,
+            looks: Cell::new(0),
         };
         for node in &snapshot.nodes {
             context.add_node(node);
@@ -119,6 +126,9 @@ impl<'a> FilterContext<'a> {
             requested.add(&effective_requests(pod).unwrap_or_default());
         }
         state.pods.insert(key.clone(), pod);
+        if let Some(labelled) = &mut self.labelled {
+            labelled.add(pod, name);
+        }
         if repels(pod) {
             self.repelling.insert(key.clone(), (pod, name));
         }
@@ -136,9 +146,13 @@ impl<'a> FilterContext<'a> {
         self.repelling.remove(key);
         if let Some(state) = self.nodes.get_mut(node)
             && let Some(removed) = state.pods.remove(key)
-            && let Some(requested) = state.requested.get_mut()
         {
-            requested.subtract(&effective_requests(removed).unwrap_or_default());
+            if let Some(requested) = state.requested.get_mut() {
+                requested.subtract(&effective_requests(removed).unwrap_or_default());
+            }
+            if let Some(labelled) = &mut self.labelled {
+                labelled.remove(removed, node);
+            }
         }
         true
     }
@@ -163,10 +177,49 @@ impl<'a> FilterContext<'a> {
         self.nodes.get(node).map(|state| state.requested().clone()).unwrap_or_default()
     }
 
+    /// Looks at nodes and at pods that examinations took so far: a measure of their cost that is the same on every machine.
+    pub fn looks(&self) -> u64 {
+        self.looks.get()
+    }
+
+    pub(super) fn count_looks(&self, looks: usize) {
+        self.looks.set(self.looks.get().saturating_add(looks as u64));
+    }
+
+    /// From now on pods are found by the labels that the constraints of `asking` ask for. O(pods); worth it where more than one pod with
+    /// constraints over others is examined.
+    pub fn find_by_labels(&mut self, asking: &'a Snapshot) {
+        self.count_looks(self.placed.len());
+        self.labelled = Some(Labelled::new(asking.pods.iter(), on_nodes(&self.nodes)));
+    }
+
+    /// Pods that a selector may select in the namespaces that count, and maybe others, each with its node.
+    pub(super) fn near<'c>(
+        &'c self,
+        selector: Option<&'c LabelSelector>,
+        counts: impl Fn(&str) -> bool + 'c,
+    ) -> Box<dyn Iterator<Item = (&'c str, &'c Pod)> + 'c> {
+        let near: Box<dyn Iterator<Item = (&'c str, &'c Pod)> + 'c> = match &self.labelled {
+            Some(labelled) => {
+                let namespaces = labelled.namespaces().filter(move |namespace| counts(namespace));
+                Box::new(namespaces.flat_map(move |namespace| labelled.near(namespace, selector)))
+            }
+            None => Box::new(on_nodes(&self.nodes).map(|(pod, node)| (node, pod))),
+        };
+        Box::new(near.inspect(|_| self.count_looks(1)))
+    }
+
     /// Labels of a namespace. Every API server sets the name as a label, so it is there even without the object.
     pub(super) fn namespace_labels(&self, namespace: &str) -> Labels {
         let mut labels = self.namespaces.get(namespace).map(|labels| (*labels).clone()).unwrap_or_default();
         labels.entry("kubernetes.io/metadata.name".to_owned()).or_insert_with(|| namespace.to_owned());
         labels
     }
+}
+
+fn on_nodes<'c, 'a>(nodes: &'c BTreeMap<&'a str, NodeState<'a>>) -> impl Iterator<Item = (&'a Pod, &'a str)> + 'c {
+    nodes.iter().flat_map(|(name, state)| {
+        let name = *name;
+        state.pods.values().map(move |pod| (*pod, name))
+    })
 }

@@ -7,6 +7,7 @@
 mod context;
 mod devices;
 mod host_ports;
+mod labelled;
 mod node_affinity;
 mod nominations;
 mod objects;
@@ -75,8 +76,9 @@ pub fn refusal(pod: &Pod, node: &Node, context: &FilterContext<'_>) -> Option<Fi
     context.examine(pod).refusal(node)
 }
 
-/// One pod against one state of the cluster. Costs O(pods of the namespaces its terms select) where the pod has affinity
-/// or spread constraints or others have anti-affinity, else O(1).
+/// One pod against one state of the cluster. Costs O(pods) where the pod has affinity or spread constraints, or O(nodes + pods that have a
+/// label its terms ask for) where [`FilterContext::find_by_labels`] was asked for; O(pods with anti-affinity) where there are such
+/// pods; else O(1).
 pub struct Examination<'c, 'a> {
     context: &'c FilterContext<'a>,
     pod: &'c Pod,
@@ -101,6 +103,7 @@ impl Examination<'_, '_> {
     /// The first refusal in kube-scheduler's order of plugins; costs O(pods on the node).
     pub fn refusal(&self, node: &Node) -> Option<FilterRefusal> {
         let (pod, context) = (self.pod, self.context);
+        context.count_looks(1);
         gates(pod)
             .or_else(|| taints::unschedulable(pod, node))
             .or_else(|| taints::untolerated(pod, node))

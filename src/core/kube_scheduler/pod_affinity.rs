@@ -51,22 +51,22 @@ impl Counts {
         if affinity.is_empty() && anti_affinity.is_empty() {
             return counts;
         }
-        for state in context.nodes.values() {
-            let labels = node_labels(state.node);
-            for other in state.pods.values() {
-                let attracts = !affinity.is_empty() && affinity.iter().all(|term| term.covers(other, context));
-                for term in affinity.iter().filter(|_| attracts) {
-                    if let Some(value) = labels.get(&term.topology_key) {
-                        *counts.attracting.entry((term.topology_key.clone(), value.clone())).or_default() += 1;
-                    }
-                }
-                for term in anti_affinity.iter().filter(|term| term.covers(other, context)) {
-                    if let Some(value) = labels.get(&term.topology_key) {
-                        counts.repelling.insert((term.topology_key.clone(), value.clone()), other.key());
-                    }
-                }
+        for (node, other) in affinity.first().into_iter().flat_map(|first| first.near(context)) {
+            let attracts = affinity.iter().all(|term| term.covers(other, context));
+            for domain in affinity.iter().filter(|_| attracts).filter_map(|term| term.domain_of(node, context)) {
+                *counts.attracting.entry(domain).or_default() += 1;
             }
         }
+        // The last one explains it, by its node and name.
+        let mut last: BTreeMap<Domain, (&str, String)> = BTreeMap::new();
+        for term in &anti_affinity {
+            for (node, other) in term.near(context).filter(|(_, other)| term.covers(other, context)) {
+                let Some(domain) = term.domain_of(node, context) else { continue };
+                let it = (node, other.key());
+                last.entry(domain).and_modify(|last| *last = it.clone().max(last.clone())).or_insert(it);
+            }
+        }
+        counts.repelling = last.into_iter().map(|(domain, (_, key))| (domain, key)).collect();
         counts.is_first = counts.attracting.is_empty() && affinity.iter().all(|term| term.covers(pod, context));
         counts
     }
@@ -97,6 +97,7 @@ impl Counts {
 
 fn forbidden(pod: &Pod, context: &FilterContext<'_>) -> BTreeMap<Domain, String> {
     let mut forbidden = BTreeMap::new();
+    context.count_looks(context.repelling.len());
     for (other, node) in context.repelling.values() {
         let Some(node) = context.node(node) else { continue };
         for term in terms(other, required_anti_affinity(other)) {
@@ -112,13 +113,24 @@ fn forbidden(pod: &Pod, context: &FilterContext<'_>) -> BTreeMap<Domain, String>
 
 impl Term {
     fn covers(&self, other: &Pod, context: &FilterContext<'_>) -> bool {
-        let namespace = &other.metadata.namespace;
-        let in_namespace = self.namespaces.contains(namespace)
-            || self
-                .namespace_selector
-                .as_ref()
-                .is_some_and(|selector| selectors::matches(Some(selector), &context.namespace_labels(namespace)));
-        in_namespace && selectors::matches(self.selector.as_ref(), &other.metadata.labels)
+        self.covers_namespace(&other.metadata.namespace, context)
+            && selectors::matches(self.selector.as_ref(), &other.metadata.labels)
+    }
+
+    fn covers_namespace(&self, namespace: &str, context: &FilterContext<'_>) -> bool {
+        let selector = self.namespace_selector.as_ref();
+        self.namespaces.iter().any(|it| it == namespace)
+            || selector.is_some_and(|selector| selectors::matches(Some(selector), &context.namespace_labels(namespace)))
+    }
+
+    /// All pods that the term covers, and maybe others, each with its node.
+    fn near<'c>(&'c self, context: &'c FilterContext<'_>) -> impl Iterator<Item = (&'c str, &'c Pod)> {
+        context.near(self.selector.as_ref(), |namespace| self.covers_namespace(namespace, context))
+    }
+
+    fn domain_of(&self, node: &str, context: &FilterContext<'_>) -> Option<Domain> {
+        let value = node_labels(context.node(node)?).get(&self.topology_key)?;
+        Some((self.topology_key.clone(), value.clone()))
     }
 }
 

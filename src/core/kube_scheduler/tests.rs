@@ -6,12 +6,21 @@ use crate::snapshot::{Pod, Snapshot};
 use crate::testing::{BuildNode, BuildPod, Merge, node, object, pod, snapshot};
 use cutlist_api::keys::{HOSTNAME, ZONE};
 
-use super::{Filter, FilterContext, refusal};
+use super::{Filter, FilterContext, FilterRefusal, refusal};
 
 /// For each node of the snapshot, in order: which filter refuses the pod.
 fn verdicts(pod: &Pod, snapshot: &Snapshot) -> Vec<Option<Filter>> {
-    let context = FilterContext::new(snapshot);
-    snapshot.nodes.iter().map(|node| refusal(pod, node, &context).map(|refusal| refusal.filter)).collect()
+    // Whoever has no constraint says nothing of labels, so the pod that asks is among those that are there.
+    let asking =
+        Snapshot { pods: snapshot.pods.iter().chain([pod]).cloned().collect::<Vec<_>>().into(), ..Snapshot::default() };
+    let mut context = FilterContext::new(snapshot);
+    let of_each = |context: &FilterContext<'_>| -> Vec<Option<FilterRefusal>> {
+        snapshot.nodes.iter().map(|node| refusal(pod, node, context)).collect()
+    };
+    let verdicts = of_each(&context);
+    context.find_by_labels(&asking);
+    assert_eq!(of_each(&context), verdicts, "pods that are found by labels");
+    verdicts.into_iter().map(|refusal| refusal.map(|refusal| refusal.filter)).collect()
 }
 
 #[track_caller]
@@ -427,4 +436,33 @@ fn devices_are_given_once_and_match() {
     assert_eq!(verdict(&context, "two", 0), no, "one has the only A100");
     context.remove(&one);
     assert_eq!(verdict(&context, "two", 0), YES);
+}
+
+/// What comes and goes is found by its labels as well, and others are not looked at.
+#[test]
+fn pods_found_by_labels_follow_those_that_move() {
+    let apart = json!({ "affinity": { "podAntiAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": [
+        { "topologyKey": HOSTNAME, "labelSelector": { "matchLabels": { "app": "web" } } },
+    ] } } });
+    let web = |name: &str| pod(name).label("app", "web").merge(json!({ "spec": apart }));
+    let others = (0..50).map(|number| pod(&format!("other-{number}")).label("app", "other").on("a"));
+    let world = snapshot([node("a"), node("b")], others.chain([web("web-0").on("a"), web("web-1"), web("web-2")]));
+    let of = |name: &str| world.pods.iter().find(|pod| pod.metadata.name == name).unwrap();
+    let mut context = FilterContext::new(&world);
+    context.find_by_labels(&world);
+    let takes = |context: &FilterContext<'_>| -> Vec<bool> {
+        world.nodes.iter().map(|node| refusal(of("web-2"), node, context).is_none()).collect()
+    };
+    let before = context.looks();
+    assert_eq!(takes(&context), [false, true]);
+    assert!(context.looks() - before < 10, "{} looks", context.looks() - before);
+    context.place(of("web-1"), "b");
+    assert_eq!(takes(&context), [false, false]);
+    context.remove(of("web-0"));
+    assert_eq!(takes(&context), [true, false]);
+    context.place(of("web-1"), "a");
+    assert_eq!(takes(&context), [false, true]);
+    context.remove_node("a");
+    context.add_node(&world.nodes[0]);
+    assert_eq!(takes(&context), [true, true]);
 }

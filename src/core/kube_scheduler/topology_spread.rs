@@ -35,12 +35,18 @@ pub(super) fn count<'a>(pod: &Pod, context: &FilterContext<'a>) -> Vec<Counts<'a
                 constraint.match_label_keys.as_deref(),
                 None,
             );
-            let states = context.nodes.values().filter(|state| has_every_key(state.node));
-            let mut domains: BTreeMap<&'a str, i64> = BTreeMap::new();
-            for state in states.filter(|state| node_counts(constraint, pod, state.node)) {
-                let Some(value) = node_labels(state.node).get(&constraint.topology_key) else { continue };
-                let pods = state.pods.values().filter(|other| pod_counts(other, pod, selector.as_ref()));
-                *domains.entry(value.as_str()).or_default() += i64::try_from(pods.count()).unwrap_or(i64::MAX);
+            let domain_of = |node: &'a Node| {
+                let counts = has_every_key(node) && node_counts(constraint, pod, node);
+                node_labels(node).get(&constraint.topology_key).filter(|_| counts).map(String::as_str)
+            };
+            context.count_looks(context.nodes.len());
+            let nodes = context.nodes.values().map(|state| state.node);
+            let mut domains: BTreeMap<&'a str, i64> = nodes.filter_map(domain_of).map(|domain| (domain, 0)).collect();
+            let near = context.near(selector.as_ref(), |namespace| namespace == pod.metadata.namespace);
+            for (node, _) in near.filter(|(_, other)| pod_counts(other, pod, selector.as_ref())) {
+                if let Some(domain) = context.node(node).and_then(domain_of) {
+                    *domains.entry(domain).or_default() += 1;
+                }
             }
             let min_domains = constraint.min_domains.and_then(|it| usize::try_from(it).ok()).unwrap_or(1);
             let has_too_few = domains.len() < min_domains;

@@ -110,7 +110,7 @@ impl LeftOut {
 fn unplanned_pools(inputs: &Inputs<'_>) -> impl Iterator<Item = LeftOut> {
     let is_planned = |name: &str| inputs.node_pools.iter().any(|pool| pool.metadata.name.as_deref() == Some(name));
     inputs.unplanned("NodePool").filter(move |(name, _)| !is_planned(name)).map(|(name, why)| {
-        let text = why.strip_prefix(&format!("NodePool {name} ")).unwrap_or(why).to_owned();
+        let text = why.predicate.as_ref().unwrap_or(&why.text).clone();
         LeftOut { node_pool: name.to_owned(), code: ReasonCode::UnknownNodePool, text }
     })
 }

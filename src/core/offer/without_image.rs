@@ -9,7 +9,7 @@ use crate::plan::{Note, NoteCode};
 use super::images::Images;
 
 /// Types that one note names.
-const TYPES_NAMED: usize = 3;
+const TYPES_NAMED_MAX: usize = 3;
 
 /// For each class the types that its NodePools would buy, and that have no locked image. O(pools x requirements x types), and nothing where
 /// no image is locked.
@@ -38,8 +38,8 @@ pub fn notes(inputs: &Inputs<'_>) -> Vec<Note> {
 }
 
 fn note(class: &str, types: &BTreeSet<String>) -> Note {
-    let named: Vec<&str> = types.iter().take(TYPES_NAMED).map(String::as_str).collect();
-    let more = types.len().saturating_sub(TYPES_NAMED);
+    let named: Vec<&str> = types.iter().take(TYPES_NAMED_MAX).map(String::as_str).collect();
+    let more = types.len().saturating_sub(TYPES_NAMED_MAX);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let text = format!(
         "cutlist.lock has no image of EC2NodeClass {class} for {}{more}, which its NodePools allow: they are not launched; \

@@ -19,6 +19,9 @@ pub struct Note {
     /// Where the definitions have what it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<DefinitionPlace>,
+    /// The text without the object that it begins with, for those who name that themselves. What is published has the text alone.
+    #[serde(skip)]
+    pub predicate: Option<String>,
 }
 
 /// The object that a note is about.
@@ -32,7 +35,7 @@ pub struct NoteSubject {
 
 impl Note {
     pub fn new(code: NoteCode, text: impl Into<String>) -> Self {
-        Self { code, text: text.into(), about: None, pods: Vec::new(), definition: None }
+        Self { code, text: text.into(), about: None, pods: Vec::new(), definition: None, predicate: None }
     }
 
     pub fn about(self, kind: &str, name: &str) -> Self {
@@ -41,6 +44,13 @@ impl Note {
 
     pub fn about_pods(self, pods: Vec<String>) -> Self {
         Self { pods, ..self }
+    }
+
+    /// What is true of an object, which the text begins with.
+    pub fn of(code: NoteCode, (kind, name): (&str, &str), predicate: impl Into<String>) -> Self {
+        let predicate = predicate.into();
+        let note = Self::new(code, format!("{kind} {name} {predicate}")).about(kind, name);
+        Self { predicate: Some(predicate), ..note }
     }
 
     pub fn about_pool(self, name: &str) -> Self {
@@ -56,7 +66,7 @@ impl Note {
     pub fn with_place(self, places: &DefinitionPlaces) -> Self {
         let of = |about: &NoteSubject| places.of(&about.kind, &about.name, "");
         let definition = self.definition.or_else(|| self.about.as_ref().and_then(of));
-        Self { definition, ..self }
+        Self { definition, predicate: None, ..self }
     }
 
     /// As people read it.
@@ -168,7 +178,7 @@ pub enum NoteCode {
     PlaceLost,
     /// Pods are left without a place, because theirs would break a rule, by a mistake in Cutlist; all others are planned for.
     PlaceWithheld,
-    /// The judge did not look at the places of pods, since that would take too long; at all else it did.
+    /// The judge did not try all places of pods and all that may be launched for them, since that would take too long; all else it did.
     PlacesNotJudged,
     /// A node has no price in the catalog.
     PriceUnknown,

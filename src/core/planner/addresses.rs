@@ -9,7 +9,7 @@ use crate::offer::Subnets;
 use crate::plan::{CloudFact, CloudFactCode, Step, StepKind};
 
 /// Subnets that one fact names.
-const SUBNETS_NAMED: usize = 3;
+const SUBNETS_NAMED_MAX: usize = 3;
 
 /// What is launched of a class in a zone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -101,9 +101,9 @@ fn fact(class: &str, zone: &str, code: CloudFactCode, nodes: usize, text: String
 
 fn named(subnets: &[(&str, u64)]) -> String {
     let mut named: Vec<String> =
-        subnets.iter().take(SUBNETS_NAMED).map(|(subnet, free)| format!("{subnet} {free} free")).collect();
-    if subnets.len() > SUBNETS_NAMED {
-        named.push(format!("{} more", subnets.len() - SUBNETS_NAMED));
+        subnets.iter().take(SUBNETS_NAMED_MAX).map(|(subnet, free)| format!("{subnet} {free} free")).collect();
+    if subnets.len() > SUBNETS_NAMED_MAX {
+        named.push(format!("{} more", subnets.len() - SUBNETS_NAMED_MAX));
     }
     named.join(", ")
 }

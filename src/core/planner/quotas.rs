@@ -12,7 +12,7 @@ use cutlist_api::cloud_facts::VcpuQuotaUse;
 /// Beyond this part of a quota, in percent, it needs a look.
 const FULL_PERCENT: u64 = 80;
 /// NodePools that one fact names.
-const POOLS_NAMED: usize = 3;
+const POOLS_NAMED_MAX: usize = 3;
 
 /// What this plan launches under a quota.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -103,9 +103,9 @@ fn percent(part: u64, of: u64) -> u64 {
 
 /// `NodePool gpu`, `NodePools a, b, c and 2 more`
 fn named(pools: &[String]) -> String {
-    let mut shown: Vec<String> = pools.iter().take(POOLS_NAMED).cloned().collect();
+    let mut shown: Vec<String> = pools.iter().take(POOLS_NAMED_MAX).cloned().collect();
     let what = if pools.len() == 1 { "NodePool" } else { "NodePools" };
-    let rest = pools.len().saturating_sub(POOLS_NAMED);
+    let rest = pools.len().saturating_sub(POOLS_NAMED_MAX);
     let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
     if rest == 0 && shown.len() > 1 {
         let last = shown.pop().unwrap_or_default();

@@ -50,7 +50,7 @@ impl Schedule {
 pub fn climb(items: &[Item], bins: &[Bin], start: &[f64], work: u64) -> Prices {
     let mut fillings: Vec<Filling> = bins.iter().map(|bin| Filling::new(bin, items)).collect();
     let mut prices = start.to_vec();
-    let mut best = Prices { per_pod: start.to_vec(), bound: 0.0, shares: Vec::new() };
+    let mut best = Prices { per_piece: start.to_vec(), bound: 0.0, shares: Vec::new() };
     let mut held: BTreeMap<(usize, usize), f64> = BTreeMap::new();
     let mut missed = Missed::new(items.len());
     let pairs: usize = bins.iter().map(|bin| bin.items.len()).sum();
@@ -66,8 +66,8 @@ pub fn climb(items: &[Item], bins: &[Bin], start: &[f64], work: u64) -> Prices {
             break;
         }
         if demand_worth / most > best.bound {
-            let per_pod = prices.iter().map(|price| price / most).collect();
-            best = Prices { per_pod, bound: demand_worth / most, shares: Vec::new() };
+            let per_piece = prices.iter().map(|price| price / most).collect();
+            best = Prices { per_piece, bound: demand_worth / most, shares: Vec::new() };
         }
         let filled = shares_filled(bins, &mut fillings, &prices, most, sharpness);
         if progress >= SHARES_FROM || rounds == 1 {
@@ -151,17 +151,17 @@ mod tests {
 
     #[test]
     fn prices_come_near_the_optimum_and_prove_no_more() {
-        // Cores and memory: together they fill nodes of price 1 that either alone would waste, ten for both.
+        // Cores and memory: together they fill bins of price 1 that either alone would waste, ten for both.
         let item = |request: [f64; 2]| Item { count: 10.0, request: request.to_vec() };
         let items = [item([3.0, 1.0]), item([1.0, 3.0])];
         let bin =
             |price: f64, room: f64, most: f64| Bin { price, room: vec![room; 2], items: vec![(0, most), (1, most)] };
         let prices = climb(&items, &[bin(1.0, 4.0, 1.0), bin(9.0, 8.0, 2.0)], &[1.0, 0.1], 100_000_000);
         assert!(prices.bound <= 10.0 + 1e-9 && prices.bound > 9.9, "{prices:?}");
-        assert!(prices.per_pod.iter().sum::<f64>() <= 1.0 + 1e-9, "no node is worth more than it costs: {prices:?}");
+        assert!(prices.per_piece.iter().sum::<f64>() <= 1.0 + 1e-9, "no bin is worth more than it costs: {prices:?}");
         let held: f64 =
             prices.shares.iter().filter(|share| share.bin == 0).flat_map(|share| &share.items).map(|it| it.1).sum();
-        assert!(held > 19.0, "the dear nodes hold next to nothing: {prices:?}");
+        assert!(held > 19.0, "the dear bins hold next to nothing: {prices:?}");
     }
 
     #[test]

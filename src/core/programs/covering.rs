@@ -3,7 +3,7 @@
 //! Minimise the price of the columns taken, such that each row gets at least what it demands; a row that takes away demands a
 //! negative amount, which is the most that may be taken. Written by hand, since the columns
 //! come while it is being solved, which libraries that count their work know for rows only. The inverse of the basis is kept
-//! whole: there are some hundreds of rows, one for each size of pod and zone. Which column enters is chosen by reference weights
+//! whole: there are some hundreds of rows, one for each size of piece and zone. Which column enters is chosen by reference weights
 //! (Devex, Harris 1973), for a quarter of the pivots that the largest saving takes.
 //! O(rows^2 + entries of the columns) for each pivot.
 

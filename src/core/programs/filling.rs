@@ -1,14 +1,14 @@
-//! What one node is filled with when pods have prices, in parts of pods: the most that a node can be worth.
+//! What one bin is filled with when pieces have prices, in parts of pieces: the most that a bin can be worth.
 //!
 //! A linear program of a few rows, one for each resource, and a bounded column for each class, solved by the simplex method with
 //! bounds on its variables (Dantzig 1955). A filling remembers its basis from one set of prices to the next, which differ little in
 //! a search: most often it takes no pivot at all. The worth that is reported is that of the dual, what the room is worth by resource
-//! and what pods are worth beyond the room that they take: it bounds the worth of the node whatever rounding does to the basis.
+//! and what pieces are worth beyond the room that they take: it bounds the worth of the bin whatever rounding does to the basis.
 
 use super::number;
-use super::whole_pods::{BestFilling, Choice, search};
+use super::whole_pieces::{BestFilling, Choice, search};
 
-/// A class: how many pods, and what one of them asks for.
+/// A class: how many pieces, and what one of them asks for.
 #[derive(Clone, Debug)]
 pub struct Item {
     pub count: f64,
@@ -20,14 +20,14 @@ pub struct Item {
 pub struct Bin {
     pub price: f64,
     pub room: Vec<f64>,
-    /// Positions of the items it may hold, with the most of each on one node.
+    /// Positions of the items it may hold, with the most of each on one bin.
     pub items: Vec<(usize, f64)>,
 }
 
-/// With more pods on a node than this it hardly matters that they are whole.
-pub const WHOLE_PODS_MAX: usize = 12;
+/// With more pieces on a bin than this it hardly matters that they are whole.
+pub const WHOLE_PIECES_MAX: usize = 12;
 
-/// Steps of a search for whole pods that are to be bought: what is found later is hardly better.
+/// Steps of a search for whole pieces that are to be bought: what is found later is hardly better.
 pub const WHOLE_STEPS: usize = 250;
 
 /// Pivots of one filling at most, for each row and each item: rounding can not keep it from coming to an end.
@@ -55,7 +55,7 @@ enum VariableState {
 pub struct Filling {
     /// What may go in: positions of items, and the most of each.
     items: Vec<(usize, f64)>,
-    /// By resource that some item asks for, and then by what may go in: the part of the room that one pod takes.
+    /// By resource that some item asks for, and then by what may go in: the part of the room that one piece takes.
     parts: Vec<Vec<f64>>,
     /// By what may go in, then by resource, whose free room is a variable, too.
     standings: Vec<VariableState>,
@@ -68,9 +68,9 @@ pub struct Filling {
     pivots: usize,
     /// By resource: what the whole room is worth.
     values: Vec<f64>,
-    /// By what may go in: what one pod is worth beyond the room that it takes.
+    /// By what may go in: what one piece is worth beyond the room that it takes.
     advantages: Vec<f64>,
-    /// Of the best filling in parts, or of the best with whole pods, or a bound on it where the bin was not filled.
+    /// Of the best filling in parts, or of the best with whole pieces, or a bound on it where the bin was not filled.
     pub worth: f64,
     content: Content,
 }
@@ -177,7 +177,7 @@ impl Filling {
         }
     }
 
-    /// By position of the item: what a pod is worth beyond what the room for it is, where the bin was filled last.
+    /// By position of the item: what a piece is worth beyond what the room for it is, where the bin was filled last.
     pub fn advantages(&self) -> impl Iterator<Item = (usize, f64)> {
         self.items.iter().zip(&self.advantages).map(|((item, _), advantage)| (*item, *advantage))
     }
@@ -200,15 +200,15 @@ impl Filling {
         self.content = Content::Parts;
     }
 
-    /// Whether few pods fill the bin, one of them in part.
+    /// Whether few pieces fill the bin, one of them in part.
     pub fn is_of_parts(&self) -> bool {
         let taken = self.in_parts();
         let is_in_part = |amount: f64| (amount - amount.round()).abs() > ZERO;
-        let pods: f64 = taken.iter().map(|(_, amount)| amount).sum();
-        pods <= number(WHOLE_PODS_MAX) && taken.iter().any(|(_, amount)| is_in_part(*amount))
+        let pieces: f64 = taken.iter().map(|(_, amount)| amount).sum();
+        pieces <= number(WHOLE_PIECES_MAX) && taken.iter().any(|(_, amount)| is_in_part(*amount))
     }
 
-    /// Where few pods fill the bin, the most that whole ones are worth, or `least` if that is more: what parts of pods promise is not to
+    /// Where few pieces fill the bin, the most that whole ones are worth, or `least` if that is more: what parts of pieces promise is not to
     /// be had. Says how many steps it took, of so many at most.
     pub fn make_whole(&mut self, prices: &[f64], least: f64, steps: usize) -> usize {
         if !self.is_of_parts() {
@@ -222,9 +222,9 @@ impl Filling {
         found.steps
     }
 
-    /// The best filling with whole pods that so many steps find, after [`Self::fill`] at the same prices, if it is worth more than
+    /// The best filling with whole pieces that so many steps find, after [`Self::fill`] at the same prices, if it is worth more than
     /// `least`: positions of items, and how many; and how many steps it took.
-    pub fn of_whole_pods(&self, prices: &[f64], least: f64, steps: usize) -> (Vec<(usize, f64)>, usize) {
+    pub fn of_whole_pieces(&self, prices: &[f64], least: f64, steps: usize) -> (Vec<(usize, f64)>, usize) {
         let found = self.searched(prices, least, steps);
         (self.items_of(&found), found.steps)
     }
@@ -307,7 +307,7 @@ impl Filling {
         lanes.iter().sum::<f64>() + rest
     }
 
-    /// Room that would be worth less than nothing stays free; what pods are worth beyond it is then rather too much than too little.
+    /// Room that would be worth less than nothing stays free; what pieces are worth beyond it is then rather too much than too little.
     fn worth_of_room(&self) -> f64 {
         self.values.iter().map(|value| value.max(0.0)).sum()
     }
@@ -396,9 +396,9 @@ impl Filling {
     }
 }
 
-/// The best filling of one node with whole pods that a short search finds at these prices, if it is worth more than `least`: positions
+/// The best filling of one bin with whole pieces that a short search finds at these prices, if it is worth more than `least`: positions
 /// of items, and how many; and how many looks at items it took.
-pub fn whole_pods(items: &[Item], bin: &Bin, prices: &[f64], least: f64) -> (Vec<(usize, f64)>, u64) {
+pub fn whole_pieces(items: &[Item], bin: &Bin, prices: &[f64], least: f64) -> (Vec<(usize, f64)>, u64) {
     let mut filling = Filling::new(bin, items);
     filling.fill(prices);
     let found = filling.searched(prices, least, WHOLE_STEPS);
@@ -459,11 +459,11 @@ mod tests {
     }
 
     #[test]
-    fn whole_pods_fit_and_are_worth_no_more_than_parts() {
+    fn whole_pieces_fit_and_are_worth_no_more_than_parts() {
         let prices = [1.0, 1.0, 0.2, 0.6];
         let mut filling = filling();
         filling.fill(&prices);
-        let (whole, _) = filling.of_whole_pods(&prices, 0.0, WHOLE_STEPS);
+        let (whole, _) = filling.of_whole_pieces(&prices, 0.0, WHOLE_STEPS);
         let sum = |of: &dyn Fn(usize) -> f64| whole.iter().map(|(item, count)| count * of(*item)).sum::<f64>();
         assert!((0..2).all(|resource| sum(&|item| items()[item].request[resource]) <= 8.0), "{whole:?}");
         assert!(sum(&|item| prices[item]) <= filling.worth + 1e-9 && sum(&|item| prices[item]) > 3.9, "{whole:?}");

@@ -2,14 +2,14 @@
 //!
 //! Items that the same bins take are divided by size, where that brings them nearest to each other for the money, until there are as
 //! many groups as there may be (after the linear grouping of Fernandez de la Vega and Lueker 1981, in several dimensions). A group that
-//! asks for as much as the largest of its items leads to nodes on which all of them fit; one that asks for as little as the smallest
+//! asks for as much as the largest of its items leads to bins on which all of them fit; one that asks for as little as the smallest
 //! proves a bound for all of them.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use super::filling::{Bin, Item};
-use super::generation::Node;
+use super::generation::FilledBin;
 
 /// What a group asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,13 +82,13 @@ impl<'a> Grouping<'a> {
         amounts.iter().flat_map(of_group).collect()
     }
 
-    /// The nodes with items on them: each takes those of its groups that are left, no more of one than its bin allows.
-    pub fn dealt(&self, nodes: Vec<Node>) -> Vec<Node> {
+    /// The bins with items on them: each takes those of its groups that are left, no more of one than its bin allows.
+    pub fn dealt(&self, filled: Vec<FilledBin>) -> Vec<FilledBin> {
         let mut left: Vec<f64> = self.items.iter().map(|item| item.count).collect();
-        let deal = |node: Node| {
-            let most = by_item(&self.all_bins[node.bin], self.items.len());
+        let deal = |filled_bin: FilledBin| {
+            let most = by_item(&self.all_bins[filled_bin.bin], self.items.len());
             let mut items = Vec::new();
-            for (group, mut wanted) in node.items {
+            for (group, mut wanted) in filled_bin.items {
                 for item in &self.members[group] {
                     let taken = wanted.min(left[*item]).min(most[*item]);
                     if taken > 0.0 {
@@ -98,9 +98,9 @@ impl<'a> Grouping<'a> {
                     }
                 }
             }
-            Node { bin: node.bin, items }
+            FilledBin { bin: filled_bin.bin, items }
         };
-        nodes.into_iter().map(deal).collect()
+        filled.into_iter().map(deal).collect()
     }
 }
 
@@ -302,15 +302,18 @@ mod tests {
     }
 
     #[test]
-    fn nodes_take_items_of_their_groups_until_there_are_none_left() {
+    fn bins_take_items_of_their_groups_until_there_are_none_left() {
         let (items, bins) = (items(), bins());
-        let nodes = vec![
-            Node { bin: 0, items: vec![(0, 4.0), (1, 1.0)] },
-            Node { bin: 1, items: vec![(0, 3.0)] },
-            Node { bin: 0, items: vec![(2, 8.0), (1, 2.0)] },
+        let filled = vec![
+            FilledBin { bin: 0, items: vec![(0, 4.0), (1, 1.0)] },
+            FilledBin { bin: 1, items: vec![(0, 3.0)] },
+            FilledBin { bin: 0, items: vec![(2, 8.0), (1, 2.0)] },
         ];
-        let dealt: Vec<Vec<(usize, f64)>> =
-            grouping(&items, &bins, Size::OfLargest).dealt(nodes).into_iter().map(|node| node.items).collect();
+        let dealt: Vec<Vec<(usize, f64)>> = grouping(&items, &bins, Size::OfLargest)
+            .dealt(filled)
+            .into_iter()
+            .map(|filled_bin| filled_bin.items)
+            .collect();
         assert_eq!(dealt[0], [(0, 4.0), (2, 1.0)]);
         assert_eq!(dealt[1], [(0, 1.0), (1, 1.0)], "one of three is not there");
         assert_eq!(dealt[2], [(4, 8.0), (3, 2.0)]);

@@ -1,4 +1,4 @@
-//! What shares no offering, as the pods of other teams or zones, is a program of its own.
+//! What shares no offering, as the pieces of other teams or zones, is a program of its own.
 
 use std::collections::BTreeMap;
 

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use super::filling::Item;
 
-/// Prices per pod that no bin beats, by position of the item, and the bound on the fleet's cost that they prove.
+/// Prices per piece that no bin beats, by position of the item, and the bound on the fleet's cost that they prove.
 #[derive(Clone, Debug)]
 pub struct Prices {
     /// In the unit of the bins' prices, as the bound.
-    pub per_pod: Vec<f64>,
+    pub per_piece: Vec<f64>,
     pub bound: f64,
     /// The other side of the program: what the bins would hold.
     pub shares: Vec<Share>,

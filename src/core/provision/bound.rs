@@ -108,8 +108,8 @@ impl Program<'_> {
     fn solve(&self, kinds: &[SizeClass], offers: &[Offer], start: &[f64], work: u64) -> (Vec<f64>, f64) {
         let items: Vec<Item> = kinds.iter().map(|kind| item(kind, self.places)).collect();
         let (priced, _) = prices(kinds, &items, offers, start, work);
-        let proven = priced.bound - worth_of_free(kinds, &priced.per_pod, self.free);
-        (priced.per_pod, proven)
+        let proven = priced.bound - worth_of_free(kinds, &priced.per_piece, self.free);
+        (priced.per_piece, proven)
     }
 
     /// What is proven when zones count. `per_pod` is what pods are worth, and `proven` what that proves, when they do not; with it

@@ -30,7 +30,7 @@ use super::passing::{Passing, passing};
 use super::unpriced;
 
 /// So many DaemonSets are named.
-const DAEMONS_NAMED: usize = 3;
+const DAEMONS_NAMED_MAX: usize = 3;
 
 /// The reasons why no pool takes one more pod of the class, nearest first. What would help: [`super::advice`].
 pub fn explain(engine: &Engine<'_, '_>, class: ClassIndex, places: &DefinitionPlaces) -> Vec<PendingReason> {
@@ -313,8 +313,8 @@ fn beside_daemons(
     let takes = |daemon: &&Daemon| daemon.requests.get(resource) > 0 && daemon.tolerates(&template.taints);
     let names = problem.daemons.iter().filter(takes).map(|daemon| format!("{}/{}", daemon.namespace, daemon.name));
     let names: Vec<String> = names.collect();
-    let shown = names.get(..DAEMONS_NAMED.min(names.len())).unwrap_or_default().join(", ");
-    match names.len().saturating_sub(DAEMONS_NAMED) {
+    let shown = names.get(..DAEMONS_NAMED_MAX.min(names.len())).unwrap_or_default().join(", ");
+    match names.len().saturating_sub(DAEMONS_NAMED_MAX) {
         0 if names.len() == 1 => Some(format!(", beside DaemonSet {shown}")),
         0 => Some(format!(", beside DaemonSets {shown}")),
         more => Some(format!(", beside DaemonSets {shown} and {more} more")),

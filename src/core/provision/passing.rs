@@ -21,7 +21,7 @@ pub enum Passing {
 }
 
 /// So many nodes are named.
-const NODES_NAMED: usize = 3;
+const NODES_NAMED_MAX: usize = 3;
 
 /// Whether all that keeps a class from its nearest pool passes by itself.
 pub fn passes(engine: &Engine<'_, '_>, class: ClassIndex) -> bool {
@@ -81,9 +81,9 @@ impl fmt::Display for Passing {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NodesLeave { nodes, resource, freed } => {
-                let further = nodes.len().saturating_sub(NODES_NAMED);
+                let further = nodes.len().saturating_sub(NODES_NAMED_MAX);
                 let more = if further > 0 { format!(" and {further} more") } else { String::new() };
-                let named: Vec<&str> = nodes.iter().take(NODES_NAMED).map(String::as_str).collect();
+                let named: Vec<&str> = nodes.iter().take(NODES_NAMED_MAX).map(String::as_str).collect();
                 let (verb, frees) = if nodes.len() == 1 { ("is", "frees") } else { ("are", "free") };
                 let freed = amount(resource, *freed);
                 write!(out, "it waits until {}{more} {verb} gone, which {frees} {freed}", named.join(", "))

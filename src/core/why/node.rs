@@ -138,7 +138,7 @@ pub struct Kept {
 }
 
 /// More pods of one node than these are not kept.
-const PODS_KEPT: usize = 10;
+const PODS_MAX: usize = 10;
 
 /// What is worth keeping of a plan: which nodes it created, removed and gave to another pool.
 pub fn kept(object: &NodePlan) -> Vec<Kept> {
@@ -147,10 +147,10 @@ pub fn kept(object: &NodePlan) -> Vec<Kept> {
         let mut decided = decided(&record, step);
         match &mut decided {
             Decided::Created { pods, considered, begun: true, .. } => {
-                pods.truncate(PODS_KEPT);
+                pods.truncate(PODS_MAX);
                 considered.clear();
             }
-            Decided::Removed { exchange, begun: true, .. } => exchange.pods.truncate(PODS_KEPT),
+            Decided::Removed { exchange, begun: true, .. } => exchange.pods.truncate(PODS_MAX),
             Decided::Adopted { begun: true, .. } => {}
             _ => return None,
         }

@@ -22,7 +22,7 @@ use super::diagnostic::{Severity, Span};
 use super::findings::{Finding, FindingPlace};
 use super::limits;
 use super::rules::reading;
-use super::substitution::Variables;
+use super::variables::Variables;
 use spans::SpanIndex;
 
 pub use events::OF_TEMPLATE;

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::LintReport;
 use super::place::relative;
-use crate::definitions::Diagnostic;
+use crate::definitions::{Diagnostic, OpenDefinition};
 use crate::render::plan::markdown::escape::{code, prose};
 
 /// Findings that are shown; forges refuse long comments.
@@ -25,6 +25,12 @@ pub fn markdown(report: &LintReport) -> String {
         let _infallible = writeln!(out, "\n{more} more are not shown.");
     }
     out
+}
+
+/// The findings of a revision that is not used, with the definitions that keep it from being so without a finding.
+pub fn markdown_of_refused<'d>(report: &LintReport, unchecked: impl Iterator<Item = &'d OpenDefinition>) -> String {
+    let reasons = unchecked.map(|definition| format!("\n{}\n", prose(definition.why_unusable().trim_end())));
+    [markdown(report)].into_iter().chain(reasons).collect()
 }
 
 fn row(diagnostic: &Diagnostic) -> String {

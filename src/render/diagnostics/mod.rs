@@ -26,7 +26,7 @@ pub use github::github;
 pub use gitlab::gitlab;
 pub use json::{json, json_lines};
 pub use junit::junit;
-pub use markdown::markdown;
+pub use markdown::{markdown, markdown_of_refused};
 pub use patch::patch;
 pub use place::page_of_rule;
 pub use sarif::sarif;

@@ -15,7 +15,7 @@ use super::selected::{Selector, Verdict, classes, nodes_text, terms_text};
 use super::{is_comparable, live};
 
 /// Images that nodes have now, of which so many are named.
-const IMAGES_NAMED: usize = 3;
+const IMAGES_NAMED_MAX: usize = 3;
 
 /// What the plan has to say of the images of each class, and of what else its selectors find. O(classes x nodes x images).
 pub fn facts(inputs: &Inputs<'_>, machines: &[Machine<'_>], steps: &[Step]) -> Vec<CloudFact> {
@@ -218,7 +218,7 @@ fn replaced_text(nodes: usize, replaces: &BTreeMap<String, usize>) -> String {
 
 fn some_of(ids: &[String]) -> String {
     let mut named = ids.to_vec();
-    named.truncate(IMAGES_NAMED);
+    named.truncate(IMAGES_NAMED_MAX);
     let further = ids.len() - named.len();
     let more = if further > 0 { format!(" and {further} more") } else { String::new() };
     format!("{}{more}", named.join(", "))

@@ -23,9 +23,9 @@ use cutlist_api::node_pool::NodePool;
 use super::live::{self, Groups};
 
 /// How many terms of a selector a note names.
-const TERMS_NAMED: usize = 3;
+const TERMS_NAMED_MAX: usize = 3;
 /// How many security groups a note names.
-const GROUPS_NAMED: usize = 5;
+const GROUPS_NAMED_MAX: usize = 5;
 
 /// What a selector of the definitions means for one machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -166,8 +166,8 @@ impl Terms {
         };
         let mut texts: Vec<String> =
             self.parsed().map(|term| term.iter().map(part).collect::<Vec<_>>().join(" and ")).collect();
-        let further = texts.len().saturating_sub(TERMS_NAMED);
-        texts.truncate(TERMS_NAMED);
+        let further = texts.len().saturating_sub(TERMS_NAMED_MAX);
+        texts.truncate(TERMS_NAMED_MAX);
         if further > 0 {
             texts.push(format!("{further} more"));
         }
@@ -456,8 +456,8 @@ impl Extra {
 
     fn note(&self, class: &str) -> Note {
         let mut named: Vec<String> =
-            self.groups.iter().take(GROUPS_NAMED).map(|(group, nodes)| format!("{group} on {nodes}")).collect();
-        let further = self.groups.len().saturating_sub(GROUPS_NAMED);
+            self.groups.iter().take(GROUPS_NAMED_MAX).map(|(group, nodes)| format!("{group} on {nodes}")).collect();
+        let further = self.groups.len().saturating_sub(GROUPS_NAMED_MAX);
         if further > 0 {
             named.push(format!("{further} more"));
         }

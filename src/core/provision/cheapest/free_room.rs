@@ -101,7 +101,7 @@ impl FreeRoom<'_> {
             filling.hold_no_more_than(&open, prices);
             filling.fill(prices);
             let mut is_refused = false;
-            for (kind, pods) in filling.of_whole_pods(prices, 0.0, WHOLE_STEPS).0 {
+            for (kind, pods) in filling.of_whole_pieces(prices, 0.0, WHOLE_STEPS).0 {
                 let placed = self.place(engine, kind, host, pods);
                 left[kind] -= placed;
                 open[kind] -= placed;

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use crate::model::HourlyPrice;
-use crate::programs::filling::{WHOLE_PODS_MAX, whole_pods};
+use crate::programs::filling::{WHOLE_PIECES_MAX, whole_pieces};
 use crate::programs::{as_number, number};
 use crate::scheduler::Demand;
 use crate::scheduler::template::TemplateIndex;
@@ -348,7 +348,7 @@ impl Market {
         if by_size.len() <= BALANCED_KINDS_MAX {
             options.push(self.balanced(offer, by_size, available, budget));
         }
-        let is_of_few = |(pattern, _): &(Pattern, f64)| (1..=WHOLE_PODS_MAX).contains(&pods_of(pattern));
+        let is_of_few = |(pattern, _): &(Pattern, f64)| (1..=WHOLE_PIECES_MAX).contains(&pods_of(pattern));
         if !budget.is_spent() && options.iter().any(is_of_few) {
             let known = options.iter().map(|(_, worth)| *worth).fold(0.0, f64::max);
             options.push(self.searched(offer, by_size, available, known, budget));
@@ -427,7 +427,7 @@ impl Market {
         budget: &mut WorkBudget,
     ) -> (Pattern, f64) {
         let bin = offer.bin(&self.kinds, &self.items, among.iter().copied(), available);
-        let (pods, looks) = whole_pods(&self.items, &bin, &self.worth, known);
+        let (pods, looks) = whole_pieces(&self.items, &bin, &self.worth, known);
         budget.spend(SEARCHED_LOOKS + among.len() as u64 + looks / LOOKS_OF_A_SEARCH);
         let mut filling = NodeFilling::new(self, offer);
         for (kind, count) in pods {

@@ -393,7 +393,7 @@ impl Market {
         let market = |purpose| offers(problem, &kinds, Some(weight_of_pools), Counted::WholeNode, purpose);
         let items: Vec<Item> = kinds.iter().map(|kind| item(kind, places)).collect();
         let (priced, allotments) = prices(&kinds, &items, &market(Purpose::Pricing), &alone, work);
-        let (worth, bound) = (priced.per_pod, priced.bound);
+        let (worth, bound) = (priced.per_piece, priced.bound);
         let offers = market(Purpose::Buying);
         let is_compatible = |template: TemplateIndex, kind: &SizeClass| {
             kind.variants.iter().any(|variant| problem.purchasable(*variant, template).is_ok())

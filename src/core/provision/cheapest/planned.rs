@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::{HourlyPrice, IndexVec};
-use crate::programs::columns::{Node, nodes};
+use crate::programs::columns::{FilledBin, filled_bins};
 use crate::programs::dual::{Effort, dual_prices};
 use crate::programs::filling::Item;
 use crate::programs::number;
@@ -52,7 +52,7 @@ type SlotsOfTemplates = IndexVec<TemplateIndex, Slots>;
 pub struct Planned {
     offers: Vec<Offer>,
     /// `bin` is the position of an offer, `items` are positions of kinds: those of the market, divided by zone.
-    nodes: Vec<Node>,
+    nodes: Vec<FilledBin>,
     arrivals: Arrivals,
 }
 
@@ -100,13 +100,13 @@ impl Planned {
         let mut worth: Vec<f64> = kinds.iter().map(|kind| market.worth[market.kind_of[&kind.classes[0]]]).collect();
         if kinds.iter().any(|kind| !kind.place.is_empty()) {
             // The market knows what a pod is worth where it may be in any zone.
-            worth = dual_prices(&items, &bins, &worth, Effort::rough(ZONES_WORK)).per_pod;
+            worth = dual_prices(&items, &bins, &worth, Effort::rough(ZONES_WORK)).per_piece;
         }
         let most = looks.saturating_mul(MULTIPLICATIONS_PER_LOOK);
         let pods = demand.values().sum::<usize>() as u64;
         let most = most.min(pods.saturating_mul(MULTIPLICATIONS_PER_POD));
         let mut left = most;
-        let nodes = nodes(&items, &bins, &worth, &mut left)?;
+        let nodes = filled_bins(&items, &bins, &worth, &mut left)?;
         budget.spend((most - left) / MULTIPLICATIONS_PER_LOOK);
         Some(Self { offers, nodes, arrivals })
     }
@@ -167,7 +167,7 @@ struct PlannedNode {
 }
 
 impl PlannedNode {
-    fn new(node: &Node) -> Self {
+    fn new(node: &FilledBin) -> Self {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,

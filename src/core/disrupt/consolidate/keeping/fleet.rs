@@ -2,8 +2,14 @@
 
 use rayon::prelude::*;
 
+use crate::model::index::{IndexVec, index};
 use crate::programs::filling::{Bin, Filling, Item, WHOLE_STEPS};
 use crate::programs::generation::worth;
+
+index! {
+    /// Position of a node that exists in what is decided here, not of a host of the engine.
+    pub struct ExistingBinIndex;
+}
 
 /// A node that exists.
 #[derive(Clone, Debug)]
@@ -81,7 +87,7 @@ pub struct Fleet<'a> {
     items: &'a [Item],
     /// By item: pods that have no place on a node that is kept.
     pub left: Vec<f64>,
-    pub hosts: Vec<Host>,
+    pub hosts: IndexVec<ExistingBinIndex, Host>,
     /// Price and filling of each.
     pub offers: Vec<(f64, Filling)>,
 }
@@ -103,7 +109,7 @@ impl<'a> Fleet<'a> {
             hosts: existing_bins.iter().map(host).collect(),
             offers: offers.iter().map(|bin| (bin.price, Filling::new(bin, items))).collect(),
         };
-        for (host, existing_bin) in existing_bins.iter().enumerate() {
+        for (host, existing_bin) in fleet.hosts.indices().zip(existing_bins) {
             if fleet.hosts[host].cost <= COST_MIN * existing_bin.price {
                 fleet.keep(host);
             }
@@ -117,7 +123,7 @@ impl<'a> Fleet<'a> {
     }
 
     /// Its own pods stay where they are, and other nodes take none for them.
-    pub fn keep(&mut self, host: usize) {
+    pub fn keep(&mut self, host: ExistingBinIndex) {
         let host = &mut self.hosts[host];
         host.is_kept = true;
         host.cost = 0.0;
@@ -150,7 +156,7 @@ impl<'a> Fleet<'a> {
     }
 
     /// Puts whole pods into a node, as many of them as fit and are left. Says whether there were any.
-    pub fn give(&mut self, host: usize, pods: impl IntoIterator<Item = (usize, f64)>) -> bool {
+    pub fn give(&mut self, host: ExistingBinIndex, pods: impl IntoIterator<Item = (usize, f64)>) -> bool {
         let host = &mut self.hosts[host];
         let before = host.takes.len();
         for (item, amount) in pods {
@@ -177,11 +183,11 @@ impl<'a> Fleet<'a> {
     /// Puts what is left into the room of nodes that are kept, each filled with what is worth most.
     pub fn fill_up(&mut self, prices: &[f64]) {
         let prices: Vec<f64> = prices.iter().map(|price| price.max(PRICE_MIN)).collect();
-        for host in (0..self.hosts.len()).filter(|host| self.hosts[*host].is_kept).collect::<Vec<_>>() {
+        for host in self.hosts.indices().filter(|host| self.hosts[*host].is_kept).collect::<Vec<_>>() {
             let filling = &mut self.hosts[host].filling;
             filling.hold_no_more_than(&self.left, &prices);
             filling.fill(&prices);
-            let (pods, _) = filling.of_whole_pods(&prices, 0.0, WHOLE_STEPS);
+            let (pods, _) = filling.of_whole_pieces(&prices, 0.0, WHOLE_STEPS);
             self.give(host, pods);
         }
     }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use crate::programs::covering::{Column, Covering};
 use crate::programs::generation::{FOUND, STEPS, between, found_most, worth};
 
-use super::fleet::Fleet;
+use super::fleet::{ExistingBinIndex, Fleet};
 
 /// Fillings are sought until the program is within this part of the start's price of what its prices prove.
 const GAP: f64 = 0.001;
@@ -34,7 +34,7 @@ pub struct Filled {
 /// Positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Node {
-    Host(usize),
+    Host(ExistingBinIndex),
     Offer(usize),
 }
 
@@ -128,7 +128,7 @@ impl<'f, 'a> Program<'f, 'a> {
         let (price, own, host) = match filled.node {
             Node::Host(host) => {
                 let state = &self.fleet.hosts[host];
-                (state.cost, state.own.as_slice(), Some((rows.items.len() + host, -1.0)))
+                (state.cost, state.own.as_slice(), Some((rows.items.len() + usize::from(host), -1.0)))
             }
             Node::Offer(offer) => (self.fleet.offers[offer].0, [].as_slice(), None),
         };
@@ -163,12 +163,12 @@ impl<'f, 'a> Program<'f, 'a> {
         let mut bound = self.worth_of_all(prices) / most;
         let mut found = Vec::new();
         self.fleet.fill_hosts(prices);
-        for (position, host) in self.fleet.hosts.iter().enumerate() {
+        for ((position, host), of_host) in self.fleet.hosts.enumerated().zip(of_hosts) {
             self.work = self.work.saturating_sub(OF_A_FILLING * host.filling.items().len() as u64);
             let gain = (worth(&host.own, prices) + host.filling.worth) / most - host.cost;
             bound -= gain.max(0.0);
             let items = host.filling.taken();
-            let saving = host.own_gain(exact) + worth(&items, exact) - of_hosts[position];
+            let saving = host.own_gain(exact) + worth(&items, exact) - of_host;
             let unit = if host.cost > 0.0 { host.cost } else { 1.0 };
             if saving > FOUND * unit {
                 found.push(Filled { node: Node::Host(position), items });

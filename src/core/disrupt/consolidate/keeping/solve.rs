@@ -7,12 +7,13 @@ use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
+use crate::model::index::IndexVec;
 use crate::programs::filling::{Bin, Filling, Item};
 use crate::programs::parts;
 
 use super::ascent::ascend;
 pub use super::fleet::ExistingBin;
-use super::fleet::Fleet;
+use super::fleet::{ExistingBinIndex, Fleet};
 use super::program::{Filled, Node, Program};
 
 /// With more rows than this the inverse of the basis grows too large.
@@ -178,14 +179,15 @@ fn by_program(fleet: &mut Fleet<'_>, start: &[f64], work: u64) -> Vec<f64> {
 /// Keeps nodes, and puts whole pods there. Says whether there was anything to do.
 fn settle(fleet: &mut Fleet<'_>, taken: &[(Filled, f64)]) -> bool {
     let mut is_new = false;
-    let mut means: Vec<(f64, BTreeMap<usize, f64>)> = vec![(0.0, BTreeMap::new()); fleet.hosts.len()];
+    let mut means: IndexVec<ExistingBinIndex, (f64, BTreeMap<usize, f64>)> =
+        IndexVec::repeat((0.0, BTreeMap::new()), fleet.hosts.len());
     for (filled, amount) in taken {
         if let Node::Host(host) = filled.node {
             means[host].0 += amount;
             filled.items.iter().for_each(|(item, pods)| *means[host].1.entry(*item).or_default() += amount * pods);
         }
     }
-    for (host, (part, pods)) in means.into_iter().enumerate() {
+    for (host, (part, pods)) in means.into_enumerated() {
         if !fleet.hosts[host].is_kept && part >= KEPT_MIN {
             fleet.keep(host);
             is_new = true;
@@ -199,7 +201,7 @@ fn settle(fleet: &mut Fleet<'_>, taken: &[(Filled, f64)]) -> bool {
 
 fn by_ascent(fleet: &mut Fleet<'_>, start: &[f64], work: u64) -> Vec<f64> {
     let prices = ascend(fleet, start, work);
-    for host in 0..fleet.hosts.len() {
+    for host in fleet.hosts.indices() {
         let state = &mut fleet.hosts[host];
         state.filling.fill(&prices);
         if !state.is_kept && state.own_gain(&prices) + state.filling.worth >= 0.0 {
@@ -246,13 +248,14 @@ mod tests {
         let items = items(7.0);
         let existing_bins = [existing_bin(1.0, 3.0, 5.0), existing_bin(1.0, 4.0, 4.0)];
         let mut fleet = Fleet::new(&items, &existing_bins, &[], 0.0);
-        fleet.keep(0);
-        assert!(fleet.give(0, [(0, 4.0)]));
-        assert_eq!(fleet.hosts[0].filling.items(), [(0, 1.0)]);
-        fleet.keep(1);
+        let (small, large) = (ExistingBinIndex::from(0), ExistingBinIndex::from(1));
+        fleet.keep(small);
+        assert!(fleet.give(small, [(0, 4.0)]));
+        assert_eq!(fleet.hosts[small].filling.items(), [(0, 1.0)]);
+        fleet.keep(large);
         assert_eq!(fleet.left, [0.0]);
-        assert!(fleet.hosts[0].takes.is_empty());
-        assert_eq!(fleet.hosts[0].filling.items(), [(0, 5.0)]);
+        assert!(fleet.hosts[small].takes.is_empty());
+        assert_eq!(fleet.hosts[small].filling.items(), [(0, 5.0)]);
     }
 
     #[test]

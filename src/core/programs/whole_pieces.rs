@@ -1,7 +1,7 @@
-//! The best filling of one node with whole pods: branch and bound, with what the linear program of parts says of room and pods.
+//! The best filling of one bin with whole pieces: branch and bound, with what the linear program of parts says of room and pieces.
 //!
-//! A pod is worth the room that it takes and its advantage beyond it; so a filling is worth no more than all the room and the
-//! advantages of its pods. Pods with the largest advantage are taken first, and a branch ends where pods that are missing, or pods
+//! A piece is worth the room that it takes and its advantage beyond it; so a filling is worth no more than all the room and the
+//! advantages of its pieces. Pieces with the largest advantage are taken first, and a branch ends where pieces that are missing, or pieces
 //! that do not deserve their room, cost more than is left to gain (Dantzig, Fulkerson and Johnson 1954: fixing by reduced costs).
 
 /// Something that may go in.
@@ -9,7 +9,7 @@
 pub struct Choice {
     pub position: usize,
     pub price: f64,
-    /// What one pod is worth beyond the room that it takes.
+    /// What one piece is worth beyond the room that it takes.
     pub advantage: f64,
     /// How many of it there may be at most.
     pub most: f64,
@@ -18,7 +18,7 @@ pub struct Choice {
 /// What a search has come to.
 #[derive(Clone, Debug)]
 pub struct BestFilling {
-    /// Of the best filling that was seen, and what it holds: positions, and how many pods. Where none was worth enough, it holds
+    /// Of the best filling that was seen, and what it holds: positions, and how many pieces. Where none was worth enough, it holds
     /// nothing and is worth what was asked for.
     pub worth: f64,
     pub taken: Vec<(usize, f64)>,
@@ -48,7 +48,7 @@ struct Better {
 struct Search {
     /// Largest advantage first.
     choices: Vec<Choice>,
-    /// By choice, and then by group of resources: the part of the room that one pod takes.
+    /// By choice, and then by group of resources: the part of the room that one piece takes.
     parts: Vec<Lanes>,
     /// By group of resources: the part that is free.
     room: Vec<Lanes>,
@@ -109,7 +109,7 @@ impl Search {
         }
         for choice in first..self.choices.len() {
             let Choice { price, advantage, most, .. } = self.choices[choice];
-            // Advantages fall from here on: without one of the pods left, nothing is gained; with one, this much is lost.
+            // Advantages fall from here on: without one of the pieces left, nothing is gained; with one, this much is lost.
             if at_most + advantage.min(0.0) <= self.best {
                 return;
             }
@@ -204,7 +204,7 @@ fn is_within(amounts: &Lanes, others: &Lanes, more: f64) -> bool {
 }
 
 /// Rounds down. The processors that are built for have no instruction for it but this one.
-#[expect(clippy::cast_possible_truncation, reason = "what is larger than a number of pods can be is cut off")]
+#[expect(clippy::cast_possible_truncation, reason = "what is larger than a number of pieces can be is cut off")]
 fn whole(amount: f64) -> f64 {
     f64::from(amount as i32)
 }
