@@ -66,7 +66,7 @@ impl<'m> Scene<'m> {
             installation: "one".to_owned(),
             kubernetes_version: None,
         };
-        let settings = Settings { identity, queue: Some(self.cluster.clone()), may_write: true };
+        let settings = Settings { identity, queue: Some(self.cluster.clone()), may_write: true, tries_launches: false };
         AwsCloud::new(Arc::new(Calls::connect(&place).await), SystemClock, settings)
     }
 

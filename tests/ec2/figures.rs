@@ -53,7 +53,11 @@ pub fn all(failed: usize) -> Vec<Figure> {
 }
 
 fn process<'a>(account: &'a Account, clock: &EmbeddedClock) -> Process<'a> {
-    AwsCloud::new(account, clock.clone(), Settings { identity: identity(), queue: None, may_write: true })
+    AwsCloud::new(
+        account,
+        clock.clone(),
+        Settings { identity: identity(), queue: None, may_write: true, tries_launches: false },
+    )
 }
 
 /// Four pools, of which each plans the same number of nodes.

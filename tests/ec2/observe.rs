@@ -5,17 +5,19 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use cutlist::adapters::aws::api::actions::ACTIONS;
-use cutlist::adapters::embedded::{EmbeddedWorld, WorldSettings};
+use cutlist::adapters::aws::cloud::{AwsCloud, Settings};
+use cutlist::adapters::embedded::{EmbeddedClock, EmbeddedWorld, WorldSettings};
 use cutlist::controller::events::Event;
 use cutlist::controller::{Journal, Mode};
 use cutlist::core::catalog::Catalog;
 use cutlist::core::plan::{CloudFactCode, Plan, Step, StepKind};
 use cutlist::core::snapshot::Snapshot;
+use cutlist::ports::Cloud;
 use serde_json::{Value, json};
 
 use super::account::Account;
 use super::controller::{controller, definitions};
-use super::scene::{account, at, class, run};
+use super::scene::{account, at, class, identity, run};
 
 const NODE: &str = "ip-10-0-0-1.ec2.internal";
 const PROVIDER_ID: &str = "aws:///us-east-1a/i-0001";
@@ -92,10 +94,46 @@ fn plans_of_who_observes_say_what_ec2_says() {
         assert_eq!(cluster.node_classes.first().unwrap().status, None);
         let writes = ["Create", "Delete", "Terminate", "Run", "Add", "Remove"];
         let calls = account.take_calls();
-        let wrote =
-            calls.iter().filter(|call| writes.iter().any(|word| call.split(':').nth(1).unwrap().starts_with(word)));
+        // Dry runs write nothing; of RunInstances there is no other.
+        let is_dry = |call: &str| call.ends_with(" dry run") || call.starts_with("ec2:RunInstances ");
+        let wrote = calls.iter().filter(|call| {
+            !is_dry(call) && writes.iter().any(|word| call.split(':').nth(1).unwrap().starts_with(word))
+        });
         assert_eq!(wrote.count(), 0, "{calls:?}");
+        for action in ["ec2:CreateLaunchTemplate dry run", "ec2:CreateFleet dry run", "ec2:RunInstances"] {
+            assert_eq!(calls.iter().filter(|call| call.starts_with(action)).count(), 1, "{action}: {calls:?}");
+        }
         assert!(account.profiles.borrow().is_empty() && account.templates.borrow().is_empty());
+    });
+}
+
+/// A permission to launch that is missing is not found out by the first launch.
+#[test]
+fn who_observes_says_at_once_what_would_be_denied_to_who_launches() {
+    run(async {
+        let account = account();
+        let refused = ["ec2:CreateFleet", "ec2:CreateLaunchTemplate"]
+            .map(|it| (it.to_owned(), "UnauthorizedOperation".to_owned()));
+        account.failures.borrow_mut().extend(refused);
+        // Whatever else EC2 says of what is not there, it would be allowed.
+        account.failures.borrow_mut().insert("ec2:RunInstances".to_owned(), "InvalidSubnetID.NotFound".to_owned());
+        let clock = EmbeddedClock::starting_at(at(0));
+        let settings = Settings { identity: identity(), queue: None, may_write: false, tries_launches: true };
+        let cloud = AwsCloud::new(&account, clock, settings);
+        let opening = cloud.open().await.unwrap();
+        let lines: Vec<&str> = opening.missing.iter().map(|it| it.split(':').take(2).last().unwrap()).collect();
+        assert_eq!(lines, ["CreateLaunchTemplate is denied", "CreateFleet is denied"], "{:?}", opening.missing);
+        assert!(opening.missing[1].ends_with("it is for: launches instances"), "{:?}", opening.missing);
+        assert!(opening.not_there.is_empty());
+        // Plans say it until it is allowed.
+        let denied = async || cloud.denied().await.into_iter().map(|it| it.action).collect::<Vec<_>>();
+        assert_eq!(denied().await, ["ec2:CreateFleet", "ec2:CreateLaunchTemplate"]);
+        account.failures.borrow_mut().clear();
+        let gone = "InvalidLaunchTemplateName.NotFoundException".to_owned();
+        account.failures.borrow_mut().insert("ec2:CreateFleet".to_owned(), gone);
+        tokio::time::sleep(Duration::from_secs(601)).await;
+        assert_eq!(denied().await, [""; 0]);
+        assert!(account.templates.borrow().is_empty() && account.fleets.running().is_empty());
     });
 }
 

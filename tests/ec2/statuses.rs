@@ -16,7 +16,11 @@ fn what_fails_is_told_each_minute_as_long_as_it_does() {
     run(async {
         let (account, clock) = (account(), EmbeddedClock::starting_at(at(0)));
         let cloud = |may_write| {
-            AwsCloud::new(&account, clock.clone(), Settings { identity: identity(), queue: None, may_write })
+            AwsCloud::new(
+                &account,
+                clock.clone(),
+                Settings { identity: identity(), queue: None, may_write, tries_launches: false },
+            )
         };
         let status = |id: &str, since: Option<i64>, event: &str| InstanceStatus {
             id: id.to_owned(),
@@ -62,7 +66,8 @@ fn messages_that_came_before_a_failure_are_acted_on() {
             |number: usize| QueueMessage { receipt: format!("r-{number}"), body: String::new(), sent_at: None };
         let ten = |from: usize| Ok((from..from + 10).map(message).collect::<Vec<_>>());
         account.queue.borrow_mut().extend([ten(0), ten(10), Err("ServiceUnavailable"), Err("ServiceUnavailable")]);
-        let settings = Settings { identity: identity(), queue: Some("demo".to_owned()), may_write: false };
+        let settings =
+            Settings { identity: identity(), queue: Some("demo".to_owned()), may_write: false, tries_launches: false };
         let cloud = AwsCloud::new(&account, clock, settings);
         assert_eq!(cloud.messages().await.unwrap().len(), 20);
         tokio::time::sleep(Duration::from_secs(9)).await;

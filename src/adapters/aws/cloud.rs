@@ -12,6 +12,7 @@ mod launches;
 mod names;
 mod opening;
 mod pace;
+mod permissions;
 mod profiles;
 mod queue;
 mod quotas;
@@ -50,6 +51,7 @@ use launches::Remembrances;
 use names::Names;
 pub use opening::Opening;
 use pace::Pace;
+use permissions::Permissions;
 use profiles::Profiles;
 use queue::Queue;
 use quotas::Quotas;
@@ -64,6 +66,8 @@ pub struct Settings {
     pub queue: Option<String>,
     /// Whether anything may be made or changed in the account. Who observes only looks.
     pub may_write: bool,
+    /// Whether it is tried all the same if launches would be allowed, by calls that launch nothing.
+    pub tries_launches: bool,
 }
 
 /// EC2 in one region, for one cluster. `P` leads to the calls, so that others may count them.
@@ -86,6 +90,7 @@ pub struct AwsCloud<P, C> {
     queue: Queue,
     quotas: Quotas,
     denials: Denials,
+    permissions: Permissions,
     profiles: Profiles,
     statuses: Statuses,
 }
@@ -137,6 +142,7 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
             queue,
             quotas: Quotas::default(),
             denials: Denials::default(),
+            permissions: Permissions::new(settings.tries_launches),
             profiles: Profiles::new(started_at),
             statuses: Statuses::default(),
             settings,
@@ -347,6 +353,7 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> Cloud for AwsCloud<P, C> {
     }
 
     async fn denied(&self) -> Vec<DeniedPermission> {
+        self.permissions.denied(self.api(), &self.settings.identity, self.pace.now()).await;
         self.denials.now(self.api()).await
     }
 

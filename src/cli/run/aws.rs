@@ -39,7 +39,8 @@ pub async fn connect(
         kubernetes_version: version.map(|version| format!("{}.{}", version.major, version.minor)),
     };
     let may_write = controller.mode == ModeArgument::Enforce;
-    let settings = Settings { identity, queue: controller.interruption_queue.clone(), may_write };
+    let settings =
+        Settings { identity, queue: controller.interruption_queue.clone(), may_write, tries_launches: !may_write };
     let cloud = AwsCloud::new(calls, connection.time.clone(), settings);
     match cloud.open().await {
         Ok(opening) => say_opening(&opening, cloud.api().region()),

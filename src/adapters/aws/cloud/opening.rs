@@ -33,6 +33,7 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
         if let Some(queue) = &self.settings.queue {
             errors.extend(self.api().get_queue_url(queue).await.err());
         }
+        errors.extend(self.permissions.denied(self.api(), identity, self.pace.now()).await);
         let (mut missing, mut not_there) = (Vec::new(), Vec::new());
         for error in errors {
             let text = self.lacks(&error).await;
