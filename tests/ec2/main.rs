@@ -21,6 +21,7 @@ mod figures;
 mod fleets;
 mod launches;
 mod observe;
+mod pieces;
 mod profiles;
 mod quotas;
 #[path = "../bench/random.rs"]

@@ -1,18 +1,20 @@
 //! EC2 as the controller asks it: the port over any [`Ec2Api`], so that everything that decides is built and tested without the SDK.
 //!
-//! Rooms: `classes` is what is known of EC2NodeClasses, `launches` makes instances of claims, `templates` keeps launch templates, `ends`
-//! ends instances, `names` writes names on them, `profiles` sweeps instance profiles, `queue` hears what EC2 announces, `statuses`
-//! asks which instances fail, `quotas` is how much the account may have, `denials` what it does not allow, `opening` is the first look, `pace`
-//! makes calls as fast as EC2 takes them.
+//! Rooms: `classes` is what is known of EC2NodeClasses, `launches` makes instances of claims, `fleet_failures` reads what was refused,
+//! `templates` keeps launch templates, `ends` ends instances, `names` writes names on them, `profiles` sweeps instance profiles, `queue` hears
+//! what EC2 announces, `statuses` asks which instances fail, `quotas` is how much the account may have, `denials` what it does not allow,
+//! `permissions` whether launches would be allowed, `opening` is the first look, `pace` makes calls as fast as EC2 takes them, `pieces` divides what is too much at once.
 
 mod classes;
 mod denials;
 mod ends;
+mod fleet_failures;
 mod launches;
 mod names;
 mod opening;
 mod pace;
 mod permissions;
+mod pieces;
 mod profiles;
 mod queue;
 mod quotas;
