@@ -23,6 +23,7 @@ mod launches;
 mod observe;
 mod pieces;
 mod profiles;
+mod queue;
 mod quotas;
 #[path = "../bench/random.rs"]
 #[expect(dead_code, reason = "benchmarks ask for more")]

@@ -55,6 +55,7 @@ pub use opening::Opening;
 use pace::Pace;
 use permissions::Permissions;
 use profiles::Profiles;
+pub use queue::Ears;
 use queue::Queue;
 use quotas::Quotas;
 use statuses::Statuses;
@@ -156,13 +157,23 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
         &self.api
     }
 
+    /// Who listens to the queue of what EC2 announces: without it none of that is heard. Who only observes acts on nothing of it.
+    pub fn ears(&self) -> Ears<P, C>
+    where
+        P: Clone,
+        C: Clone,
+    {
+        let queue = self.settings.may_write.then(|| self.queue.clone());
+        Ears { api: self.api.clone(), clock: self.pace.clock().clone(), queue }
+    }
+
     /// What is not as it is now, or could not be asked, for people: each once, in an order that stays.
     pub async fn troubles(&self) -> Vec<String> {
         let doubts = self.catalog.lock().await.doubts();
         let mut troubles: Vec<String> = doubts.into_iter().map(|doubt| doubt.text).collect();
         troubles.extend(self.classes.troubles().await);
         troubles.extend(self.quotas.troubles().await);
-        if let Some(trouble) = self.queue.trouble().await {
+        if let Some(trouble) = self.queue.trouble() {
             troubles.push(format!("what EC2 announces is not heard: {trouble}"));
         }
         if let Some(trouble) = self.statuses.trouble().await {
@@ -329,7 +340,7 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> Cloud for AwsCloud<P, C> {
     }
 
     async fn messages(&self) -> Result<Vec<Message>, PortError> {
-        let mut messages = self.queue.messages(self.api(), &self.pace).await;
+        let mut messages = self.queue.heard();
         // Who only observes ends nothing, whatever is the matter with it.
         if self.settings.may_write {
             self.names.write(self.api(), &self.pace).await;

@@ -32,6 +32,10 @@ impl<C: Clock> Pace<C> {
         Self { clock, throttle: Mutex::default() }
     }
 
+    pub fn clock(&self) -> &C {
+        &self.clock
+    }
+
     pub fn now(&self) -> Timestamp {
         self.clock.now()
     }
