@@ -21,7 +21,7 @@
 //! | definitions whose names another installation has | `revisions/of_others.rs` |
 //! | definitions into the cluster and out of it | `revisions/inventory.rs` |
 //! | from definitions to what a plan is made from | `revisions/inputs.rs`, `facts.rs` |
-//! | conditions and progress of pools and classes | `revisions/statuses.rs` |
+//! | conditions and progress of pools and classes | `revisions/statuses.rs`, `class_conditions.rs` |
 //! | each NodeClaim's life | `claims/`: `mod.rs`, `effects.rs`, `launches.rs`; decisions: `core::lifecycle` |
 //! | pods of nodes that go: whose turn it is, what budgets allow | `claims/evictions.rs`, `eviction_order.rs` |
 //! | pods told to kube-scheduler before their nodes open, in its order | `claims/opening.rs`, `queue.rs` |
@@ -96,6 +96,7 @@ use plans::approvals::{Approved, Waiting};
 use plans::batch::BatchWindow;
 use plans::inputs_seen::InputsSeen;
 use plans::memory::{ApprovalMemory, PlanMemory};
+use revisions::class_conditions::ClassConditions;
 use revisions::{Revisions, inputs, statuses};
 use set_aside::SetAside;
 
@@ -169,6 +170,7 @@ pub struct Controller<R, K, E, F, C> {
     approvals: ApprovalMemory,
     doubted: Doubted,
     catalog: Option<CloudAnswers>,
+    class_conditions: ClassConditions,
     set_aside: SetAside,
     fleet: Fleet,
     troubles: Troubles,
@@ -232,6 +234,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             approvals: ApprovalMemory::default(),
             doubted: Doubted::default(),
             catalog: None,
+            class_conditions: ClassConditions::default(),
             set_aside: SetAside::default(),
             fleet: Fleet::default(),
             troubles: Troubles::default(),
@@ -670,6 +673,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             let facts = self.ports.cloud.describe(&class).await?;
             classes.insert(class.metadata.name.unwrap_or_default(), (class.spec, facts));
         }
+        let turned = self.class_conditions.turned(classes.iter().map(|(name, (_, facts))| (name, facts)));
+        turned.iter().for_each(|event| self.journal.say(now, event));
         let vcpu_quotas = self.ports.cloud.vcpu_quotas().await;
         let denied = self.ports.cloud.denied().await;
         let notes = self.ports.cloud.notes().await;

@@ -137,6 +137,29 @@ fn who_observes_says_at_once_what_would_be_denied_to_who_launches() {
     });
 }
 
+/// What a class selects and is not there is told as soon as it is looked for, and once.
+#[test]
+fn a_class_whose_selectors_find_nothing_is_named_at_the_start() {
+    for mode in [Mode::Observe, Mode::Enforce] {
+        run(async {
+            let account = account();
+            account.things.borrow_mut().subnets.clear();
+            let world = EmbeddedWorld::new(WorldSettings::new(0, at(0)), Catalog::built_in("us-east-1").unwrap());
+            let said: Rc<RefCell<Vec<String>>> = Rc::default();
+            let heard = said.clone();
+            let journal = Journal::new(move |_, event| {
+                if let Event::NodeClassNotReady { node_class, condition, reason, .. } = event {
+                    heard.borrow_mut().push(format!("{node_class} {condition} {reason}"));
+                }
+            });
+            let mut controller = controller(&account, &world, definitions(None), mode, journal);
+            let _ends = tokio::time::timeout(Duration::from_secs(300), controller.run()).await;
+            let said = said.borrow();
+            assert_eq!(said.iter().filter(|it| it.starts_with("default SubnetsReady ")).count(), 1, "{said:?}");
+        });
+    }
+}
+
 /// What is not known of EC2 keeps nobody from planning, and is said.
 #[test]
 fn without_credentials_plans_are_made_of_what_the_program_knows() {
