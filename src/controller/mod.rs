@@ -385,7 +385,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             return Ok(());
         }
         if self.options.mode == Mode::Observe {
-            self.see_instances(now).await;
+            self.see_instances(&snapshot, now).await;
             let snapshot = self.with_answers(snapshot);
             return self.plan(snapshot, now).await;
         }
@@ -422,18 +422,30 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     }
 
     /// Who acts sees the instances that run when it looks for garbage. Who only observes looks for this alone.
-    async fn see_instances(&mut self, now: Timestamp) {
+    async fn see_instances(&mut self, snapshot: &Snapshot, now: Timestamp) {
         if self.garbage.due_at.is_some_and(|due| now < due) {
             return;
         }
         self.garbage.due_at = now.saturating_add(garbage::INTERVAL).ok();
         let known = self.garbage.live.known(now);
-        if let Err(error) = self.garbage.see(&self.ports.cloud, &self.options.installation, now).await {
+        let strangers = self.garbage.notes_of_strangers();
+        let whose = (&self.ports.cloud, self.options.installation.as_str());
+        if let Err(error) = self.garbage.see(whose, snapshot, now).await {
             self.say_trouble(chain(&error), now);
         }
+        self.tell_of_strangers(&strangers, now);
         if self.garbage.live.known(now) != known {
             self.plans.inputs_seen = InputsSeen::default();
         }
+    }
+
+    /// That another cluster has the name of this one: in the next plan as well.
+    fn tell_of_strangers(&mut self, before: &[Note], now: Timestamp) {
+        let notes = self.garbage.notes_of_strangers();
+        if notes != before {
+            self.plans.inputs_seen = InputsSeen::default();
+        }
+        notes.into_iter().for_each(|note| self.say_trouble(note.text, now));
     }
 
     /// The cluster as it would be where the answers of the cloud stood in its EC2NodeClasses: who only observes does not write them there.
@@ -640,6 +652,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             // Where a call fails, it is not tried again at once.
             self.garbage.due_at = now.saturating_add(garbage::INTERVAL).ok();
             let known = self.garbage.live.known(now);
+            let strangers = self.garbage.notes_of_strangers();
             wrote = match self.garbage.collect(&found, &mut self.set_aside, &mut self.journal).await {
                 Ok(wrote) => wrote,
                 // What is planned does not wait for it.
@@ -648,6 +661,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                     false
                 }
             };
+            self.tell_of_strangers(&strangers, now);
             if self.garbage.live.known(now) != known {
                 self.plans.inputs_seen = InputsSeen::default();
             }

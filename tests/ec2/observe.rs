@@ -10,7 +10,7 @@ use cutlist::adapters::embedded::{EmbeddedClock, EmbeddedWorld, WorldSettings};
 use cutlist::controller::events::Event;
 use cutlist::controller::{Journal, Mode};
 use cutlist::core::catalog::Catalog;
-use cutlist::core::plan::{CloudFactCode, Plan, Step, StepKind};
+use cutlist::core::plan::{CloudFactCode, NoteCode, Plan, Step, StepKind};
 use cutlist::core::snapshot::Snapshot;
 use cutlist::ports::Cloud;
 use serde_json::{Value, json};
@@ -134,6 +134,38 @@ fn who_observes_says_at_once_what_would_be_denied_to_who_launches() {
         tokio::time::sleep(Duration::from_secs(601)).await;
         assert_eq!(denied().await, [""; 0]);
         assert!(account.templates.borrow().is_empty() && account.fleets.running().is_empty());
+    });
+}
+
+/// Their instances bear our tag, and no Node here is theirs.
+#[test]
+fn that_another_cluster_has_the_same_name_is_said() {
+    run(async {
+        let account = account();
+        let instance = |id: &str, installation: &str, launched: i64| {
+            let tags = json!({ "karpenter.sh/nodepool": "default", "karpenter.k8s.aws/ec2nodeclass": "default",
+                "eks:eks-cluster-name": "demo", "cutlist.dev/installation": installation });
+            let value = json!({ "id": id, "state": "running", "instanceType": "m5.large", "zone": "us-east-1a", "imageId": "ami-1",
+                "launchedAt": at(launched).to_string(), "subnetId": "subnet-a", "securityGroups": [{ "id": "sg-1", "name": "nodes" }], "tags": tags });
+            serde_json::from_value(value).unwrap()
+        };
+        // Ours, one that shares this cluster, one that is just joining, and two of the other one.
+        account.things.borrow_mut().instances = vec![
+            instance("i-0009", "one", -3_600),
+            instance("i-0001", "three", -3_600),
+            instance("i-0002", "four", -60),
+            instance("i-0003", "two", -3_600),
+            instance("i-0004", "two", -7_200),
+        ];
+        let (plan, _) = Box::pin(plan(&account, cluster())).await;
+        let notes: Vec<&str> = plan
+            .notes
+            .iter()
+            .filter(|note| note.code == NoteCode::ClusterNameShared)
+            .map(|note| note.text.as_str())
+            .collect();
+        assert_eq!(notes.len(), 1, "{:#?}", plan.notes);
+        assert!(notes[0].starts_with("2 instances bear") && notes[0].contains("of installation two,"), "{notes:?}");
     });
 }
 
