@@ -169,6 +169,19 @@ fn that_another_cluster_has_the_same_name_is_said() {
     });
 }
 
+/// Prices of spot that are half an hour old look like those of midnight otherwise.
+#[test]
+fn plans_say_how_old_prices_are() {
+    run(async {
+        let (plan, _) = Box::pin(plan(&account(), cluster())).await;
+        let of_prices = plan.cloud_facts.iter().filter(|fact| fact.code == CloudFactCode::PricesAsked);
+        let said: Vec<String> = of_prices.map(|fact| format!("{} {}", fact.subject, fact.text)).collect();
+        assert_eq!(said.len(), 2, "{:#?}", plan.cloud_facts);
+        assert!(said[0].starts_with("prices of spot of 2026-09-01T12:0"), "{said:?}");
+        assert!(said[1].starts_with("prices on demand of 2026-09-01T12:0"), "{said:?}");
+    });
+}
+
 /// What a class selects and is not there is told as soon as it is looked for, and once.
 #[test]
 fn a_class_whose_selectors_find_nothing_is_named_at_the_start() {
