@@ -34,6 +34,8 @@ pub enum EventReason {
     FailedConsistencyCheck,
     /// On NodeClaim: its instance ended before its node joined.
     InstanceEnded,
+    /// On EC2NodeClass: one of its conditions is not true any more, or was not when the controller began, and why.
+    NodeClassNotReady,
     /// On NodePool: instances ended before their nodes joined; none is launched for a while.
     LaunchesPaused,
     /// On Node and NodeClaim: kube-scheduler refuses the node the pods that it was bought for.

@@ -21,7 +21,7 @@
 //! | definitions whose names another installation has | `revisions/of_others.rs` |
 //! | definitions into the cluster and out of it | `revisions/inventory.rs` |
 //! | from definitions to what a plan is made from | `revisions/inputs.rs`, `facts.rs` |
-//! | conditions and progress of pools and classes | `revisions/statuses.rs` |
+//! | conditions and progress of pools and classes | `revisions/statuses.rs`, `class_conditions.rs` |
 //! | each NodeClaim's life | `claims/`: `mod.rs`, `effects.rs`, `launches.rs`; decisions: `core::lifecycle` |
 //! | pods of nodes that go: whose turn it is, what budgets allow | `claims/evictions.rs`, `eviction_order.rs` |
 //! | pods told to kube-scheduler before their nodes open, in its order | `claims/opening.rs`, `queue.rs` |
@@ -96,6 +96,7 @@ use plans::approvals::{Approved, Waiting};
 use plans::batch::BatchWindow;
 use plans::inputs_seen::InputsSeen;
 use plans::memory::{ApprovalMemory, PlanMemory};
+use revisions::class_conditions::ClassConditions;
 use revisions::{Revisions, inputs, statuses};
 use set_aside::SetAside;
 
@@ -169,6 +170,7 @@ pub struct Controller<R, K, E, F, C> {
     approvals: ApprovalMemory,
     doubted: Doubted,
     catalog: Option<CloudAnswers>,
+    class_conditions: ClassConditions,
     set_aside: SetAside,
     fleet: Fleet,
     troubles: Troubles,
@@ -232,6 +234,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             approvals: ApprovalMemory::default(),
             doubted: Doubted::default(),
             catalog: None,
+            class_conditions: ClassConditions::default(),
             set_aside: SetAside::default(),
             fleet: Fleet::default(),
             troubles: Troubles::default(),
@@ -382,7 +385,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             return Ok(());
         }
         if self.options.mode == Mode::Observe {
-            self.see_instances(now).await;
+            self.see_instances(&snapshot, now).await;
             let snapshot = self.with_answers(snapshot);
             return self.plan(snapshot, now).await;
         }
@@ -419,18 +422,30 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     }
 
     /// Who acts sees the instances that run when it looks for garbage. Who only observes looks for this alone.
-    async fn see_instances(&mut self, now: Timestamp) {
+    async fn see_instances(&mut self, snapshot: &Snapshot, now: Timestamp) {
         if self.garbage.due_at.is_some_and(|due| now < due) {
             return;
         }
         self.garbage.due_at = now.saturating_add(garbage::INTERVAL).ok();
         let known = self.garbage.live.known(now);
-        if let Err(error) = self.garbage.see(&self.ports.cloud, &self.options.installation, now).await {
+        let strangers = self.garbage.notes_of_strangers();
+        let whose = (&self.ports.cloud, self.options.installation.as_str());
+        if let Err(error) = self.garbage.see(whose, snapshot, now).await {
             self.say_trouble(chain(&error), now);
         }
+        self.tell_of_strangers(&strangers, now);
         if self.garbage.live.known(now) != known {
             self.plans.inputs_seen = InputsSeen::default();
         }
+    }
+
+    /// That another cluster has the name of this one: in the next plan as well.
+    fn tell_of_strangers(&mut self, before: &[Note], now: Timestamp) {
+        let notes = self.garbage.notes_of_strangers();
+        if notes != before {
+            self.plans.inputs_seen = InputsSeen::default();
+        }
+        notes.into_iter().for_each(|note| self.say_trouble(note.text, now));
     }
 
     /// The cluster as it would be where the answers of the cloud stood in its EC2NodeClasses: who only observes does not write them there.
@@ -637,6 +652,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             // Where a call fails, it is not tried again at once.
             self.garbage.due_at = now.saturating_add(garbage::INTERVAL).ok();
             let known = self.garbage.live.known(now);
+            let strangers = self.garbage.notes_of_strangers();
             wrote = match self.garbage.collect(&found, &mut self.set_aside, &mut self.journal).await {
                 Ok(wrote) => wrote,
                 // What is planned does not wait for it.
@@ -645,6 +661,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                     false
                 }
             };
+            self.tell_of_strangers(&strangers, now);
             if self.garbage.live.known(now) != known {
                 self.plans.inputs_seen = InputsSeen::default();
             }
@@ -670,6 +687,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             let facts = self.ports.cloud.describe(&class).await?;
             classes.insert(class.metadata.name.unwrap_or_default(), (class.spec, facts));
         }
+        let turned = self.class_conditions.turned(classes.iter().map(|(name, (_, facts))| (name, facts)));
+        turned.iter().for_each(|event| self.journal.say(now, event));
         let vcpu_quotas = self.ports.cloud.vcpu_quotas().await;
         let denied = self.ports.cloud.denied().await;
         let notes = self.ports.cloud.notes().await;

@@ -72,7 +72,7 @@ pub struct Account {
     pub iam_is_stale: Cell<bool>,
     /// Items of a page, and whether every other page is empty.
     pub page: Cell<(usize, bool)>,
-    /// What ReceiveMessage gives, one after the other: messages, or a code.
+    /// What ReceiveMessage gives, one after the other and as soon as it is there: messages, or a code.
     pub queue: RefCell<VecDeque<Result<Vec<QueueMessage>, &'static str>>>,
     /// What checks of instances say.
     pub statuses: RefCell<Vec<InstanceStatus>>,
@@ -451,8 +451,14 @@ impl Ec2Api for Account {
         self.called(Action::GetQueueUrl, name).map(|()| name.to_owned())
     }
 
-    async fn receive_messages(&self, _: &str, _: u32) -> Result<Vec<QueueMessage>, ApiError> {
+    /// Waits as SQS does.
+    async fn receive_messages(&self, _: &str, wait_seconds: u32) -> Result<Vec<QueueMessage>, ApiError> {
         self.called(Action::ReceiveMessage, "")?;
+        for _ in 0..wait_seconds {
+            if self.queue.borrow().is_empty() {
+                tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+            }
+        }
         let given = self.queue.borrow_mut().pop_front().unwrap_or_else(|| Ok(Vec::new()));
         given.map_err(|code| ApiError::of(Action::ReceiveMessage, code, "as SQS says it"))
     }

@@ -44,6 +44,12 @@ fn doubts(live: &LiveCatalog) -> Vec<(About, bool)> {
     live.doubts().into_iter().map(|doubt| (doubt.about, doubt.is_old)).collect()
 }
 
+/// When on-demand and spot prices were asked for.
+fn asked(catalog: &Catalog) -> [Option<&str>; 2] {
+    let asked = catalog.prices_asked.as_ref();
+    [asked.and_then(|it| it.on_demand.as_deref()), asked.and_then(|it| it.spot.as_deref())]
+}
+
 const ALL: [About; 3] = [About::InstanceTypes, About::OnDemandPrices, About::SpotPrices];
 
 #[test]
@@ -62,7 +68,7 @@ fn what_is_sold_has_the_price_of_its_zone() {
         "nobody says its price"
     );
     assert_eq!(doubts(&live), []);
-    assert_eq!(live.asked_at(), (Some(at(0)), Some(at(0))));
+    assert_eq!(asked(&catalog), [Some("2026-09-01T12:00:00Z"), Some("2026-09-01T12:00:00Z")]);
     assert!(Arc::ptr_eq(&catalog, &live.catalog().unwrap()), "the same one while nothing changed");
 }
 
@@ -77,7 +83,9 @@ fn spot_prices_are_asked_for_more_often_than_the_rest() {
     block_on(live.refresh(&account, at(33 * 60)));
     let calls = account.take_calls();
     assert!(!calls.is_empty() && calls.iter().all(|call| call == "ec2:DescribeSpotPriceHistory"), "{calls:?}");
-    assert!(!Arc::ptr_eq(&before, &live.catalog().unwrap()));
+    let after = live.catalog().unwrap();
+    assert!(!Arc::ptr_eq(&before, &after));
+    assert_eq!(asked(&after), [Some("2026-09-01T12:00:00Z"), Some("2026-09-01T12:33:00Z")]);
 }
 
 #[test]

@@ -69,7 +69,12 @@ pub fn controller<'a>(
     mode: Mode,
     journal: Journal,
 ) -> Played<'a> {
-    let settings = Settings { identity: identity(), queue: None, may_write: mode == Mode::Enforce };
+    let settings = Settings {
+        identity: identity(),
+        queue: None,
+        may_write: mode == Mode::Enforce,
+        tries_launches: mode == Mode::Observe,
+    };
     let ports = Ports {
         repository,
         cluster: world.cluster(),

@@ -11,7 +11,11 @@ use super::scene::{account, class, run};
 use super::{at, identity};
 
 fn cloud<'a>(account: &'a Account, clock: &EmbeddedClock) -> AwsCloud<&'a Account, EmbeddedClock> {
-    AwsCloud::new(account, clock.clone(), Settings { identity: identity(), queue: None, may_write: true })
+    AwsCloud::new(
+        account,
+        clock.clone(),
+        Settings { identity: identity(), queue: None, may_write: true, tries_launches: false },
+    )
 }
 
 fn deny(account: &Account, action: &str, code: &str) {

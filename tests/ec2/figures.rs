@@ -53,7 +53,12 @@ pub fn all(failed: usize) -> Vec<Figure> {
 }
 
 fn process<'a>(account: &'a Account, clock: &EmbeddedClock) -> Process<'a> {
-    AwsCloud::new(account, clock.clone(), Settings { identity: identity(), queue: None, may_write: true })
+    let queue = Some("demo".to_owned());
+    AwsCloud::new(
+        account,
+        clock.clone(),
+        Settings { identity: identity(), queue, may_write: true, tries_launches: false },
+    )
 }
 
 /// Four pools, of which each plans the same number of nodes.
@@ -269,7 +274,8 @@ fn stale_profiles() -> Figure {
     })
 }
 
-/// As the controller asks: for catalog, classes, quotas and what is denied each minute, for instances each two minutes.
+/// As the controller asks: for catalog, classes, quotas and what is denied each minute, for instances each two minutes; and somebody listens
+/// to the queue.
 fn idle_calls() -> Figure {
     run(async {
         let (account, clock) = (account(), EmbeddedClock::starting_at(at(0)));
@@ -286,23 +292,29 @@ fn idle_calls() -> Figure {
         for (claims, class) in launches.iter_mut().zip(&classes) {
             assert!(pass(&cloud, class, claims, &offerings, 100).await.is_empty());
         }
-        // Their names are written, and what is asked for once is asked for.
-        for _ in 0..600 {
-            cloud.messages().await.unwrap();
-            tokio::time::sleep(Duration::from_secs(1)).await;
-        }
-        account.take_calls();
-        for minute in 0..60 {
-            cloud.catalog().await.unwrap();
-            for class in &classes {
-                cloud.describe(class).await.unwrap();
+        let idle = async {
+            // Their names are written, and what is asked for once is asked for.
+            for _ in 0..600 {
+                cloud.messages().await.unwrap();
+                tokio::time::sleep(Duration::from_secs(1)).await;
             }
-            let _quotas = (cloud.vcpu_quotas().await, cloud.notes().await, cloud.denied().await);
-            if minute % 2 == 0 {
-                assert_eq!(cloud.instances().await.unwrap().len(), 1_000);
+            account.take_calls();
+            for minute in 0..60 {
+                cloud.catalog().await.unwrap();
+                for class in &classes {
+                    cloud.describe(class).await.unwrap();
+                }
+                let _quotas = (cloud.vcpu_quotas().await, cloud.notes().await, cloud.denied().await);
+                if minute % 2 == 0 {
+                    assert_eq!(cloud.instances().await.unwrap().len(), 1_000);
+                }
+                cloud.messages().await.unwrap();
+                tokio::time::sleep(Duration::from_secs(60)).await;
             }
-            cloud.messages().await.unwrap();
-            tokio::time::sleep(Duration::from_secs(60)).await;
+        };
+        tokio::select! {
+            () = cloud.ears().listen() => unreachable!("it goes on"),
+            () = idle => {}
         }
         let calls = account.take_calls().len();
         let tenths = calls * 10 / 60;

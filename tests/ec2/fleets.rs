@@ -21,6 +21,8 @@ pub struct Fleets {
     pub dies_at: Cell<Option<(usize, bool)>>,
     /// Calls of CreateFleet in a second, and at once.
     pub rate: Cell<Option<(f64, f64)>>,
+    /// Instances that calls of CreateFleet may ask for in a second, and at once.
+    pub instance_rate: Cell<Option<(f64, f64)>>,
     /// So long after its launch an instance is not shown.
     pub hidden: Cell<Duration>,
     /// Code and message with which every instance that is launched from now on ends at once.
@@ -34,6 +36,7 @@ pub struct Fleets {
     lost_so_far: Cell<usize>,
     last_at: Cell<Option<Instant>>,
     level: Cell<Option<(f64, Instant)>>,
+    instance_level: Cell<Option<(f64, Instant)>>,
 }
 
 impl Fleets {
@@ -93,7 +96,8 @@ impl Fleets {
         self.fleets.set(number + 1);
         self.last_at.set(Some(Instant::now()));
         let fails = |code: &str| Err(ApiError::of(Action::CreateFleet, code, "as EC2 says it"));
-        if !self.takes_token() {
+        let takes_call = takes(self.rate.get(), &self.level, 1.0);
+        if !takes_call || !takes(self.instance_rate.get(), &self.instance_level, f64::from(request.count)) {
             return fails("RequestLimitExceeded");
         }
         assert!(request.client_token.len() <= 64 && request.count > 0, "{request:?}");
@@ -107,15 +111,6 @@ impl Fleets {
             return Err(ApiError::of(Action::CreateFleet, "Timeout", "no answer in time"));
         }
         Ok(answer)
-    }
-
-    fn takes_token(&self) -> bool {
-        let Some((rate, most)) = self.rate.get() else { return true };
-        let (level, at) = self.level.get().unwrap_or((most, Instant::now()));
-        let level = (level + at.elapsed().as_secs_f64() * rate).min(most);
-        let is_enough = level >= 1.0;
-        self.level.set(Some((if is_enough { level - 1.0 } else { level }, Instant::now())));
-        is_enough
     }
 
     /// The first overrides by priority that there is capacity for; a failure for each that there is none of.
@@ -207,6 +202,16 @@ impl Fleets {
             instance.tags.extend(tags.clone());
         }
     }
+}
+
+/// Whether a bucket has so much, which is taken then.
+fn takes(rate: Option<(f64, f64)>, kept: &Cell<Option<(f64, Instant)>>, wanted: f64) -> bool {
+    let Some((rate, most)) = rate else { return true };
+    let (level, at) = kept.get().unwrap_or((most, Instant::now()));
+    let level = (level + at.elapsed().as_secs_f64() * rate).min(most);
+    let is_enough = level >= wanted;
+    kept.set(Some((if is_enough { level - wanted } else { level }, Instant::now())));
+    is_enough
 }
 
 /// Whether a listed template passes.

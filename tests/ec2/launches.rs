@@ -17,7 +17,11 @@ use super::{at, identity};
 type Process<'a> = AwsCloud<&'a Account, EmbeddedClock>;
 
 fn process<'a>(account: &'a Account, clock: &EmbeddedClock) -> Process<'a> {
-    AwsCloud::new(account, clock.clone(), Settings { identity: identity(), queue: None, may_write: true })
+    AwsCloud::new(
+        account,
+        clock.clone(),
+        Settings { identity: identity(), queue: None, may_write: true, tries_launches: false },
+    )
 }
 
 /// Each claim has an instance of its own, and there is no other.

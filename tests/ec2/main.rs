@@ -21,7 +21,9 @@ mod figures;
 mod fleets;
 mod launches;
 mod observe;
+mod pieces;
 mod profiles;
+mod queue;
 mod quotas;
 #[path = "../bench/random.rs"]
 #[expect(dead_code, reason = "benchmarks ask for more")]

@@ -43,7 +43,7 @@ async fn roles_after_two_hours(account: &Account, cloud: &Process<'_>, class: Op
 fn a_profile_goes_when_neither_a_class_nor_an_instance_needs_it() {
     run(async {
         let (account, clock) = (account(), EmbeddedClock::starting_at(at(0)));
-        let settings = Settings { identity: identity(), queue: None, may_write: true };
+        let settings = Settings { identity: identity(), queue: None, may_write: true, tries_launches: false };
         let cloud = AwsCloud::new(&account, clock.clone(), settings);
         cloud.describe(&with_role("before")).await.unwrap();
         let mut launched = claims("l", 1);
@@ -66,7 +66,7 @@ fn a_profile_goes_when_neither_a_class_nor_an_instance_needs_it() {
 fn a_profile_of_another_installation_stays() {
     run(async {
         let (account, clock) = (account(), EmbeddedClock::starting_at(at(0)));
-        let settings = Settings { identity: identity(), queue: None, may_write: true };
+        let settings = Settings { identity: identity(), queue: None, may_write: true, tries_launches: false };
         let cloud = AwsCloud::new(&account, clock.clone(), settings);
         cloud.describe(&class()).await.unwrap();
         for profile in account.profiles.borrow_mut().values_mut() {

@@ -24,7 +24,11 @@ fn small() -> Account {
 }
 
 fn cloud<'a>(account: &'a Account, clock: &EmbeddedClock) -> AwsCloud<&'a Account, EmbeddedClock> {
-    AwsCloud::new(account, clock.clone(), Settings { identity: identity(), queue: None, may_write: true })
+    AwsCloud::new(
+        account,
+        clock.clone(),
+        Settings { identity: identity(), queue: None, may_write: true, tries_launches: false },
+    )
 }
 
 fn quota(code: &str, vcpus: u64, used: Option<u64>) -> VcpuQuotaUse {

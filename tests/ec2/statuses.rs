@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use cutlist::adapters::aws::api::account::QueueMessage;
 use cutlist::adapters::aws::api::instances::InstanceStatus;
 use cutlist::adapters::aws::cloud::{AwsCloud, Settings};
 use cutlist::adapters::embedded::EmbeddedClock;
@@ -16,7 +15,11 @@ fn what_fails_is_told_each_minute_as_long_as_it_does() {
     run(async {
         let (account, clock) = (account(), EmbeddedClock::starting_at(at(0)));
         let cloud = |may_write| {
-            AwsCloud::new(&account, clock.clone(), Settings { identity: identity(), queue: None, may_write })
+            AwsCloud::new(
+                &account,
+                clock.clone(),
+                Settings { identity: identity(), queue: None, may_write, tries_launches: false },
+            )
         };
         let status = |id: &str, since: Option<i64>, event: &str| InstanceStatus {
             id: id.to_owned(),
@@ -50,27 +53,5 @@ fn what_fails_is_told_each_minute_as_long_as_it_does() {
         assert!(cloud.messages().await.unwrap().is_empty());
         assert_eq!(cloud.denied().await[0].action, "ec2:DescribeInstanceStatus");
         assert!(cloud.notes().await.iter().all(|note| !note.text.contains("which instances fail")));
-    });
-}
-
-/// They are hidden from the next look for a while, in which a spot instance has two minutes.
-#[test]
-fn messages_that_came_before_a_failure_are_acted_on() {
-    run(async {
-        let (account, clock) = (account(), EmbeddedClock::starting_at(at(0)));
-        let message =
-            |number: usize| QueueMessage { receipt: format!("r-{number}"), body: String::new(), sent_at: None };
-        let ten = |from: usize| Ok((from..from + 10).map(message).collect::<Vec<_>>());
-        account.queue.borrow_mut().extend([ten(0), ten(10), Err("ServiceUnavailable"), Err("ServiceUnavailable")]);
-        let settings = Settings { identity: identity(), queue: Some("demo".to_owned()), may_write: false };
-        let cloud = AwsCloud::new(&account, clock, settings);
-        assert_eq!(cloud.messages().await.unwrap().len(), 20);
-        tokio::time::sleep(Duration::from_secs(9)).await;
-        account.take_calls();
-        assert!(cloud.messages().await.unwrap().is_empty() && account.take_calls().is_empty(), "six looks a minute");
-        tokio::time::sleep(Duration::from_secs(2)).await;
-        assert_eq!(cloud.messages().await.unwrap().len(), 0);
-        let troubles = cloud.troubles().await;
-        assert!(troubles.iter().any(|it| it.starts_with("what EC2 announces is not heard")), "{troubles:?}");
     });
 }

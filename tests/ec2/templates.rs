@@ -17,7 +17,11 @@ use super::scene::{account, class, run};
 use super::{at, identity};
 
 fn cloud<'a>(account: &'a Account, clock: &EmbeddedClock, may_write: bool) -> AwsCloud<&'a Account, EmbeddedClock> {
-    AwsCloud::new(account, clock.clone(), Settings { identity: identity(), queue: None, may_write })
+    AwsCloud::new(
+        account,
+        clock.clone(),
+        Settings { identity: identity(), queue: None, may_write, tries_launches: false },
+    )
 }
 
 /// The class with these fields.

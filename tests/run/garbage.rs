@@ -15,6 +15,11 @@ fn running(stage: &Stage) -> usize {
     stage.world.with(|world| world.instances()).len()
 }
 
+/// Whether it is said what an instance is, since when it runs and what it costs.
+fn is_described(text: &str) -> bool {
+    [", us-east-1", ", launched 20", "/h)"].iter().all(|part| text.contains(part))
+}
+
 /// Four nodes with a pod each.
 async fn with_four_nodes() -> Stage {
     let mut stage = Stage::new(SETTINGS);
@@ -91,6 +96,12 @@ async fn instances_without_claim_and_node_are_adopted_by_their_tags() {
     stage.restart();
     stage.run_for(30).await;
     assert_eq!(stage.count(|event| matches!(event, Event::AdoptedInstance { .. })), 4);
+    stage.run_for(120).await;
+    let told = |event: &Event| {
+        matches!(event, Event::PlanPosted { plan, .. }
+            if plan.notes.iter().filter(|note| note.code == NoteCode::InstanceAdopted && is_described(&note.text)).count() == 4)
+    };
+    assert!(stage.count(told) > 0, "a posted plan names them");
 }
 
 #[tokio::test(start_paused = true)]
@@ -106,6 +117,11 @@ async fn what_is_nobodys_is_held_shown_and_ended_one_at_a_time() {
             if plan.notes.iter().filter(|note| note.code == NoteCode::InstanceWithoutNodeClaim).count() == 3)
     };
     assert!(stage.count(shows) > 0, "a posted plan shows them");
+    let describes = |event: &Event| {
+        matches!(event, Event::PlanPosted { plan, .. }
+            if plan.notes.iter().any(|note| note.code == NoteCode::InstanceWithoutNodeClaim && is_described(&note.text)))
+    };
+    assert_eq!(stage.count(describes), stage.count(shows), "with what it is");
     stage.run_for(20 * 60).await;
     assert_eq!(running(&stage), 6, "one in an hour");
     // Another leader waits anew.

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::{SignedDuration, Timestamp, Unit};
 
 use super::api::network::Zone;
 use super::api::{Action, ApiError, Ec2Api, pages};
@@ -13,7 +13,7 @@ use super::prices::{self, OnDemand, Spot};
 use super::resolution::known::LastAnswer;
 use crate::core::catalog::facts::{self, Facts, InstanceFacts};
 use crate::core::catalog::tables::{OnDemandPrices, assumed_spot_price};
-use crate::core::catalog::{BuiltInError, Catalog};
+use crate::core::catalog::{BuiltInError, Catalog, PricesAsked};
 use crate::core::model::HourlyPrice;
 
 const TYPES_LIFETIME: SignedDuration = SignedDuration::from_hours(12);
@@ -141,7 +141,8 @@ impl LiveCatalog {
         };
         let date = self.on_demand.answer.as_ref().map(|answer| answer.at.strftime("%Y-%m-%d").to_string());
         let date = date.unwrap_or_else(|| built_in.date.to_owned());
-        Ok(Catalog::of_facts(&self.region, &date, facts, on_demand, spot))
+        let made = Catalog::of_facts(&self.region, &date, facts, on_demand, spot);
+        Ok(Catalog { prices_asked: self.prices_asked(live_spot.is_some()), ..made })
     }
 
     /// Whether spot prices can not be held against those on demand, which then are dollars of the binary: all that is sold as spot would look dear.
@@ -192,9 +193,12 @@ impl LiveCatalog {
         doubts.into_iter().flatten().chain(of_currency).chain(of_sign).collect()
     }
 
-    /// When on-demand and spot prices were asked for; `None` where they are not live.
-    pub fn asked_at(&self) -> (Option<Timestamp>, Option<Timestamp>) {
-        (self.on_demand.answer.as_ref().map(|it| it.at), self.spot.answer.as_ref().map(|it| it.at))
+    /// Of those that are live and count.
+    fn prices_asked(&self, spot_counts: bool) -> Option<PricesAsked> {
+        let text = |at: Timestamp| at.round(Unit::Second).unwrap_or(at).to_string();
+        let on_demand = self.on_demand.answer.as_ref().map(|it| text(it.at));
+        let spot = self.spot.answer.as_ref().filter(|_| spot_counts).map(|it| text(it.at));
+        (on_demand.is_some() || spot.is_some()).then_some(PricesAsked { on_demand, spot })
     }
 }
 

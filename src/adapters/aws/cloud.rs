@@ -1,17 +1,20 @@
 //! EC2 as the controller asks it: the port over any [`Ec2Api`], so that everything that decides is built and tested without the SDK.
 //!
-//! Rooms: `classes` is what is known of EC2NodeClasses, `launches` makes instances of claims, `templates` keeps launch templates, `ends`
-//! ends instances, `names` writes names on them, `profiles` sweeps instance profiles, `queue` hears what EC2 announces, `statuses`
-//! asks which instances fail, `quotas` is how much the account may have, `denials` what it does not allow, `opening` is the first look, `pace`
-//! makes calls as fast as EC2 takes them.
+//! Rooms: `classes` is what is known of EC2NodeClasses, `launches` makes instances of claims, `fleet_failures` reads what was refused,
+//! `templates` keeps launch templates, `ends` ends instances, `names` writes names on them, `profiles` sweeps instance profiles, `queue` hears
+//! what EC2 announces, `statuses` asks which instances fail, `quotas` is how much the account may have, `denials` what it does not allow,
+//! `permissions` whether launches would be allowed, `opening` is the first look, `pace` makes calls as fast as EC2 takes them, `pieces` divides what is too much at once.
 
 mod classes;
 mod denials;
 mod ends;
+mod fleet_failures;
 mod launches;
 mod names;
 mod opening;
 mod pace;
+mod permissions;
+mod pieces;
 mod profiles;
 mod queue;
 mod quotas;
@@ -50,7 +53,9 @@ use launches::Remembrances;
 use names::Names;
 pub use opening::Opening;
 use pace::Pace;
+use permissions::Permissions;
 use profiles::Profiles;
+pub use queue::Ears;
 use queue::Queue;
 use quotas::Quotas;
 use statuses::Statuses;
@@ -64,6 +69,8 @@ pub struct Settings {
     pub queue: Option<String>,
     /// Whether anything may be made or changed in the account. Who observes only looks.
     pub may_write: bool,
+    /// Whether it is tried all the same if launches would be allowed, by calls that launch nothing.
+    pub tries_launches: bool,
 }
 
 /// EC2 in one region, for one cluster. `P` leads to the calls, so that others may count them.
@@ -86,6 +93,7 @@ pub struct AwsCloud<P, C> {
     queue: Queue,
     quotas: Quotas,
     denials: Denials,
+    permissions: Permissions,
     profiles: Profiles,
     statuses: Statuses,
 }
@@ -137,6 +145,7 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
             queue,
             quotas: Quotas::default(),
             denials: Denials::default(),
+            permissions: Permissions::new(settings.tries_launches),
             profiles: Profiles::new(started_at),
             statuses: Statuses::default(),
             settings,
@@ -148,13 +157,23 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
         &self.api
     }
 
+    /// Who listens to the queue of what EC2 announces: without it none of that is heard. Who only observes acts on nothing of it.
+    pub fn ears(&self) -> Ears<P, C>
+    where
+        P: Clone,
+        C: Clone,
+    {
+        let queue = self.settings.may_write.then(|| self.queue.clone());
+        Ears { api: self.api.clone(), clock: self.pace.clock().clone(), queue }
+    }
+
     /// What is not as it is now, or could not be asked, for people: each once, in an order that stays.
     pub async fn troubles(&self) -> Vec<String> {
         let doubts = self.catalog.lock().await.doubts();
         let mut troubles: Vec<String> = doubts.into_iter().map(|doubt| doubt.text).collect();
         troubles.extend(self.classes.troubles().await);
         troubles.extend(self.quotas.troubles().await);
-        if let Some(trouble) = self.queue.trouble().await {
+        if let Some(trouble) = self.queue.trouble() {
             troubles.push(format!("what EC2 announces is not heard: {trouble}"));
         }
         if let Some(trouble) = self.statuses.trouble().await {
@@ -321,7 +340,7 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> Cloud for AwsCloud<P, C> {
     }
 
     async fn messages(&self) -> Result<Vec<Message>, PortError> {
-        let mut messages = self.queue.messages(self.api(), &self.pace).await;
+        let mut messages = self.queue.heard();
         // Who only observes ends nothing, whatever is the matter with it.
         if self.settings.may_write {
             self.names.write(self.api(), &self.pace).await;
@@ -347,6 +366,7 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> Cloud for AwsCloud<P, C> {
     }
 
     async fn denied(&self) -> Vec<DeniedPermission> {
+        self.permissions.denied(self.api(), &self.settings.identity, self.pace.now()).await;
         self.denials.now(self.api()).await
     }
 

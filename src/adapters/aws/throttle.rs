@@ -138,8 +138,20 @@ impl Throttle {
         Ok(())
     }
 
-    /// AWS refused a call for its rate: the bucket there is empty, so it is here, and fills at half the rate.
-    pub fn refused(&mut self, action: Action, now: Timestamp) {
+    /// How many instances a call may change at this moment; `None`: that is not known to be limited.
+    pub fn room(&mut self, action: Action, now: Timestamp) -> Option<u32> {
+        let bucket = self.bucket(action, Counted::Resources, now)?;
+        bucket.fill(now);
+        Some(u32::try_from(bucket.level / TOKEN).unwrap_or(u32::MAX))
+    }
+
+    /// AWS refused a call for its rate: the bucket there is empty, so it is here, and fills at half the rate. The instances that it was to
+    /// change were not counted there.
+    pub fn refused(&mut self, action: Action, resources: u32, now: Timestamp) {
+        if let Some(bucket) = self.bucket(action, Counted::Resources, now) {
+            let level = bucket.level.saturating_add(u64::from(resources) * TOKEN);
+            bucket.level = level.min(bucket.limit.tokens * TOKEN);
+        }
         *self.refused.entry(action).or_default() += 1;
         if let Some(bucket) = self.bucket(action, Counted::Calls, now) {
             bucket.fill(now);
@@ -200,6 +212,9 @@ mod tests {
         // 200 of 100 that are left: 100 more at 1.6 a second.
         assert_eq!(throttle.take(Action::CreateFleet, 200, at(0)), Err(SignedDuration::from_millis(62_500)));
         assert_eq!(throttle.take(Action::CreateFleet, 100, at(0)), Ok(()));
+        throttle.refused(Action::CreateFleet, 100, at(0));
+        assert_eq!(throttle.room(Action::CreateFleet, at(0)), Some(100), "a refused call launched nothing");
+        assert_eq!(throttle.room(Action::CreateTags, at(0)), None);
         // More than there ever is goes when the bucket is full.
         assert!(throttle.take(Action::TerminateInstances, 5_000, at(0)).is_ok());
         assert_eq!(throttle.take(Action::TerminateInstances, 5_000, at(0)), Err(SignedDuration::from_secs(50)));
@@ -208,10 +223,10 @@ mod tests {
     #[test]
     fn a_refusal_halves_the_rate_for_a_while() {
         let mut throttle = Throttle::default();
-        throttle.refused(Action::CreateFleet, at(0));
+        throttle.refused(Action::CreateFleet, 1, at(0));
         assert_eq!(throttle.take(Action::CreateFleet, 1, at(0)), Err(SignedDuration::from_millis(1_250)));
         for second in 0..100 {
-            throttle.refused(Action::CreateFleet, at(second * 10));
+            throttle.refused(Action::CreateFleet, 1, at(second * 10));
         }
         let slow = calls(&mut throttle, Action::CreateFleet, 1_000, 29_000);
         assert!((2..=4).contains(&slow), "a sixteenth of 1.6 a second: {slow}");

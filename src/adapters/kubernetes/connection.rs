@@ -42,6 +42,8 @@ pub struct Connection {
     pub(super) lease_written: LastWrite,
     /// The API server's address, for messages.
     pub address: String,
+    /// By which it is believed, as DER; empty where the machine's own count.
+    pub certificates: Vec<Vec<u8>>,
     /// The namespace of the context, or of the pod this runs in.
     pub namespace: String,
     /// Every call that goes through the client.
@@ -129,6 +131,7 @@ pub async fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result
         electing: client(Some(election), false, &lease_written)?,
         lease_written,
         address: address.clone(),
+        certificates: config.root_cert.clone().unwrap_or_default(),
         namespace,
         calls: calls.clone(),
         time: time.clone(),

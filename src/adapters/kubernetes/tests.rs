@@ -88,6 +88,7 @@ pub(super) fn connection_of(client: Client) -> Connection {
         electing: Client::new(electing, "default"),
         lease_written,
         address: "https://api.example.com".to_owned(),
+        certificates: Vec::new(),
         namespace: "default".to_owned(),
         calls: Calls::default(),
         time: ServerTime::default(),

@@ -57,7 +57,9 @@ async fn ask(arguments: &FactsPullArguments, read: &inputs::ReadRevision) -> Res
         kubernetes_version: None,
     };
     let region = identity.region.clone();
-    let cloud = AwsCloud::new(calls, SystemClock, Settings { identity, queue: None, may_write: false });
+    // Who pulls is not who launches.
+    let settings = Settings { identity, queue: None, may_write: false, tries_launches: false };
+    let cloud = AwsCloud::new(calls, SystemClock, settings);
     let opening = cloud.open().await.map_err(|error| {
         let text = error.text();
         Failure::failed(error).with_hint(format!("{text}; see that region and credentials are right"))

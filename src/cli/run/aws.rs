@@ -32,6 +32,7 @@ pub async fn connect(
     let aws = AwsConnection { region, tally: tally.clone(), ..AwsConnection::default() };
     let calls = Arc::new(Calls::connect(&aws).await);
     let version = connection.client.apiserver_version().await.ok();
+    let name = cluster.clone();
     let identity = Identity {
         cluster,
         region: calls.region().to_owned(),
@@ -39,10 +40,19 @@ pub async fn connect(
         kubernetes_version: version.map(|version| format!("{}.{}", version.major, version.minor)),
     };
     let may_write = controller.mode == ModeArgument::Enforce;
-    let settings = Settings { identity, queue: controller.interruption_queue.clone(), may_write };
+    let settings =
+        Settings { identity, queue: controller.interruption_queue.clone(), may_write, tries_launches: !may_write };
     let cloud = AwsCloud::new(calls, connection.time.clone(), settings);
     match cloud.open().await {
-        Ok(opening) => say_opening(&opening, cloud.api().region()),
+        Ok(opening) => {
+            say_opening(&opening, cloud.api().region());
+            if opening.is_of(&connection.certificates) == Some(false) {
+                output::say(&format!(
+                    "cluster {name} of EKS has other certificates than the API server at {}, so it may be another cluster: nodes join the one of EKS; see that --cluster-name is right",
+                    connection.address
+                ));
+            }
+        }
         // Plans are made of what the program knows by itself, and say what they lack.
         Err(error) if !may_write => {
             output::say(&format!("missing: {}; it is for all that EC2 says in plans", error.text()))

@@ -74,7 +74,8 @@ pub async fn choose_and_drive(
             let cloud = awaited("EC2", connected).await?;
             // Where nobody says which, it is the SDK's.
             let drive = Drive { region: cloud.api().region().to_owned(), ..drive };
-            Box::pin(drive.until_the_end(repository, cloud, forge, std::future::pending())).await
+            let ears = cloud.ears();
+            Box::pin(drive.until_the_end(repository, cloud, forge, ears.listen())).await
         }
         #[cfg(not(feature = "aws"))]
         Some(CloudArgument::Aws) => Err(without_ec2()),

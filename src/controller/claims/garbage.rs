@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::{SignedDuration, Timestamp, Unit};
 use k8s_openapi::api::core::v1::Node;
 
 use crate::api::node_claim::NodeClaim;
@@ -13,12 +13,12 @@ use crate::api::node_pool::NodePool;
 use crate::controller::annotations::of_claims;
 use crate::controller::events::Event;
 use crate::controller::events::journal::Journal;
-use crate::controller::observed::view::{View, name_of, node_name, provider_id, uid_of};
+use crate::controller::observed::view::{Prices, View, name_of, node_name, provider_id, uid_of};
 use crate::controller::set_aside::SetAside;
 use crate::core::lifecycle::{conditions, drain};
 use crate::core::plan::{Note, NoteCode};
-use crate::core::snapshot::Pod;
-use crate::ports::{Cloud, Cluster, Instance, PortError, PortErrorKind};
+use crate::core::snapshot::{Pod, Snapshot};
+use crate::ports::{Cloud, Cluster, Instance, Offering, PortError, PortErrorKind};
 
 use super::adoption;
 use super::effects::unless_gone;
@@ -34,6 +34,10 @@ const YOUNGEST: SignedDuration = SignedDuration::from_secs(30);
 const NEW_LEADER: SignedDuration = SignedDuration::from_mins(5);
 /// For so long an instance is held after a plan has shown it.
 const INSTANCE_HELD: SignedDuration = SignedDuration::from_mins(10);
+/// For so long plans say that an instance was adopted.
+const ADOPTION_TOLD: SignedDuration = SignedDuration::from_hours(1);
+/// An instance of another installation that has no Node by then is of another cluster.
+const STRANGE_AFTER: SignedDuration = SignedDuration::from_mins(15);
 /// For so long a claim is held whose instance is not among those of the cloud.
 const CLAIM_HELD: SignedDuration = SignedDuration::from_mins(2);
 /// Of all instances, the part that may end in an hour; one in any case.
@@ -47,8 +51,12 @@ pub struct Garbage {
     looks_since: Option<Timestamp>,
     /// Instances without a claim, by provider ID.
     held: BTreeMap<String, Held>,
+    /// Instances that had no claim and have one again, by provider ID.
+    adopted: BTreeMap<String, Adopted>,
     /// Names of claims without an instance, and since when.
     vanished: BTreeMap<String, Timestamp>,
+    /// Instances with the name of this cluster that are of another one, by their installation.
+    strangers: BTreeMap<String, usize>,
     /// When something was ended, within the last hour.
     ended: VecDeque<Timestamp>,
     /// What was said of the instances that are ours.
@@ -56,10 +64,42 @@ pub struct Garbage {
 }
 
 #[derive(Clone, Debug)]
+struct Adopted {
+    what: Found,
+    node_claim: String,
+    at: Timestamp,
+    is_shown: bool,
+}
+
+#[derive(Clone, Debug)]
 struct Held {
+    what: Found,
     why: String,
     /// When a plan that shows it was posted.
     shown_at: Option<Timestamp>,
+}
+
+/// What was found, for people.
+#[derive(Clone, Debug)]
+struct Found {
+    offering: Offering,
+    launched_at: Timestamp,
+}
+
+impl Found {
+    fn of(instance: &Instance) -> Self {
+        let Instance { instance_type, zone, capacity_type, launched_at, .. } = instance.clone();
+        Self { offering: Offering { instance_type, zone, capacity_type }, launched_at }
+    }
+
+    /// When it was launched, and not its age: the text stays the same from plan to plan.
+    fn text(&self, prices: &Prices) -> String {
+        let Offering { instance_type, zone, capacity_type } = &self.offering;
+        let price = prices.of(instance_type, (zone.as_str(), capacity_type.as_str()));
+        let price = price.map_or_else(|| "nobody knows its price".to_owned(), |price| price.to_string());
+        let launched_at = self.launched_at.round(Unit::Second).unwrap_or(self.launched_at);
+        format!("{instance_type}, {capacity_type}, {zone}, launched {launched_at}, {price}")
+    }
 }
 
 /// What is needed to judge what was found.
@@ -84,7 +124,8 @@ impl Garbage {
         let now = found.now;
         self.looks_since.get_or_insert(now);
         self.ended.retain(|at| now.duration_since(*at) < SignedDuration::from_hours(1));
-        let instances = of_installation(found.cloud, found.installation).await?;
+        self.adopted.retain(|_, adopted| now.duration_since(adopted.at) < ADOPTION_TOLD);
+        let instances = self.of_installation((found.cloud, found.installation), found.view.snapshot, now).await?;
         self.live.hear(&instances, now);
         let most = (instances.len() * PERCENT_AN_HOUR_MAX / 100).max(1);
         let mut wrote = self.look_at_instances(found, (&instances, most), aside, journal).await?;
@@ -98,17 +139,61 @@ impl Garbage {
     }
 
     /// Sees what runs, for the plans of who only observes.
-    pub async fn see<E: Cloud>(&mut self, cloud: &E, installation: &str, now: Timestamp) -> Result<(), PortError> {
-        let instances = of_installation(cloud, installation).await?;
+    pub async fn see<E: Cloud>(
+        &mut self,
+        (cloud, installation): (&E, &str),
+        snapshot: &Snapshot,
+        now: Timestamp,
+    ) -> Result<(), PortError> {
+        let instances = self.of_installation((cloud, installation), snapshot, now).await?;
         self.live.hear(&instances, now);
         Ok(())
     }
 
+    /// Instances of others are not looked at; those of another cluster with the same name are counted.
+    async fn of_installation<E: Cloud>(
+        &mut self,
+        (cloud, installation): (&E, &str),
+        snapshot: &Snapshot,
+        now: Timestamp,
+    ) -> Result<Vec<Instance>, PortError> {
+        let (ours, others): (Vec<Instance>, Vec<Instance>) = cloud
+            .instances()
+            .await?
+            .into_iter()
+            .partition(|instance| instance.installation.is_empty() || instance.installation == installation);
+        self.strangers.clear();
+        if !others.is_empty() {
+            // Another installation may share this cluster: its instances are nodes here.
+            let nodes: BTreeSet<&str> = snapshot.nodes.iter().filter_map(id_of).collect();
+            let joins = |it: &&Instance| now.duration_since(it.launched_at) < STRANGE_AFTER;
+            for other in others.iter().filter(|it| !joins(it) && !nodes.contains(it.provider_id.as_str())) {
+                *self.strangers.entry(other.installation.clone()).or_default() += 1;
+            }
+        }
+        Ok(ours)
+    }
+
+    /// That another cluster has the name of this one.
+    pub fn notes_of_strangers(&self) -> Vec<Note> {
+        let note = |(installation, count): (&String, &usize)| {
+            let text = format!(
+                "{} the name of this cluster, and {} no Node here: another cluster, of installation {installation}, has the same name. \
+                 Nothing is done with them; give each cluster a name of its own, since nodes join the one that EKS has under it",
+                if *count == 1 { "1 instance bears".to_owned() } else { format!("{count} instances bear") },
+                if *count == 1 { "is" } else { "are" },
+            );
+            Note::new(NoteCode::ClusterNameShared, text)
+        };
+        self.strangers.iter().map(note).collect()
+    }
+
     /// What a plan should show.
-    pub fn notes(&self) -> Vec<Note> {
+    pub fn notes(&self, prices: &Prices) -> Vec<Note> {
         let instances = self.held.iter().map(|(id, held)| Note::new(NoteCode::InstanceWithoutNodeClaim, format!(
-                "instance {id} has no NodeClaim, {}: it is held, and ended when this was shown for {} minutes, one at a time, at most \
+                "instance {id} ({}) has no NodeClaim, {}: it is held, and ended when this was shown for {} minutes, one at a time, at most \
                  {PERCENT_AN_HOUR_MAX} % of all in an hour, and never while pods run on it",
+                held.what.text(prices),
                 held.why,
                 INSTANCE_HELD.as_mins()
             )));
@@ -120,17 +205,26 @@ impl Garbage {
                 ),
             )
         });
-        instances.chain(claims).collect()
+        let adopted = self.adopted.iter().map(|(id, adopted)| {
+            let text = format!(
+                "instance {id} ({}) had no NodeClaim: it is adopted, as {}",
+                adopted.what.text(prices),
+                adopted.node_claim
+            );
+            Note::new(NoteCode::InstanceAdopted, text)
+        });
+        instances.chain(adopted).chain(claims).chain(self.notes_of_strangers()).collect()
     }
 
-    /// Whether something is held that no plan has shown.
+    /// Whether something is held or was adopted that no plan has shown.
     pub fn is_news(&self) -> bool {
-        self.held.values().any(|held| held.shown_at.is_none())
+        self.held.values().any(|held| held.shown_at.is_none()) || self.adopted.values().any(|it| !it.is_shown)
     }
 
     /// A plan with the notes was posted.
     pub fn shown(&mut self, now: Timestamp) {
         self.held.values_mut().for_each(|held| _ = held.shown_at.get_or_insert(now));
+        self.adopted.values_mut().for_each(|adopted| adopted.is_shown = true);
     }
 
     /// Whether this leader may end something at this moment.
@@ -174,6 +268,9 @@ impl Garbage {
                         continue;
                     }
                     self.held.remove(&instance.provider_id);
+                    let (what, node_claim) = (Found::of(instance), name_of(&claim).to_owned());
+                    let adopted = Adopted { what, node_claim, at: now, is_shown: false };
+                    self.adopted.insert(instance.provider_id.clone(), adopted);
                     wrote = true;
                     continue;
                 }
@@ -181,7 +278,7 @@ impl Garbage {
             };
             let held = self.held.entry(instance.provider_id.clone()).or_insert_with(|| {
                 journal.say(now, &Event::InstanceHeld { provider_id: instance.provider_id.clone(), why: why.clone() });
-                Held { why: why.clone(), shown_at: None }
+                Held { what: Found::of(instance), why: why.clone(), shown_at: None }
             });
             held.why = why;
             let is_due = held.shown_at.is_some_and(|shown_at| now.duration_since(shown_at) >= INSTANCE_HELD);
@@ -232,13 +329,6 @@ impl Garbage {
         }
         ends.told(false)
     }
-}
-
-/// Instances of others are not looked at.
-async fn of_installation<E: Cloud>(cloud: &E, installation: &str) -> Result<Vec<Instance>, PortError> {
-    let mut instances = cloud.instances().await?;
-    instances.retain(|instance| instance.installation.is_empty() || instance.installation == installation);
-    Ok(instances)
 }
 
 /// Whether one of these claims is the instance's: because it says so, or because it waits for an instance of the same launch.

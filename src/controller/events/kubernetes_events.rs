@@ -78,6 +78,10 @@ pub fn of(event: &Event) -> Vec<Notice> {
             let note = format!("Instance {provider_id} ended before its node joined: {text}");
             vec![on_claim(node_claim, true, EventReason::InstanceEnded, note)]
         }
+        Event::NodeClassNotReady { node_class, condition, reason, text } => {
+            let note = format!("{condition} is not true, {reason}: {text}");
+            vec![on_class(node_class, true, EventReason::NodeClassNotReady, note)]
+        }
         Event::LaunchesPaused { node_pool, because, until } => {
             vec![on_pool(
                 node_pool,
@@ -369,6 +373,10 @@ fn on_claim(claim: &str, is_warning: bool, reason: EventReason, note: String) ->
     cluster_scoped("karpenter.sh/v1", "NodeClaim", claim, None, is_warning, reason, note)
 }
 
+fn on_class(class: &str, is_warning: bool, reason: EventReason, note: String) -> Notice {
+    cluster_scoped("karpenter.k8s.aws/v1", "EC2NodeClass", class, None, is_warning, reason, note)
+}
+
 fn on_pool(pool: &str, is_warning: bool, reason: EventReason, note: String) -> Notice {
     cluster_scoped("karpenter.sh/v1", "NodePool", pool, None, is_warning, reason, note)
 }
@@ -516,6 +524,18 @@ mod tests {
         plan.steps.push(Step { node: Some("b1".to_owned()), ..removal });
         plan.balances.push(balance("b"));
         assert_eq!(told(&on_balanced(&plan, &claims)), ["a", "b"].map(|pool| format!("NodePool {pool} {note}")));
+    }
+
+    #[test]
+    fn a_class_is_told_what_it_lacks() {
+        let event = Event::NodeClassNotReady {
+            node_class: "default".to_owned(),
+            condition: "SubnetsReady".to_owned(),
+            reason: "SubnetsNotFound".to_owned(),
+            text: "no subnet has the tag team=x".to_owned(),
+        };
+        let note = "SubnetsReady is not true, SubnetsNotFound: no subnet has the tag team=x";
+        assert_eq!(told(&of(&event)), [format!("EC2NodeClass default NodeClassNotReady: {note}")]);
     }
 
     #[test]

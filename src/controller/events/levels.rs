@@ -37,6 +37,7 @@ impl Event {
             | Self::CommandFailed { .. }
             | Self::DisruptionTakenBack { .. }
             | Self::Interrupted { .. }
+            | Self::NodeClassNotReady { .. }
             | Self::InstanceHeld { .. }
             | Self::AdoptedInstance { .. }
             | Self::InstanceVanished { .. }

@@ -3,6 +3,7 @@
 use super::{Event, short};
 use crate::api::node_plan::Fidelity;
 use crate::core::plan::Revision;
+use crate::core::snapshot::Doubts;
 use crate::core::snapshot::doubts::Doubt;
 use crate::ports::operations::{Meter, ReadyState};
 use crate::render::terminal::clean;
@@ -38,14 +39,7 @@ pub fn count(meter: &impl Meter, ready: &impl ReadyState, event: &Event) {
         Event::ApprovalRefused { .. } => meter.plan("approval-refused"),
         Event::PlanFulfilled { fidelity, .. } => count_fulfilled(meter, fidelity),
         Event::CallFailed { .. } => meter.call_failed(),
-        Event::Doubted { doubts } => {
-            // An object that can not be read holds what it speaks for, and nothing else.
-            ready.doubt(doubts.of_kinds());
-            let objects = doubts.sentences().filter(|doubt| !matches!(doubt, Doubt::Kind(_)));
-            ready.leaves_out(objects.map(|doubt| clean(doubt.text())).collect());
-            meter.doubts(doubts.kinds.keys().map(String::as_str), doubts.unreadable.len());
-            meter.call_failed();
-        }
+        Event::Doubted { doubts } => count_doubts(meter, ready, doubts),
         Event::SeenWhole => {
             ready.doubt(None);
             ready.leaves_out(Vec::new());
@@ -83,6 +77,7 @@ pub fn count(meter: &impl Meter, ready: &impl ReadyState, event: &Event) {
         | Event::EvictionBlocked { .. }
         | Event::CommandFailed { .. }
         | Event::DisruptionTakenBack { .. }
+        | Event::NodeClassNotReady { .. }
         | Event::InstanceHeld { .. }
         | Event::AdoptedInstance { .. }
         | Event::GarbageCollected { .. }
@@ -90,6 +85,15 @@ pub fn count(meter: &impl Meter, ready: &impl ReadyState, event: &Event) {
         | Event::InstanceVanished { .. }
         | Event::Stopped { .. } => {}
     }
+}
+
+fn count_doubts(meter: &impl Meter, ready: &impl ReadyState, doubts: &Doubts) {
+    // An object that can not be read holds what it speaks for, and nothing else.
+    ready.doubt(doubts.of_kinds());
+    let objects = doubts.sentences().filter(|doubt| !matches!(doubt, Doubt::Kind(_)));
+    ready.leaves_out(objects.map(|doubt| clean(doubt.text())).collect());
+    meter.doubts(doubts.kinds.keys().map(String::as_str), doubts.unreadable.len());
+    meter.call_failed();
 }
 
 fn count_fulfilled(meter: &impl Meter, fidelity: &Fidelity) {

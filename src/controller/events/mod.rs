@@ -306,6 +306,13 @@ pub enum Event {
     },
     /// All is seen again.
     SeenWhole,
+    /// A condition of an EC2NodeClass is false that was not, or for another reason.
+    NodeClassNotReady {
+        node_class: String,
+        condition: String,
+        reason: String,
+        text: String,
+    },
     /// An instance that no claim knows is not ended yet.
     InstanceHeld {
         provider_id: String,
@@ -412,6 +419,7 @@ impl Event {
             Self::DisruptionTakenBack { .. } => "took back disruption that another controller left behind",
             Self::Doubted { .. } => "part of the cluster is not seen as it is, nothing is removed on its word",
             Self::SeenWhole => "all of the cluster is seen again",
+            Self::NodeClassNotReady { .. } => "condition of ec2nodeclass is not true",
             Self::InstanceHeld { .. } => "instance has no NodeClaim and is held",
             Self::AdoptedInstance { .. } => "adopted instance without NodeClaim",
             Self::GarbageCollected { .. } => "garbage collected cloudprovider instance",

@@ -159,6 +159,12 @@ impl Event {
                 ]
             }
             Self::SeenWhole => Vec::new(),
+            Self::NodeClassNotReady { node_class, condition, reason, text } => vec![
+                ("EC2NodeClass", named(node_class)),
+                ("condition", json!(condition)),
+                ("reason", json!(reason)),
+                ("text", json!(text)),
+            ],
             Self::InstanceHeld { provider_id, why } => {
                 vec![("provider-id", json!(provider_id)), ("reason", json!(why))]
             }

@@ -236,7 +236,8 @@ impl Prices {
         Self(types.map(|instance_type| (instance_type.name.clone(), instance_type.offerings.clone())).collect())
     }
 
-    fn of(&self, instance_type: &str, (zone, capacity_type): (&str, &str)) -> Option<HourlyPrice> {
+    /// `None`: nobody sells it, as far as is known.
+    pub fn of(&self, instance_type: &str, (zone, capacity_type): (&str, &str)) -> Option<HourlyPrice> {
         let mut offerings = self.0.get(instance_type)?.iter();
         let offering = offerings.rfind(|offering| offering.zone == zone && offering.capacity_type == capacity_type);
         offering.map(|offering| offering.price)

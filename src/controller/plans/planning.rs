@@ -329,7 +329,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             .cloned()
             .chain(in_force.of_others.notes(&self.options.installation))
             .chain(definitions.of_variables(snapshot))
-            .chain(self.garbage.notes())
+            .chain(self.garbage.notes(&known.prices))
             .chain(known.notes.iter().cloned())
             .chain(self.revisions.note_of_trouble())
             .chain(self.note_of_rules());

@@ -1,5 +1,6 @@
 //! A revision comes: it is read and checked, and takes force or is refused. The last good one stays in force meanwhile.
 
+pub mod class_conditions;
 pub mod facts;
 pub mod inputs;
 pub mod inventory;

@@ -62,6 +62,7 @@ impl Catalog {
             version: FORMAT_VERSION,
             region: region.to_owned(),
             date: date.to_owned(),
+            prices_asked: None,
             node_class: None,
             instance_types: types.map(|it| instance_type(it, region, facts, &prices)).collect(),
         }

@@ -53,11 +53,26 @@ pub struct Catalog {
     pub region: String,
     /// The day the prices were valid, `2026-11-20`. Every plan shows it.
     pub date: String,
+    /// When these prices were asked for, where that is known to the minute: those of spot change all day.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prices_asked: Option<PricesAsked>,
     /// The classes whose nodes these are, such as KWOKNodeClasses of Karpenter's provider for tests; without it EC2NodeClasses. Plans then
     /// are for pools of such classes alone, and take types as they are sold: nothing is known of what such a class makes of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_class: Option<ClassKind>,
     pub instance_types: Vec<InstanceType>,
+}
+
+/// When EC2 and the Price List were asked for prices.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PricesAsked {
+    /// RFC 3339. Absent where those on demand are of no such answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_demand: Option<String>,
+    /// The same of spot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spot: Option<String>,
 }
 
 /// The group and the kind of classes, as a `nodeClassRef` names them.

@@ -31,6 +31,8 @@ pub enum CatalogError {
     NegativeAmount { instance_type: String, resource: String, amount: i64 },
     #[error("the catalog's date `{0}` is not a date such as 2026-11-20")]
     Date(String),
+    #[error("the catalog's pricesAsked has `{0}`, which is not a time such as 2026-11-20T09:00:00Z")]
+    PricesAsked(String),
 }
 
 impl Catalog {
@@ -59,6 +61,12 @@ impl Catalog {
     fn check(&self) -> Result<(), CatalogError> {
         if self.date.parse::<jiff::civil::Date>().is_err() {
             return Err(CatalogError::Date(self.date.clone()));
+        }
+        let asked = self.prices_asked.iter().flat_map(|asked| asked.on_demand.iter().chain(&asked.spot));
+        for text in asked {
+            if text.parse::<jiff::Timestamp>().is_err() {
+                return Err(CatalogError::PricesAsked(text.clone()));
+            }
         }
         if self.instance_types.is_empty() {
             return Err(CatalogError::NoInstanceTypes);
@@ -161,6 +169,8 @@ mod tests {
         assert_eq!(zone, "instance type `z.large`: offering 1 has no zone");
         let date = error(|value| value["date"] = json!("yesterday"));
         assert_eq!(date, "the catalog's date `yesterday` is not a date such as 2026-11-20");
+        let asked = error(|value| value["pricesAsked"] = json!({ "spot": "lately" }));
+        assert_eq!(asked, "the catalog's pricesAsked has `lately`, which is not a time such as 2026-11-20T09:00:00Z");
         let amount = error(|value| value["instanceTypes"][0]["overhead"]["cpu"] = json!("-1"));
         assert_eq!(amount, "instance type `z.large` has the negative cpu -1000");
         let offerings = error(|value| {

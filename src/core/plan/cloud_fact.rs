@@ -63,6 +63,10 @@ pub enum CloudFactCode {
     QuotaShort,
     /// How much of the account's quota is used could not be found out.
     QuotaUseUnknown,
+    /// When prices were asked for.
+    PricesAsked,
+    /// Prices are so old that they may be others by now.
+    PricesOld,
     /// When EC2 was asked, where the facts come from a file.
     FactsOfFile,
     /// The facts come from a file that is more than a day old.
@@ -83,6 +87,7 @@ impl CloudFactCode {
             | Self::AddressesUnknown
             | Self::QuotaShort
             | Self::QuotaUseUnknown
+            | Self::PricesOld
             | Self::FactsOld
             | Self::NotKnown
             | Self::PermissionDenied => '!',
@@ -90,6 +95,7 @@ impl CloudFactCode {
             | Self::ImageNewerThanLock
             | Self::AddressesFree
             | Self::QuotaLeft
+            | Self::PricesAsked
             | Self::FactsOfFile => '=',
         }
     }
@@ -104,6 +110,8 @@ impl CloudFactCode {
                 | Self::QuotaLeft
                 | Self::QuotaShort
                 | Self::QuotaUseUnknown
+                | Self::PricesAsked
+                | Self::PricesOld
         )
     }
 }

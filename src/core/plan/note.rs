@@ -102,6 +102,8 @@ pub enum NoteCode {
     CloudNotKnown,
     /// The cluster, or some of it, could not be read.
     Cluster,
+    /// Instances with the name of this cluster are of another one.
+    ClusterNameShared,
     /// More nodes of a removed NodePool would go than may without a confirmation.
     ConfirmationNeeded,
     /// New nodes of a static NodePool have no room for all of their DaemonSets.
@@ -118,6 +120,8 @@ pub enum NoteCode {
     ImageLockOutdated,
     /// The images of an EC2NodeClass are not locked, which the settings require: it launches nothing.
     ImagesNotLocked,
+    /// An instance that no NodeClaim knew has one again.
+    InstanceAdopted,
     /// Instances of a NodePool ended before their nodes joined.
     InstancesEndedEarly,
     /// An instance runs that no NodeClaim knows.

@@ -79,7 +79,7 @@ pub fn memory_of_an_hour() -> Figure {
     let began = Instant::now();
     let (early, late) = run(async {
         let (account, clock) = (account(), EmbeddedClock::starting_at(at(0)));
-        let settings = Settings { identity: identity(), queue: None, may_write: true };
+        let settings = Settings { identity: identity(), queue: None, may_write: true, tries_launches: false };
         let cloud = AwsCloud::new(&account, clock.clone(), settings);
         let class = class();
         let offerings = alternatives(&["m5.large a on-demand", "m5.large b on-demand"]);

@@ -72,7 +72,7 @@ impl Tally {
         match result {
             Err(error) if error.class == FailureClass::Denied => of_action.denial = Some(error.clone()),
             // Who may not ask is not told that there is nothing.
-            Err(error) if error.class != FailureClass::NotFound => {}
+            Err(error) if !matches!(error.class, FailureClass::NotFound | FailureClass::TemplateGone) => {}
             _ => of_action.denial = None,
         }
     }

@@ -29,7 +29,7 @@ use super::templates;
 /// A class that nobody has asked about for so long is gone.
 const FORGOTTEN_AFTER: SignedDuration = SignedDuration::from_mins(15);
 /// Under this name of a NodePool the permission to launch is tried: the policy asks for the tag.
-const TRIED_FOR: &str = "permission-check";
+pub const TRIED_FOR: &str = "permission-check";
 
 /// All classes.
 #[derive(Debug)]

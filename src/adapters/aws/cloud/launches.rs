@@ -17,7 +17,7 @@ use crate::adapters::aws::addresses::{Call, Needed};
 use crate::adapters::aws::api::instances::InstanceAnswer;
 use crate::adapters::aws::api::launch::{FleetAnswer, FleetRequest};
 use crate::adapters::aws::api::{Action, ApiError, Ec2Api};
-use crate::adapters::aws::failures::{FailureClass, Remembered, classify};
+use crate::adapters::aws::failures::{FailureClass, Remembered};
 use crate::adapters::aws::fleet::{
     self, FleetOutcome, LaunchPart, LaunchPlace, LaunchedInstance, OfferingFailure, Order, Places, Surroundings,
     assign, parts, places, read, requests,
@@ -25,10 +25,8 @@ use crate::adapters::aws::fleet::{
 use crate::adapters::aws::instances::{self, instance_id};
 use crate::adapters::aws::launch_templates::{Group, Resolved, group, tags};
 use crate::adapters::aws::refusals;
-use crate::adapters::aws::shortages::Scarce;
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
-use crate::core::catalog::vcpu_quotas::code_of;
 use crate::core::model::Resources;
 use crate::core::model::resources::PODS;
 use crate::ports::{
@@ -36,6 +34,9 @@ use crate::ports::{
 };
 
 use super::classes::{Described, cluster};
+use super::fleet_failures::{classify_call, lacks_template, scarce};
+use super::pace::{self, PATIENCE};
+use super::pieces::{self, Pieces};
 use super::{AwsCloud, name_of};
 
 /// EC2 shows under its tag what was launched before this process began within so long; a token that stands for a call which launched nothing
@@ -50,8 +51,9 @@ const REMEMBERED_MAX: usize = 2_000;
 /// What this process remembers of a part of a launch.
 #[derive(Clone, Debug, Default)]
 pub struct Remembrance {
-    /// Calls that were answered, or that an earlier process made.
+    /// Calls that were answered or given up, or that an earlier process made.
     attempts: u32,
+    pieces: Pieces,
     /// The call whose answer did not come.
     unanswered: Option<FleetRequest>,
     /// What was launched, by id: EC2 shows it a while later.
@@ -209,12 +211,25 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
         }
         let Prepared { groups, requests, mut most } = self.prepared(request, part, remembered.attempts, given).await?;
         let mut failures: Vec<OfferingFailure> = Vec::new();
-        for mut fleet in requests {
-            let lacking = u32::try_from(given.lacking.len()).unwrap_or(u32::MAX);
-            fleet.count = lacking.min(most);
-            let outcome = self.made(request, &fleet, &groups, remembered).await?;
+        let mut requests = requests.into_iter();
+        let mut next = requests.next();
+        while let Some(mut fleet) = next.take() {
+            let wanted = number_as_u32(given.lacking.len()).min(most);
+            fleet.count = remembered.pieces.size(wanted, self.pace.room(Action::CreateFleet));
+            fleet.client_token = fleet::client_token(part.launch_id, &part.specification, remembered.attempts);
+            let refusals = remembered.pieces.refusals();
+            let outcome = match self.made(request, &fleet, &groups, remembered).await {
+                Ok(outcome) => outcome,
+                // The very same once more, then fewer.
+                Err(_) if remembered.pieces.refusals() > refusals && !self.is_late(now) => {
+                    next = Some(fleet);
+                    continue;
+                }
+                Err(said) => return Err(said),
+            };
             self.take(request, part, &outcome, remembered, known, given);
-            most = most.saturating_sub(u32::try_from(outcome.instances.len()).unwrap_or(u32::MAX));
+            let launched = number_as_u32(outcome.instances.len());
+            most = most.saturating_sub(launched);
             failures.extend(outcome.failures);
             if given.lacking.is_empty() {
                 return Ok(());
@@ -223,8 +238,20 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
                 let text = "the subnets have no addresses for more at once: the rest is asked for when it is known what is left";
                 return Err(Said::new(PortErrorKind::Temporary, text));
             }
+            let is_piece = fleet.count < wanted && launched >= fleet.count;
+            if is_piece && self.is_late(now) {
+                let text = "EC2 takes no more at once: the rest is asked for in a moment";
+                return Err(Said::new(PortErrorKind::Temporary, text));
+            }
+            next = if is_piece { Some(fleet) } else { requests.next() };
         }
         Err(self.refused(request, failures).await)
+    }
+
+    /// Whether others are to get their turn, after who began then.
+    fn is_late(&self, began: Timestamp) -> bool {
+        let now = self.pace.now();
+        now.duration_since(began) >= PATIENCE || is_to_come(began, now)
     }
 
     /// By UID, the addresses that the claims of a part take.
@@ -346,16 +373,19 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
     ) -> Result<FleetOutcome, Said> {
         let was_lost = remembered.unanswered.is_some();
         remembered.unanswered = Some(fleet.clone());
-        let mut answer = self.create_fleet(fleet).await;
+        // One whose answer was lost stays as it is.
+        let is_divisible = !was_lost && pieces::is_divisible(fleet.count);
+        let mut answer = self.create_fleet(fleet, is_divisible).await;
         if lacks_template(&answer) {
             self.templates.forget(fleet.configs.iter().map(|config| config.template.as_str()));
             self.ensure(groups, std::slice::from_ref(fleet)).await?;
-            answer = self.create_fleet(fleet).await;
+            answer = self.create_fleet(fleet, is_divisible).await;
         }
         let error = match answer {
             Ok(answer) => {
                 remembered.unanswered = None;
                 remembered.attempts = remembered.attempts.saturating_add(1);
+                remembered.pieces.taken();
                 return Ok(read(fleet, &answer));
             }
             Err(error) => error,
@@ -379,6 +409,11 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
         if is_answered {
             remembered.unanswered = None;
         }
+        let is_refused = is_divisible && error.class == FailureClass::Throttled && error.code != pace::WAITED;
+        if is_refused && remembered.pieces.refused(fleet.count) {
+            // Another call has another token.
+            remembered.attempts = remembered.attempts.saturating_add(1);
+        }
         let failure = classify_call(fleet, &error);
         self.note_failure(&failure);
         if error.class == FailureClass::Addresses {
@@ -390,8 +425,10 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
         Err(self.refused(request, vec![failure]).await)
     }
 
-    async fn create_fleet(&self, fleet: &FleetRequest) -> Result<FleetAnswer, ApiError> {
-        self.pace.call(Action::CreateFleet, fleet.count, async || self.api().create_fleet(fleet, false).await).await
+    async fn create_fleet(&self, fleet: &FleetRequest, is_divisible: bool) -> Result<FleetAnswer, ApiError> {
+        let call = async || self.api().create_fleet(fleet, false).await;
+        let refusals = if is_divisible { 1 } else { u32::MAX };
+        self.pace.call_until(refusals, Action::CreateFleet, fleet.count, call).await
     }
 
     /// Takes an answer: instances for claims, shortages for everybody's memory.
@@ -573,6 +610,10 @@ impl Given {
     }
 }
 
+fn number_as_u32(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
 fn uid(claim: &NodeClaim) -> &str {
     claim.metadata.uid.as_deref().or(claim.metadata.name.as_deref()).unwrap_or_default()
 }
@@ -586,48 +627,6 @@ fn number_of(instance: &InstanceAnswer) -> u8 {
 fn pods_of(claim: &NodeClaim) -> u32 {
     let pods = Resources::of(&claim.spec.resources.requests).map(|requests| requests.get(PODS)).unwrap_or_default();
     u32::try_from(pods).unwrap_or_default()
-}
-
-/// What a failure is about, where it is to be remembered.
-fn scarce(failure: &OfferingFailure) -> Option<Scarce> {
-    let offering = failure.offering.as_ref();
-    match failure.failure.remembered {
-        Remembered::Nothing | Remembered::Subnet | Remembered::Reservation | Remembered::PlacementGroupInZone => None,
-        Remembered::Offering => Some(Scarce::Offering(offering?.clone())),
-        Remembered::AllSpot => Some(Scarce::CapacityType(keys::SPOT.to_owned())),
-        Remembered::Quota => {
-            let offering = offering?;
-            let quota = code_of(&offering.instance_type, &offering.capacity_type);
-            Some(quota.map_or_else(|| Scarce::Offering(offering.clone()), |code| Scarce::Quota(code.to_owned())))
-        }
-    }
-}
-
-/// A call that failed as a whole, as a failure of nothing in particular.
-fn classify_call(fleet: &FleetRequest, error: &ApiError) -> OfferingFailure {
-    let first = fleet.configs.iter().flat_map(|config| &config.overrides).next();
-    let offering = first.map(|it| Offering {
-        instance_type: it.instance_type.clone(),
-        zone: it.zone.clone(),
-        capacity_type: fleet.capacity_type.clone(),
-    });
-    let mut failure = classify(&error.code, &error.message);
-    // Which offering it was is not said; a quota is of all of them.
-    if failure.remembered == Remembered::Offering {
-        failure.remembered = Remembered::Nothing;
-    }
-    OfferingFailure { offering, subnet_id: None, failure, code: error.code.clone(), message: error.message.clone() }
-}
-
-/// Whether EC2 does not know a template of the call: it says so of the whole call, or of each override.
-fn lacks_template(answer: &Result<FleetAnswer, ApiError>) -> bool {
-    match answer {
-        Err(error) => error.class == FailureClass::TemplateGone,
-        Ok(answer) => {
-            let is_gone = |code: &str, message: &str| classify(code, message).class == FailureClass::TemplateGone;
-            answer.instances.is_empty() && answer.failures.iter().any(|it| is_gone(&it.code, &it.message))
-        }
-    }
 }
 
 /// What the controller makes of it: a token that is taken is no conflict of objects.

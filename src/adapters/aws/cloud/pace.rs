@@ -12,9 +12,11 @@ use crate::adapters::aws::throttle::Throttle;
 use crate::ports::{Clock, is_to_come};
 
 /// How long somebody waits for a call before others get their turn; who asks again goes on where this ended.
-const PATIENCE: SignedDuration = SignedDuration::from_secs(20);
+pub const PATIENCE: SignedDuration = SignedDuration::from_secs(20);
 /// After a fault of AWS's own, or an answer that did not come; each further one doubles that.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
+/// The code of a call that was not made: its turn did not come in time.
+pub const WAITED: &str = "Waited";
 /// Calls that are not answered are made so often.
 const ATTEMPTS: u32 = 3;
 
@@ -30,6 +32,10 @@ impl<C: Clock> Pace<C> {
         Self { clock, throttle: Mutex::default() }
     }
 
+    pub fn clock(&self) -> &C {
+        &self.clock
+    }
+
     pub fn now(&self) -> Timestamp {
         self.clock.now()
     }
@@ -39,14 +45,33 @@ impl<C: Clock> Pace<C> {
         self.take(action, 1).is_ok()
     }
 
+    /// How many instances a call may change without waiting for that.
+    pub fn room(&self, action: Action) -> u32 {
+        let now = self.now();
+        let room = self.throttle.lock().unwrap_or_else(PoisonError::into_inner).room(action, now);
+        room.unwrap_or(u32::MAX)
+    }
+
     /// Makes a call that changes so many instances; it must be one that may be repeated. The error is that of the last attempt; where that was
     /// turned away, for its rate or its credentials, and one before it was not answered, it is that one's: AWS may have done what was asked for.
     pub async fn call<T>(
         &self,
         action: Action,
         resources: u32,
+        call: impl AsyncFnMut() -> Result<T, ApiError>,
+    ) -> Result<T, ApiError> {
+        self.call_until(u32::MAX, action, resources, call).await
+    }
+
+    /// As [`Self::call`], and not again after so many refusals for its rate: who can ask for less does.
+    pub async fn call_until<T>(
+        &self,
+        refusals_max: u32,
+        action: Action,
+        resources: u32,
         mut call: impl AsyncFnMut() -> Result<T, ApiError>,
     ) -> Result<T, ApiError> {
+        let mut refusals = 0;
         let began = self.now();
         let is_late = |now: Timestamp| now.duration_since(began) >= PATIENCE || is_to_come(began, now);
         let (mut unanswered, mut wait) = (0, FIRST_WAIT);
@@ -57,7 +82,7 @@ impl<C: Clock> Pace<C> {
                 let until = self.now().saturating_add(wait).unwrap_or(Timestamp::MAX);
                 if is_late(until) {
                     let message = "it was not this call's turn in time";
-                    return Err(lost.unwrap_or_else(|| ApiError::of(action, "Waited", message)));
+                    return Err(lost.unwrap_or_else(|| ApiError::of(action, WAITED, message)));
                 }
                 tokio::time::sleep(wait.unsigned_abs()).await;
             }
@@ -68,7 +93,11 @@ impl<C: Clock> Pace<C> {
             match error.class {
                 FailureClass::Throttled if !is_late(self.now()) => {
                     let now = self.now();
-                    self.throttle.lock().unwrap_or_else(PoisonError::into_inner).refused(action, now);
+                    self.throttle.lock().unwrap_or_else(PoisonError::into_inner).refused(action, resources, now);
+                    refusals += 1;
+                    if refusals >= refusals_max {
+                        return Err(lost.unwrap_or(error));
+                    }
                 }
                 FailureClass::Server if unanswered + 1 < ATTEMPTS && !is_late(self.now()) => {
                     unanswered += 1;

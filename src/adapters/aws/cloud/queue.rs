@@ -1,28 +1,40 @@
 //! The queue of what EC2 announces. It is not there, or can not be read: nodes are launched and ended all the same, and it is said.
+//!
+//! Somebody listens beside all other work ([`Ears`]): a call that waits is answered as soon as something comes, asks all servers of SQS where
+//! one that does not wait asks some, and idle clusters make few of them.
 
-use jiff::SignedDuration;
-use tokio::sync::Mutex;
+use std::collections::VecDeque;
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jiff::{SignedDuration, Timestamp};
 
 use crate::adapters::aws::api::account::QueueMessage;
 use crate::adapters::aws::api::{ApiError, Ec2Api};
 use crate::adapters::aws::failures::FailureClass;
-use crate::adapters::aws::resolution::known::LastAnswer;
+use crate::adapters::aws::resolution::known::{LastAnswer, Trouble};
 use crate::ports::{Clock, Message};
 
-use super::pace::Pace;
-
-/// The queue is looked at at most so often. Spot instances are announced two minutes ahead: a dozen looks, since a call that does not wait
-/// asks only some of the servers of SQS, and one that waits would hold up the pods that come meanwhile.
-const LOOKS_APART: SignedDuration = SignedDuration::from_secs(10);
-/// SQS gives up to ten messages a call.
-const CALLS_A_LOOK: usize = 10;
+/// A call waits so long for a message; SQS allows no more.
+const WAIT_SECONDS: u32 = 20;
+/// From call to call where nothing comes.
+const IDLE_APART: SignedDuration = SignedDuration::from_secs(25);
+/// The same where something does: what is left to others comes again and again, each message by itself.
+const BUSY_APART: SignedDuration = SignedDuration::from_secs(5);
+/// SQS gives up to ten messages a call; where it gives that many, the next call is at once.
 const FULL: usize = 10;
+/// Messages that wait to be acted on; no more are asked for before they are, and the queue keeps them.
+const HEARD_MAX: usize = 100;
+/// How often it is looked whether they were.
+const FULL_LOOK: SignedDuration = SignedDuration::from_secs(1);
+/// The longest pause after a failure.
+const TROUBLE_MAX: SignedDuration = SignedDuration::from_mins(5);
 
-/// The queue by its name.
-#[derive(Debug)]
+/// The queue by its name. Clones are the same one.
+#[derive(Clone, Debug)]
 pub struct Queue {
     name: Option<String>,
-    inner: Mutex<Inner>,
+    inner: Arc<Mutex<Inner>>,
 }
 
 #[derive(Debug, Default)]
@@ -30,45 +42,26 @@ struct Inner {
     url: Option<String>,
     /// The last look; what went wrong since.
     looked: LastAnswer<()>,
+    heard: VecDeque<Message>,
 }
 
 impl Queue {
     pub fn new(name: Option<String>) -> Self {
-        Self { name, inner: Mutex::default() }
+        Self { name, inner: Arc::default() }
     }
 
-    /// What was announced, if it is time to look.
-    pub async fn messages<C: Clock>(&self, api: &impl Ec2Api, pace: &Pace<C>) -> Vec<Message> {
-        let Some(name) = &self.name else { return Vec::new() };
-        let mut inner = self.inner.lock().await;
-        let now = pace.now();
-        if !inner.looked.is_due(LOOKS_APART, now) {
-            return Vec::new();
-        }
-        match look(api, name, &mut inner.url).await {
-            Ok(found) => {
-                // Where there are more, the next look is at once.
-                let more = found.len() >= FULL * CALLS_A_LOOK;
-                inner.looked = if more { LastAnswer::default() } else { LastAnswer::answered((), now) };
-                let message = |QueueMessage { receipt, body, sent_at }| Message { receipt, body, sent_at };
-                found.into_iter().map(message).collect()
-            }
-            Err(error) => {
-                if inner.looked.trouble.is_none() {
-                    tracing::warn!(queue = name, error = error.text(), "what EC2 announces is not heard");
-                }
-                if error.class == FailureClass::NotFound {
-                    inner.url = None;
-                }
-                inner.looked.record(Err(error), now);
-                Vec::new()
-            }
-        }
+    fn with<T>(&self, work: impl FnOnce(&mut Inner) -> T) -> T {
+        work(&mut self.inner.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// What was announced since this was asked last.
+    pub fn heard(&self) -> Vec<Message> {
+        self.with(|inner| inner.heard.drain(..).collect())
     }
 
     /// Takes a message off the queue.
     pub async fn forget(&self, api: &impl Ec2Api, receipt: &str) -> Result<(), ApiError> {
-        let Some(url) = self.inner.lock().await.url.clone() else { return Ok(()) };
+        let Some(url) = self.with(|inner| inner.url.clone()) else { return Ok(()) };
         match api.delete_message(&url, receipt).await {
             Err(error) if error.class == FailureClass::NotFound => Ok(()),
             answer => answer,
@@ -76,28 +69,78 @@ impl Queue {
     }
 
     /// Why nothing is heard, for people.
-    pub async fn trouble(&self) -> Option<String> {
-        self.inner.lock().await.looked.trouble_text()
+    pub fn trouble(&self) -> Option<String> {
+        self.with(|inner| inner.looked.trouble_text())
+    }
+
+    /// Waits for messages once: how long to leave it now.
+    async fn listen<C: Clock>(&self, api: &impl Ec2Api, name: &str, clock: &C) -> SignedDuration {
+        if self.with(|inner| inner.heard.len()) >= HEARD_MAX {
+            return FULL_LOOK;
+        }
+        let began = clock.now();
+        let found = match self.receive(api, name).await {
+            Ok(found) => found,
+            Err(error) => return self.failed(name, error, clock.now()),
+        };
+        let now = clock.now();
+        let apart = match found.len() {
+            0 => IDLE_APART,
+            1..FULL => BUSY_APART,
+            _ => SignedDuration::ZERO,
+        };
+        let message = |QueueMessage { receipt, body, sent_at }| Message { receipt, body, sent_at };
+        self.with(|inner| {
+            inner.looked = LastAnswer::answered((), now);
+            inner.heard.extend(found.into_iter().map(message));
+        });
+        // By a clock that was set meanwhile, as after a moment.
+        apart.saturating_sub(now.duration_since(began).clamp(SignedDuration::ZERO, apart))
+    }
+
+    async fn receive(&self, api: &impl Ec2Api, name: &str) -> Result<Vec<QueueMessage>, ApiError> {
+        let url = match self.with(|inner| inner.url.clone()) {
+            Some(url) => url,
+            None => {
+                let url = api.get_queue_url(name).await?;
+                self.with(|inner| inner.url.insert(url).clone())
+            }
+        };
+        api.receive_messages(&url, WAIT_SECONDS).await
+    }
+
+    fn failed(&self, name: &str, error: ApiError, now: Timestamp) -> SignedDuration {
+        self.with(|inner| {
+            if inner.looked.trouble.is_none() {
+                tracing::warn!(queue = name, error = error.text(), "what EC2 announces is not heard");
+            }
+            if error.class == FailureClass::NotFound {
+                inner.url = None;
+            }
+            inner.looked.record(Err(error), now);
+            let retry_at = inner.looked.trouble.as_ref().map_or(now, Trouble::retry_at);
+            retry_at.duration_since(now).clamp(FULL_LOOK, TROUBLE_MAX)
+        })
     }
 }
 
-async fn look(api: &impl Ec2Api, name: &str, url: &mut Option<String>) -> Result<Vec<QueueMessage>, ApiError> {
-    let known = match url {
-        Some(url) => url.clone(),
-        None => url.insert(api.get_queue_url(name).await?).clone(),
-    };
-    let mut all = Vec::new();
-    for _ in 0..CALLS_A_LOOK {
-        let some = match api.receive_messages(&known, 0).await {
-            // What was received is hidden from the next look: it is acted on first, and the failure comes again.
-            Err(_) if !all.is_empty() => break,
-            received => received?,
-        };
-        let is_last = some.len() < FULL;
-        all.extend(some);
-        if is_last {
-            break;
+/// Who listens to the queue, beside whoever acts on what is heard.
+#[derive(Debug)]
+pub struct Ears<P, C> {
+    pub(super) api: P,
+    pub(super) clock: C,
+    /// `None`: there is nothing to hear, or nobody who would act on it.
+    pub(super) queue: Option<Queue>,
+}
+
+impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> Ears<P, C> {
+    /// Does not come to an end.
+    pub async fn listen(self) {
+        let heard = self.queue.as_ref().and_then(|queue| Some((queue, queue.name.as_deref()?)));
+        let Some((queue, name)) = heard else { return std::future::pending().await };
+        loop {
+            let pause = queue.listen(&*self.api, name, &self.clock).await;
+            tokio::time::sleep(pause.unsigned_abs()).await;
         }
     }
-    Ok(all)
 }
