@@ -215,6 +215,10 @@ pub trait Cluster {
     fn nodes_now(&self) -> impl Future<Output = Result<Vec<Node>, PortError>>;
     /// The same for all NodeClaims.
     fn node_claims_now(&self) -> impl Future<Output = Result<Vec<NodeClaim>, PortError>>;
+    /// The same for one node; `None` where there is none of that name.
+    fn node_now(&self, name: &str) -> impl Future<Output = Result<Option<Node>, PortError>>;
+    /// The same for one NodeClaim.
+    fn node_claim_now(&self, name: &str) -> impl Future<Output = Result<Option<NodeClaim>, PortError>>;
     /// The eviction API: `Conflict` when a PodDisruptionBudget forbids it now, `NotFound` when this pod is gone, whether or not
     /// another one has its name.
     fn evict(&self, namespace: &str, name: &str, uid: &str) -> impl Future<Output = Result<(), PortError>>;

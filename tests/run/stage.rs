@@ -397,6 +397,12 @@ impl Cluster for FusedCluster {
     async fn node_claims_now(&self) -> Result<Vec<NodeClaim>, PortError> {
         self.0.node_claims_now().await
     }
+    async fn node_now(&self, name: &str) -> Result<Option<Node>, PortError> {
+        self.0.node_now(name).await
+    }
+    async fn node_claim_now(&self, name: &str) -> Result<Option<NodeClaim>, PortError> {
+        self.0.node_claim_now(name).await
+    }
     async fn evict(&self, namespace: &str, name: &str, uid: &str) -> Result<(), PortError> {
         self.1.is_allowed(name)?;
         self.1.call(self.0.evict(namespace, name, uid)).await
