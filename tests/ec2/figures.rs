@@ -288,7 +288,7 @@ fn idle_calls() -> Figure {
         }
         // Their names are written, and what is asked for once is asked for.
         for _ in 0..600 {
-            cloud.messages().await.unwrap();
+            cloud.failing().await.unwrap();
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
         account.take_calls();
@@ -301,7 +301,7 @@ fn idle_calls() -> Figure {
             if minute % 2 == 0 {
                 assert_eq!(cloud.instances().await.unwrap().len(), 1_000);
             }
-            cloud.messages().await.unwrap();
+            cloud.failing().await.unwrap();
             tokio::time::sleep(Duration::from_secs(60)).await;
         }
         let calls = account.take_calls().len();

@@ -71,7 +71,10 @@ pub async fn choose_and_drive(
             let cloud = awaited("EC2", connected).await?;
             // Where nobody says which, it is the SDK's.
             let drive = Drive { region: cloud.api().region().to_owned(), ..drive };
-            Box::pin(drive.until_the_end(repository, cloud, forge, std::future::pending())).await
+            let leadership = drive.leadership.clone();
+            let may_act = move || leadership.leads();
+            let (cloud, calls) = crate::adapters::aws::beside::Beside::start(cloud, catalog.into(), may_act);
+            Box::pin(drive.until_the_end(repository, cloud, forge, calls)).await
         }
         #[cfg(not(feature = "aws"))]
         Some(CloudArgument::Aws) => Err(without_ec2()),
