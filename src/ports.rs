@@ -215,6 +215,10 @@ pub trait Cluster {
     fn nodes_now(&self) -> impl Future<Output = Result<Vec<Node>, PortError>>;
     /// The same for all NodeClaims.
     fn node_claims_now(&self) -> impl Future<Output = Result<Vec<NodeClaim>, PortError>>;
+    /// The same for one node; `None` where there is none of that name.
+    fn node_now(&self, name: &str) -> impl Future<Output = Result<Option<Node>, PortError>>;
+    /// The same for one NodeClaim.
+    fn node_claim_now(&self, name: &str) -> impl Future<Output = Result<Option<NodeClaim>, PortError>>;
     /// The eviction API: `Conflict` when a PodDisruptionBudget forbids it now, `NotFound` when this pod is gone, whether or not
     /// another one has its name.
     fn evict(&self, namespace: &str, name: &str, uid: &str) -> impl Future<Output = Result<(), PortError>>;
@@ -385,6 +389,11 @@ pub trait Cloud {
     fn ended(&self, provider_ids: &[&str]) -> impl Future<Output = Result<Vec<InstanceEnd>, PortError>>;
     /// What was announced and not acted on yet, some at a time; returns at once. A message may come more than once.
     fn messages(&self) -> impl Future<Output = Result<Vec<Message>, PortError>>;
+    /// The same of what nobody announces: instances whose checks fail, and what is scheduled for them. Apart, as what is announced can not wait
+    /// for an answer to this.
+    fn failing(&self) -> impl Future<Output = Result<Vec<Message>, PortError>> {
+        async { Ok(Vec::new()) }
+    }
     /// What a plan should say of the cloud itself: what could not be asked and why, and what is not as it is now. The same for as long as the
     /// trouble is.
     fn notes(&self) -> impl Future<Output = Vec<Note>> {
@@ -400,6 +409,18 @@ pub trait Cloud {
     }
     /// Takes a message that was acted on off the queue; idempotent.
     fn forget_message(&self, receipt: &str) -> impl Future<Output = Result<(), PortError>>;
+    /// Waits until an answer came that was not waited for: what was asked in vain may be asked again.
+    fn changed(&self) -> impl Future<Output = ()> {
+        std::future::pending()
+    }
+    /// Whether such answers are still to come: what failed or is old may be known soon.
+    fn is_asking(&self) -> bool {
+        false
+    }
+    /// Whether an instance may come of a launch of this claim that nobody has heard of yet: the claim stays until that is known.
+    fn is_launching(&self, _claim: &NodeClaim) -> bool {
+        false
+    }
 }
 
 /// Where people review.

@@ -91,7 +91,7 @@ use observed::kept_by_others;
 use observed::look::Eyes;
 use observed::others::Others;
 use observed::view::{NodePrices, Prices, View};
-use pace::{CATALOG_AGE, Pace, RETRY, Troubles, longer};
+use pace::{CATALOG_AGE, POLL, Pace, RETRY, Troubles, longer};
 use plans::approvals::{Approved, Waiting};
 use plans::batch::BatchWindow;
 use plans::inputs_seen::InputsSeen;
@@ -198,6 +198,8 @@ struct CloudAnswers {
     /// When it was another one last.
     made_at: Timestamp,
     until: Timestamp,
+    /// Some of it was not answered when it was asked last: it is what was said before.
+    is_old: bool,
 }
 
 impl CloudAnswers {
@@ -355,6 +357,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             () = self.shutdown.requested() => {}
             () = self.ports.cluster.changed() => {}
             () = self.ports.repository.changed() => self.repository_due = true,
+            () = self.ports.cloud.changed() => self.cloud_answered(),
             () = sleep => {}
         }
     }
@@ -368,7 +371,13 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         self.doubted.tell(&snapshot.doubts, now, &mut self.journal);
         kept_by_others::sentences(&snapshot, now).into_iter().for_each(|sentence| self.say_trouble(sentence, now));
         let view = View::new(&snapshot);
-        self.refresh_catalog(&snapshot, now).await?;
+        if let Err(error) = self.refresh_catalog(&snapshot, now).await {
+            // What was said last stands: what the cluster needs does not wait for the cloud.
+            if self.catalog.is_none() {
+                return Err(error);
+            }
+            self.try_again(&[error], now);
+        }
         let Some(known) = &self.catalog else { return Ok(()) };
         let overlaid = self.overlaid_offer(&snapshot, now);
         let fleet = view.fleet(NodePrices { of_catalog: &known.prices, overlaid: &overlaid });
@@ -431,6 +440,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let strangers = self.garbage.notes_of_strangers();
         let whose = (&self.ports.cloud, self.options.installation.as_str());
         if let Err(error) = self.garbage.see(whose, snapshot, now).await {
+            self.garbage.due_at = now.saturating_add(self.next_list()).ok();
             self.say_trouble(chain(&error), now);
         }
         self.tell_of_strangers(&strangers, now);
@@ -446,6 +456,18 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             self.plans.inputs_seen = InputsSeen::default();
         }
         notes.into_iter().for_each(|note| self.say_trouble(note.text, now));
+    }
+
+    /// When instances are listed again after a list that failed: it may be about to come.
+    fn next_list(&self) -> SignedDuration {
+        if self.ports.cloud.is_asking() { garbage::URGENT_APART } else { garbage::INTERVAL }
+    }
+
+    /// An answer came that nobody waited for: what asked in vain asks once more.
+    fn cloud_answered(&mut self) {
+        if let Some(known) = self.catalog.as_mut().filter(|known| known.is_old) {
+            known.until = known.made_at;
+        }
     }
 
     /// The cluster as it would be where the answers of the cloud stood in its EC2NodeClasses: who only observes does not write them there.
@@ -657,6 +679,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                 Ok(wrote) => wrote,
                 // What is planned does not wait for it.
                 Err(error) => {
+                    self.garbage.due_at = now.saturating_add(self.next_list()).ok();
                     self.try_again(&[error], now);
                     false
                 }
@@ -681,7 +704,6 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             return Ok(());
         }
         let catalog = self.ports.cloud.catalog().await?;
-        let until = now.saturating_add(CATALOG_AGE).unwrap_or(now);
         let mut classes = BTreeMap::new();
         for class in self.revisions.node_classes(snapshot) {
             let facts = self.ports.cloud.describe(&class).await?;
@@ -692,6 +714,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let vcpu_quotas = self.ports.cloud.vcpu_quotas().await;
         let denied = self.ports.cloud.denied().await;
         let notes = self.ports.cloud.notes().await;
+        let is_old = self.ports.cloud.is_asking();
+        let until = now.saturating_add(if is_old { POLL } else { CATALOG_AGE }).unwrap_or(now);
         let before = self.catalog.as_mut();
         let is_same = |it: &&mut CloudAnswers| {
             Arc::ptr_eq(&it.catalog, &catalog)
@@ -700,7 +724,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                 && it.denied == denied
         };
         if let Some(known) = before.filter(is_same) {
-            known.until = until;
+            (known.until, known.is_old) = (until, is_old);
             known.notes = notes;
             known.reserved = reserved;
             return Ok(());
@@ -708,8 +732,18 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let prices = Prices::new(&catalog);
         self.plans.inputs_seen = InputsSeen::default();
         let made_at = now;
-        self.catalog =
-            Some(CloudAnswers { catalog, prices, classes, vcpu_quotas, denied, notes, reserved, made_at, until });
+        self.catalog = Some(CloudAnswers {
+            catalog,
+            prices,
+            classes,
+            vcpu_quotas,
+            denied,
+            notes,
+            reserved,
+            made_at,
+            until,
+            is_old,
+        });
         Ok(())
     }
 

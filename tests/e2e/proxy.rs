@@ -1,4 +1,5 @@
-//! Between the program and the API server: passes everything on, and lets the watches of one kind hang in silence or end.
+//! Between the program and the API server: passes everything on, and lets the watches of one kind hang in silence or end, or answers whoever
+//! lists or watches it with a failure, or with what nobody can read.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -11,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use futures::StreamExt;
 use futures::stream::unfold;
 use http::StatusCode;
-use http::header::{CONNECTION, CONTENT_LENGTH, HOST, TRANSFER_ENCODING};
+use http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, TRANSFER_ENCODING};
 use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::json;
@@ -28,7 +29,14 @@ pub enum Fault {
     Hangs,
     /// They end as soon as they begin.
     Ends,
+    /// They end, and lists and watches are answered with this status.
+    Answers(StatusCode),
+    /// They end, and lists and watches are answered with what is no object.
+    Garbage,
 }
+
+/// Begins as an answer of the API server does.
+const GARBAGE: &str = "{\"kind\":\"List\",\"apiVersion\":\"v1\",\"metadata\":{\"resourceVersion\":\"\u{1}\"},\"items\":[{\"metadata\":7},\n";
 
 /// By the name of the kind in paths, such as `pods`.
 type Faults = Option<(String, Fault)>;
@@ -87,6 +95,9 @@ impl Proxy {
 
 async fn pass_on(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     let watched = watched(&request);
+    if let Some(answer) = answered_here(&request, &shared.faults.borrow()) {
+        return answer;
+    }
     let (mut parts, body) = request.into_parts();
     for header in [HOST, CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING] {
         parts.headers.remove(header);
@@ -110,6 +121,22 @@ async fn pass_on(State(shared): State<Arc<Shared>>, request: Request) -> Respons
     Response::from_parts(parts, body)
 }
 
+/// The answer to who lists or watches a kind of which nothing else is heard.
+fn answered_here(request: &Request, faults: &Faults) -> Option<Response> {
+    let (resource, fault) = faults.as_ref()?;
+    let is_asked =
+        request.method() == http::Method::GET && request.uri().path().rsplit('/').next() == Some(resource.as_str());
+    match fault {
+        Fault::Hangs | Fault::Ends => None,
+        Fault::Answers(status) => is_asked.then(|| {
+            let failure = json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+                "message": "as the test says", "code": status.as_u16() });
+            (*status, [(CONTENT_TYPE, "application/json")], failure.to_string()).into_response()
+        }),
+        Fault::Garbage => is_asked.then(|| ([(CONTENT_TYPE, "application/json")], GARBAGE).into_response()),
+    }
+}
+
 /// The kind that is watched, where it is a watch.
 fn watched(request: &Request) -> Option<String> {
     let query = request.uri().query().unwrap_or_default();
@@ -123,7 +150,7 @@ fn with_faults(body: Body, resource: String, faults: watch::Receiver<Faults>) ->
         loop {
             let fault = faults.borrow_and_update().clone().filter(|(kind, _)| *kind == resource);
             match fault {
-                Some((_, Fault::Ends)) => return None,
+                Some((_, Fault::Ends | Fault::Answers(_) | Fault::Garbage)) => return None,
                 Some((_, Fault::Hangs)) => faults.changed().await.ok()?,
                 None => tokio::select! {
                     frame = frames.next() => return Some((frame?, (frames, faults, resource))),

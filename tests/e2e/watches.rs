@@ -1,10 +1,11 @@
-//! Watches that hang in silence, or end again and again, one kind at a time: no node goes under pods that are not seen, and when they are
-//! well again all goes on.
+//! Watches that hang in silence, end again and again, fail, or say what nobody can read, one kind at a time: no node goes under pods that are
+//! not seen, and when they are well again all goes on.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use cutlist::adapters::git::ScriptedRepository;
+use http::StatusCode;
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -19,18 +20,39 @@ const DEPLOYMENT: &str = "shop/web";
 const PATIENCE: Duration = Duration::from_secs(60);
 /// For how long a watch is not well: less than what is noticed, so that nobody knows.
 const UNWELL: Duration = Duration::from_secs(40);
+/// Of one that is known not to be: longer than an empty node stays.
+const KNOWN_UNWELL: Duration = Duration::from_secs(20);
 /// After which an empty node goes.
 const CONSOLIDATE_AFTER: &str = "consolidateAfter: 10s";
 
+/// What is not to go is known by these.
+const KINDS: [&str; 4] = ["pods", "nodes", "nodeclaims", "poddisruptionbudgets"];
+/// Others that are watched: a minute for each way to fail would be an hour.
+const ALSO_FAIL: [&str; 4] = ["nodepools", "persistentvolumes", "daemonsets", "csinodes"];
+const ALSO_DENIED: [&str; 4] = ["ec2nodeclasses", "persistentvolumeclaims", "deployments", "namespaces"];
+const ALSO_GARBAGE: [&str; 4] = ["nodeplans", "volumeattachments", "replicasets", "storageclasses"];
+
 pub fn watches_that_hang(plane: &mut ControlPlane) {
-    play(plane, Fault::Hangs);
+    play(plane, Fault::Hangs, &[], UNWELL);
 }
 
 pub fn watches_that_end(plane: &mut ControlPlane) {
-    play(plane, Fault::Ends);
+    play(plane, Fault::Ends, &[], UNWELL);
 }
 
-fn play(plane: &ControlPlane, fault: Fault) {
+pub fn watches_that_fail(plane: &mut ControlPlane) {
+    play(plane, Fault::Answers(StatusCode::INTERNAL_SERVER_ERROR), &ALSO_FAIL, KNOWN_UNWELL);
+}
+
+pub fn watches_that_are_denied(plane: &mut ControlPlane) {
+    play(plane, Fault::Answers(StatusCode::FORBIDDEN), &ALSO_DENIED, KNOWN_UNWELL);
+}
+
+pub fn watches_of_what_nobody_can_read(plane: &mut ControlPlane) {
+    play(plane, Fault::Garbage, &ALSO_GARBAGE, KNOWN_UNWELL);
+}
+
+fn play(plane: &ControlPlane, fault: Fault, also: &[&str], unwell: Duration) {
     let cluster = plane.cluster();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios/pool-label");
     let mut files = played::files(&folder);
@@ -43,7 +65,7 @@ fn play(plane: &ControlPlane, fault: Fault) {
     let program = Program::prepare(plane, &cluster, repository.path().to_owned()).through(plane, &proxy.server());
     cluster.apply_all(&std::fs::read_to_string(folder.join("objects/web.yaml")).unwrap());
     let mut cutlist = program.start(plane);
-    for resource in ["pods", "nodes", "nodeclaims", "poddisruptionbudgets"] {
+    for resource in KINDS.iter().chain(also) {
         let context = format!("{resource}: {fault:?}");
         program::scale(&cluster, DEPLOYMENT, 4);
         settles(&cluster, &program, &format!("{context}: before"), 4);
@@ -58,7 +80,7 @@ fn play(plane: &ControlPlane, fault: Fault) {
         program::scale(&cluster, DEPLOYMENT, 4);
         let began = Instant::now();
         let mut most = 0;
-        while began.elapsed() < UNWELL {
+        while began.elapsed() < unwell {
             most = most.max(running_where_instances_run(&cluster, &program, &context));
             std::thread::sleep(Duration::from_millis(500));
         }

@@ -295,7 +295,7 @@ fn idle_calls() -> Figure {
         let idle = async {
             // Their names are written, and what is asked for once is asked for.
             for _ in 0..600 {
-                cloud.messages().await.unwrap();
+                let _told = (cloud.messages().await.unwrap(), cloud.failing().await.unwrap());
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
             account.take_calls();
@@ -308,7 +308,7 @@ fn idle_calls() -> Figure {
                 if minute % 2 == 0 {
                     assert_eq!(cloud.instances().await.unwrap().len(), 1_000);
                 }
-                cloud.messages().await.unwrap();
+                let _told = (cloud.messages().await.unwrap(), cloud.failing().await.unwrap());
                 tokio::time::sleep(Duration::from_secs(60)).await;
             }
         };

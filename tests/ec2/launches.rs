@@ -52,7 +52,7 @@ fn claims_get_instances_by_few_calls_and_are_found_again() {
         assert_eq!(listed.len(), 20);
         assert!(listed.iter().all(|it| (it.launch_id.as_str(), it.installation.as_str()) == ("l", "one")));
         // Their names are written when there is time.
-        cloud.messages().await.unwrap();
+        cloud.failing().await.unwrap();
         let named = cloud.instances().await.unwrap();
         assert_eq!(named.iter().filter(|it| it.node_claim.starts_with("l-")).count(), 20);
     });
@@ -481,12 +481,12 @@ fn an_instance_that_ec2_does_not_know_yet_gets_its_name_later() {
         account.failures.borrow_mut().insert("ec2:CreateTags".to_owned(), "InvalidInstanceID.NotFound".to_owned());
         account.take_calls();
         for _ in 0..5 {
-            cloud.messages().await.unwrap();
+            cloud.failing().await.unwrap();
         }
         assert_eq!((named().await, tagged(account.take_calls())), (0, 3), "it is not asked again at once");
         account.failures.borrow_mut().clear();
         tokio::time::sleep(Duration::from_secs(10)).await;
-        cloud.messages().await.unwrap();
+        cloud.failing().await.unwrap();
         assert_eq!(named().await, 3);
         // One that is gone has no need of a name.
         pass(&cloud, &class(), &mut claims("m", 1), &alternatives(&THREE), 1).await;
@@ -494,7 +494,7 @@ fn an_instance_that_ec2_does_not_know_yet_gets_its_name_later() {
         tokio::time::sleep(Duration::from_secs(130)).await;
         account.take_calls();
         for _ in 0..3 {
-            cloud.messages().await.unwrap();
+            cloud.failing().await.unwrap();
             tokio::time::sleep(Duration::from_secs(15)).await;
         }
         assert_eq!(tagged(account.take_calls()), 1);

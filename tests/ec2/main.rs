@@ -8,6 +8,7 @@
 #![expect(clippy::disallowed_methods, reason = "a test reads files, the environment and the clock")]
 
 mod account;
+mod beside;
 mod bounds;
 mod calls;
 mod cases;

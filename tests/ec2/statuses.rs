@@ -33,24 +33,24 @@ fn what_fails_is_told_each_minute_as_long_as_it_does() {
             status("i-3", None, "instance-retirement"),
             status("i-4", None, ""),
         ]);
-        assert!(cloud(false).messages().await.unwrap().is_empty() && account.take_calls().is_empty());
+        assert!(cloud(false).failing().await.unwrap().is_empty() && account.take_calls().is_empty());
         let cloud = cloud(true);
-        let told = cloud.messages().await.unwrap();
+        let told = cloud.failing().await.unwrap();
         assert_eq!(told.len(), 2, "{told:?}");
         assert!(told[0].body.contains("\"i-1\"") && told[1].body.contains("\"i-3\""), "{told:?}");
         assert_eq!(account.take_calls(), ["ec2:DescribeInstanceStatus instance-status.status=impaired"]);
         for message in &told {
             cloud.forget_message(&message.receipt).await.unwrap();
         }
-        assert!(cloud.messages().await.unwrap().is_empty(), "not before a minute has passed");
+        assert!(cloud.failing().await.unwrap().is_empty(), "not before a minute has passed");
         tokio::time::sleep(Duration::from_secs(90)).await;
-        assert_eq!(cloud.messages().await.unwrap().len(), 3);
+        assert_eq!(cloud.failing().await.unwrap().len(), 3);
         assert_eq!(account.take_calls(), ["ec2:DescribeInstanceStatus system-status.status=impaired"]);
         // Who may not ask is told so where everything is that is denied.
         let denied = ("ec2:DescribeInstanceStatus".to_owned(), "UnauthorizedOperation".to_owned());
         account.failures.borrow_mut().extend([denied]);
         tokio::time::sleep(Duration::from_secs(60)).await;
-        assert!(cloud.messages().await.unwrap().is_empty());
+        assert!(cloud.failing().await.unwrap().is_empty());
         assert_eq!(cloud.denied().await[0].action, "ec2:DescribeInstanceStatus");
         assert!(cloud.notes().await.iter().all(|note| !note.text.contains("which instances fail")));
     });

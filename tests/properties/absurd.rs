@@ -17,6 +17,8 @@ use crate::bad_input::{cluster, pod};
 const WORK_MAX: usize = 150_000;
 /// Of what each instance type is held against.
 const DIMENSIONS_MAX: usize = 400;
+/// Bytes that are said of why a pod waits: what nobody reads is not worth the time that it takes.
+const SAID_MAX: usize = 20_000;
 
 const SHAPES: [&str; 19] = [
     "spreads",
@@ -204,5 +206,135 @@ fn as_much_as_is_allowed_is_planned_for() {
                 "{count} {shape}"
             );
         }
+    }
+}
+
+/// The most of each shape that is planned for, by the limit on it. One that is counted together with others leaves room for what the pod has
+/// beside it.
+fn most_of(shape: &str) -> usize {
+    let limit = |field: &str| LIMITS.iter().find(|limit| limit.field.contains(field)).unwrap().most;
+    match shape {
+        "spreads" | "hard spreads" => limit("topologySpreadConstraints"),
+        "node terms" => limit("required terms"),
+        "preferred terms" => limit("preferred terms"),
+        "affinity" | "anti-affinity" | "preferred affinity" => limit("podAffinity"),
+        // A key and a value.
+        "expressions" => limit("keys and values") / 2,
+        // Five values each, and the key.
+        "values" => (limit("keys and values") - 1) / 5,
+        "namespaces" => limit("keys and values") - 1,
+        "tolerations" => limit("tolerations"),
+        "containers" => limit("spec.containers"),
+        // Each names a resource, as the container does.
+        "sidecars" | "resources" => limit("names of resources") - 1,
+        "ports" => limit("ports"),
+        "volumes" | "ephemeral volumes" => limit("spec.volumes"),
+        "claims" => limit("resourceClaims"),
+        // The pod has one.
+        "labels" => limit("metadata.labels") - 1,
+        shape => panic!("{shape} has no limit"),
+    }
+}
+
+/// All of the second that the first does not have; lists are put together.
+fn merge(into: &mut Value, from: Value) {
+    match (into, from) {
+        (Value::Object(into), Value::Object(from)) => {
+            for (key, value) in from {
+                merge(into.entry(key).or_insert(Value::Null), value);
+            }
+        }
+        (Value::Array(into), Value::Array(from)) => into.extend(from),
+        (into, from) if into.is_null() => *into = from,
+        _ => {}
+    }
+}
+
+/// A pod with as much of several shapes as all of them together may have.
+fn combined(name: &str, shapes: &[(&str, usize)]) -> Value {
+    let mut made = pod(name, json!({ "cpu": "10m" }), json!({}));
+    for (shape, count) in shapes {
+        let mut further = absurd(shape, name, *count);
+        if !["containers", "ports", "resources"].contains(shape) {
+            further["spec"].as_object_mut().unwrap().remove("containers");
+        }
+        merge(&mut made, further);
+    }
+    made
+}
+
+/// Decides for these pods, and counts: what a look at one place is made of, and what is said of it all.
+fn decided(what: &str, absurd: Vec<Value>) -> Result<(), String> {
+    let pods = absurd.len();
+    let mut all = vec![pod("plain", json!({ "cpu": "100m" }), json!({}))];
+    all.extend(absurd);
+    let built = cluster(all);
+    for packing in [Packing::Cheapest, Packing::Karpenter] {
+        let inputs = built.inputs(packing);
+        let problem = Problem::new(&inputs);
+        // Many together may be more than is planned for at a time.
+        if pods == 1 && !problem.too_large_pods.is_empty() {
+            return Err(format!("{what}: it is left out, though it is within the limits"));
+        }
+        let work: usize = problem.variants.iter().map(|variant| 1 + variant.constraints.len()).sum();
+        if work > WORK_MAX || problem.dimensions.count() > DIMENSIONS_MAX {
+            return Err(format!("{what}: {work} constraints, {} resources", problem.dimensions.count()));
+        }
+        let plan = decide(&inputs);
+        let is_plain = |pod: &String| pod == "shop/plain";
+        if plan.pending.iter().any(|pending| pending.pods.iter().any(is_plain)) {
+            return Err(format!("{what}: the plain pod waits"));
+        }
+        let said: usize = plan.pending.iter().flat_map(|it| &it.reasons).map(|reason| reason.text.len()).sum();
+        if plan.steps.len() > pods + 1 || said > SAID_MAX * (pods + 1) {
+            return Err(format!("{what}: {} steps, {said} bytes of reasons", plan.steps.len()));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn what_is_as_large_as_it_may_be_is_decided_on() {
+    for shape in SHAPES {
+        let of_shape = |pods: usize| (0..pods).map(|number| absurd(shape, &format!("p{number}"), most_of(shape)));
+        decided(&format!("one pod of {shape}"), of_shape(1).collect()).unwrap();
+        decided(&format!("pods of {shape}"), of_shape(12).collect()).unwrap();
+    }
+}
+
+/// Lists that share a limit share it here, too.
+#[test]
+fn what_is_as_large_as_it_may_be_in_everything_is_decided_on() {
+    let half = |shape: &str| most_of(shape) / 2;
+    let quarter = |shape: &str| most_of(shape) / 4;
+    let shapes = [
+        ("spreads", half("spreads")),
+        ("hard spreads", half("hard spreads")),
+        ("node terms", most_of("node terms") - 1),
+        // Beside some thousand keys and values of the others.
+        ("values", half("values")),
+        ("preferred terms", most_of("preferred terms")),
+        ("affinity", quarter("affinity")),
+        ("anti-affinity", quarter("affinity")),
+        ("preferred affinity", quarter("affinity")),
+        ("tolerations", most_of("tolerations")),
+        ("containers", half("containers")),
+        ("sidecars", half("sidecars")),
+        ("ports", most_of("ports")),
+        ("resources", half("resources")),
+        ("volumes", half("volumes")),
+        ("ephemeral volumes", half("ephemeral volumes")),
+        ("claims", most_of("claims")),
+        ("labels", most_of("labels")),
+    ];
+    for pods in [1, 6] {
+        let all = (0..pods).map(|number| combined(&format!("p{number}"), &shapes)).collect();
+        decided(&format!("{pods} pods of everything"), all).unwrap();
+    }
+    let pairs = SHAPES.iter().zip(SHAPES.iter().skip(1));
+    for (one, other) in pairs {
+        let shapes = [(*one, half(one)), (*other, half(other))];
+        let all = (0..3).map(|number| combined(&format!("p{number}"), &shapes)).collect();
+        decided(&format!("{one} and {other}"), all).unwrap();
     }
 }

@@ -10,6 +10,7 @@ use cutlist::core::snapshot::{Doubts, Snapshot};
 use cutlist::ports::{Cluster, PortErrorKind};
 use serde_json::json;
 
+use crate::repair;
 use crate::stage::{POOL, SETTINGS, Stage, apart};
 
 const KINDS: [&str; 8] = [
@@ -314,4 +315,79 @@ async fn no_instance_ends_on_the_word_of_a_claim_that_it_was_not_given_to() {
     assert_eq!(stage.world.pods_evicted(), evicted);
     let said = |event: &Event| matches!(event, Event::CallFailed { error } if error.contains("was given to nodeclaim"));
     assert_eq!(stage.count(said), 1);
+}
+
+/// A repair is due by what is seen, and nobody knows that the watch is silent.
+#[tokio::test(start_paused = true)]
+async fn a_node_that_is_well_again_unseen_is_not_repaired() {
+    let mut stage = repair::four_nodes().await;
+    let broken = repair::names(&stage)[1].clone();
+    repair::say(&stage, &broken, "False");
+    stage.run_for(29 * 60).await;
+    stage.world.with(|world| world.freeze(&["nodes"], None));
+    repair::say(&stage, &broken, "True");
+    stage.run_for(3600).await;
+    assert_eq!((repair::repaired(&stage), running(&stage)), (0, 4));
+    let says = |event: &Event| matches!(event, Event::CallFailed { error } if error.contains("it is well again"));
+    assert!(stage.count(says) > 0, "it is said why the plan does not begin");
+    stage.world.with(World::see_all);
+    stage.run_for(600).await;
+    assert_eq!((repair::repaired(&stage), running(&stage)), (0, 4));
+    assert!(repair::names(&stage).contains(&broken));
+}
+
+/// Somebody asks that a node stays, and the watch of what it is asked on is silent.
+#[tokio::test(start_paused = true)]
+async fn what_somebody_protects_unseen_stays() {
+    for kind in ["nodes", "nodeclaims", "pods"] {
+        let mut stage = with_a_node().await;
+        stage.world.with(|world| world.freeze(&[kind], None));
+        protect(&stage, kind, Some("true")).await;
+        let changed = POOL.replacen("    spec:\n", "    metadata: { labels: { release: two } }\n    spec:\n", 1);
+        assert_ne!(changed, POOL);
+        stage.script.commit("two", &[("pool.yaml", &changed), ("cutlist.yaml", SETTINGS)]);
+        stage.run_for(3600).await;
+        assert_eq!((running(&stage), began_or_ended(&stage)), (1, 0), "{kind}");
+        let says = |event: &Event| matches!(event, Event::CallFailed { error } if error.starts_with("remove node "));
+        // What is written to a claim is written to the version that is seen, which is enough there.
+        assert!(stage.count(says) > 0 || kind == "nodeclaims", "{kind}: it is said why the plan does not begin");
+        // Once it is seen it counts, and when nobody asks for it any more the node is replaced.
+        stage.world.with(World::see_all);
+        stage.run_for(600).await;
+        assert_eq!((running(&stage), began_or_ended(&stage)), (1, 0), "{kind}");
+        protect(&stage, kind, None).await;
+        stage.run_for(1200).await;
+        assert!(running(&stage) == 1 && began_or_ended(&stage) > 0, "{kind}");
+        stage.assert_consistent(kind);
+    }
+}
+
+/// Puts the annotation on all objects of the kind, or takes it away.
+async fn protect(stage: &Stage, kind: &str, value: Option<&str>) {
+    let cluster = stage.world.cluster();
+    match kind {
+        "nodes" => {
+            for node in Cluster::nodes_now(&cluster).await.unwrap() {
+                let patch = json!({ "metadata": { "annotations": { keys::DO_NOT_DISRUPT: value } } });
+                Cluster::patch_node(&cluster, &node, &patch).await.unwrap();
+            }
+        }
+        "nodeclaims" => {
+            for mut claim in Cluster::node_claims_now(&cluster).await.unwrap() {
+                let annotations = claim.metadata.annotations.get_or_insert_default();
+                annotations.remove(keys::DO_NOT_DISRUPT);
+                annotations.extend(value.map(|value| (keys::DO_NOT_DISRUPT.to_owned(), value.to_owned())));
+                Cluster::update_node_claim(&cluster, &claim).await.unwrap();
+            }
+        }
+        _ => {
+            let node = Cluster::nodes_now(&cluster).await.unwrap()[0].metadata.name.clone().unwrap();
+            let mut pods = Cluster::pods_on_now(&cluster, &node).await.unwrap();
+            for pod in &mut pods {
+                pod.metadata.annotations.remove(keys::DO_NOT_DISRUPT);
+                pod.metadata.annotations.extend(value.map(|value| (keys::DO_NOT_DISRUPT.to_owned(), value.to_owned())));
+            }
+            stage.world.with(|world| world.load(Snapshot { pods: pods.into(), ..Snapshot::default() }));
+        }
+    }
 }

@@ -29,6 +29,7 @@ mod repair;
 mod revisions;
 mod rollouts;
 mod signed;
+mod silence;
 mod stage;
 mod turns;
 mod waves;

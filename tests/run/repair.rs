@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::stage::{POOL, SETTINGS, Stage};
 
 /// Four nodes with a pod each, of which no budget lets any go.
-async fn four_nodes() -> Stage {
+pub async fn four_nodes() -> Stage {
     let settings = format!("{SETTINGS}  featureGates: {{ NodeRepair: true }}\n");
     let mut stage = Stage::new(&settings);
     let pool = POOL.replace("consolidateAfter: 30s\n", "consolidateAfter: 1h\n    budgets: [{ nodes: \"0\" }]\n");
@@ -36,15 +36,15 @@ async fn four_nodes() -> Stage {
     stage
 }
 
-fn names(stage: &Stage) -> Vec<String> {
+pub fn names(stage: &Stage) -> Vec<String> {
     stage.snapshot().nodes.iter().map(|node| node.metadata.name.clone().unwrap()).collect()
 }
 
-fn say(stage: &Stage, node: &str, ready: &str) {
+pub fn say(stage: &Stage, node: &str, ready: &str) {
     stage.world.with(|world| world.set_node_condition(node, "Ready", ready));
 }
 
-fn repaired(stage: &Stage) -> usize {
+pub fn repaired(stage: &Stage) -> usize {
     stage.count(|event| matches!(event, Event::DisruptingNodes { reason, .. } if reason.code == ReasonCode::Unhealthy))
 }
 

@@ -1,15 +1,17 @@
 //! A world, a repository and a controller, with ports that can fail at a chosen call.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use cutlist::adapters::aws::beside::Beside;
 use cutlist::adapters::embedded::{
     EmbeddedClock, EmbeddedCloud, EmbeddedCluster, EmbeddedForge, EmbeddedWorld, WorldSettings,
 };
 use cutlist::api::approval_rules::ApprovalRules;
+use cutlist::api::cloud_facts::VcpuQuotaUse;
 use cutlist::api::ec2_node_class::EC2NodeClass;
 use cutlist::api::keys;
 use cutlist::api::node_claim::NodeClaim;
@@ -171,7 +173,13 @@ pub struct Fuse {
     refusal_takes: Rc<Cell<Duration>>,
     between: Rc<RefCell<Option<(usize, Happening)>>>,
     never_read: Rc<RefCell<Doubts>>,
+    /// Actions of the cloud whose calls are taken and not answered.
+    hung: Rc<RefCell<BTreeSet<&'static str>>>,
+    lost_lease: Rc<Cell<bool>>,
 }
+
+/// So many seconds a call waits for its answer before it is given up.
+const CALL_SECONDS: u32 = 75;
 
 /// What happens between two calls.
 type Happening = Box<dyn FnOnce()>;
@@ -256,6 +264,28 @@ impl Fuse {
             kind,
             source: None,
         })
+    }
+
+    /// From now on calls of these actions have no answer, for as long as a call is waited for. `CreateFleet answered` hangs once it was done.
+    pub fn hang(&self, actions: &[&'static str]) {
+        *self.hung.borrow_mut() = actions.iter().copied().collect();
+    }
+
+    /// Whether this process leads no longer.
+    pub fn lose_lease(&self, lost: bool) {
+        self.lost_lease.set(lost);
+    }
+
+    /// Waits for the answer to an action.
+    async fn answers(&self, action: &str) -> Result<(), PortError> {
+        for _ in 0..CALL_SECONDS {
+            if !self.hung.borrow().contains(action) {
+                return Ok(());
+            }
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+        let operation = format!("no answer to {action}");
+        Err(PortError { operation, kind: PortErrorKind::Temporary, source: None })
     }
 
     fn is_allowed(&self, name: &str) -> Result<(), PortError> {
@@ -397,6 +427,12 @@ impl Cluster for FusedCluster {
     async fn node_claims_now(&self) -> Result<Vec<NodeClaim>, PortError> {
         self.0.node_claims_now().await
     }
+    async fn node_now(&self, name: &str) -> Result<Option<Node>, PortError> {
+        self.0.node_now(name).await
+    }
+    async fn node_claim_now(&self, name: &str) -> Result<Option<NodeClaim>, PortError> {
+        self.0.node_claim_now(name).await
+    }
     async fn evict(&self, namespace: &str, name: &str, uid: &str) -> Result<(), PortError> {
         self.1.is_allowed(name)?;
         self.1.call(self.0.evict(namespace, name, uid)).await
@@ -442,10 +478,20 @@ pub struct Launches {
 
 impl Cloud for FusedCloud {
     async fn catalog(&self) -> Result<Arc<Catalog>, PortError> {
+        let _none = self.1.answers("DescribeInstanceTypes").await;
         self.0.catalog().await
     }
     async fn describe(&self, class: &EC2NodeClass) -> Result<ClassFacts, PortError> {
+        let _none = self.1.answers("DescribeSubnets").await;
         self.0.describe(class).await
+    }
+    async fn vcpu_quotas(&self) -> Vec<VcpuQuotaUse> {
+        let _none = self.1.answers("GetServiceQuota").await;
+        self.0.vcpu_quotas().await
+    }
+    async fn failing(&self) -> Result<Vec<Message>, PortError> {
+        self.1.answers("DescribeInstanceStatus").await?;
+        self.0.failing().await
     }
     async fn launch(&self, request: &LaunchRequest<'_>) -> Vec<Result<Instance, LaunchFailure>> {
         let launch = async {
@@ -462,28 +508,36 @@ impl Cloud for FusedCloud {
             Ok(answers)
         };
         let failed = |error: &PortError| LaunchFailure { error: error.again(), exhausted: Vec::new() };
-        if let Err(error) = self.1.is_silent("CreateFleet") {
-            return request.claims.iter().map(|_| Err(failed(&error))).collect();
-        }
-        match self.1.call(launch).await {
+        let done = async {
+            self.1.is_silent("CreateFleet")?;
+            self.1.answers("CreateFleet").await?;
+            let answers = self.1.call(launch).await?;
+            self.1.answers("CreateFleet answered").await?;
+            Ok::<_, PortError>(answers)
+        };
+        match done.await {
             Ok(answers) => answers,
             Err(error) => request.claims.iter().map(|_| Err(failed(&error))).collect(),
         }
     }
     async fn terminate(&self, provider_id: &str) -> Result<(), PortError> {
         self.1.is_silent("TerminateInstances")?;
+        self.1.answers("TerminateInstances").await?;
         self.1.call(self.0.terminate(provider_id)).await
     }
     async fn instances(&self) -> Result<Vec<Instance>, PortError> {
         self.2.borrow_mut().lists += 1;
+        self.1.answers("DescribeInstances").await?;
         self.0.instances().await
     }
 
     async fn ended(&self, provider_ids: &[&str]) -> Result<Vec<InstanceEnd>, PortError> {
+        self.1.answers("DescribeInstances").await?;
         self.0.ended(provider_ids).await
     }
 
     async fn messages(&self) -> Result<Vec<Message>, PortError> {
+        self.1.answers("ReceiveMessage").await?;
         self.0.messages().await
     }
 
@@ -509,7 +563,9 @@ impl Clock for WrongClock {
     }
 }
 
-pub type TestController = Controller<Script, FusedCluster, FusedCloud, EmbeddedForge, WrongClock>;
+/// One on this cloud.
+pub type On<E> = Controller<Script, FusedCluster, E, EmbeddedForge, WrongClock>;
+pub type TestController = On<FusedCloud>;
 
 pub struct Stage {
     pub world: EmbeddedWorld,
@@ -608,6 +664,17 @@ impl Stage {
         self.controller = controller((planner, &self.floor), ports, &self.events);
     }
 
+    /// Another process, which does not wait for the cloud; and what carries out its calls.
+    pub fn beside(&self) -> (On<Beside<FusedCloud>>, impl Future<Output = ()> + use<>) {
+        self.script.reread();
+        let ports = ports(&self.world, &self.script, &self.forge, &self.fuse, &self.clock, &self.launches);
+        let Ports { repository, cluster, cloud, forge, clock } = ports;
+        let lost_lease = self.fuse.lost_lease.clone();
+        let (cloud, calls) = Beside::start(cloud, Arc::new(catalog()), move || !lost_lease.get());
+        let ports = Ports { repository, cluster, cloud, forge, clock };
+        (controller((decide, &self.floor), ports, &self.events), calls)
+    }
+
     /// Runs until nothing more happens; `false` when the process crashed first or it never settles.
     pub async fn settle(&mut self) -> bool {
         self.settle_watched(|_| ()).await
@@ -687,11 +754,11 @@ fn ports(
     }
 }
 
-fn controller(
+fn controller<E: Cloud>(
     (planner, floor): (fn(&Inputs<'_>) -> Plan, &ApprovalRules),
-    ports: TestPorts,
+    ports: Ports<Script, FusedCluster, E, EmbeddedForge, WrongClock>,
     events: &Rc<RefCell<Vec<Event>>>,
-) -> TestController {
+) -> On<E> {
     let options = Options {
         mode: Mode::Enforce,
         applies_definitions: true,

@@ -6,23 +6,21 @@ use super::source::{self, SourceFile};
 use super::uses::{Use, dependencies, uses};
 
 /// The files of circles that stay, each with its reason. No other file may join one.
-const KEPT: &[&[&str]] = &[
-    &[
-        // What is wrong with the text itself is found where it is taken apart, by `stream`, `events` and `document`.
-        "src/definitions/document/events.rs",
-        "src/definitions/document/mod.rs",
-        "src/definitions/document/stream.rs",
-        // A finding is at a place of a document, and names its rule.
-        "src/definitions/findings.rs",
-        // What a finding lets be written is what stands in the document at its place.
-        "src/definitions/fixes.rs",
-        // A rule finds, in one document or in all of a revision.
-        "src/definitions/revision.rs",
-        "src/definitions/rule.rs",
-        // The rules about text that can not be read: a document names them.
-        "src/definitions/rules/reading.rs",
-    ],
-];
+const KEPT: &[&[&str]] = &[&[
+    // What is wrong with the text itself is found where it is taken apart, by `stream`, `events` and `document`.
+    "src/definitions/document/events.rs",
+    "src/definitions/document/mod.rs",
+    "src/definitions/document/stream.rs",
+    // A finding is at a place of a document, and names its rule.
+    "src/definitions/findings.rs",
+    // What a finding lets be written is what stands in the document at its place.
+    "src/definitions/fixes.rs",
+    // A rule finds, in one document or in all of a revision.
+    "src/definitions/revision.rs",
+    "src/definitions/rule.rs",
+    // The rules about text that can not be read: a document names them.
+    "src/definitions/rules/reading.rs",
+]];
 
 /// So many times a name may be handed on from room to room.
 const HANDED_ON_MAX: usize = 8;

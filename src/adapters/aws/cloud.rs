@@ -340,13 +340,17 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> Cloud for AwsCloud<P, C> {
     }
 
     async fn messages(&self) -> Result<Vec<Message>, PortError> {
-        let mut messages = self.queue.heard();
+        Ok(self.queue.heard())
+    }
+
+    /// Instances are named on the way.
+    async fn failing(&self) -> Result<Vec<Message>, PortError> {
         // Who only observes ends nothing, whatever is the matter with it.
-        if self.settings.may_write {
-            self.names.write(self.api(), &self.pace).await;
-            messages.extend(self.statuses.messages(self.api(), self.pace.now()).await);
+        if !self.settings.may_write {
+            return Ok(Vec::new());
         }
-        Ok(messages)
+        self.names.write(self.api(), &self.pace).await;
+        Ok(self.statuses.messages(self.api(), self.pace.now()).await)
     }
 
     async fn notes(&self) -> Vec<Note> {

@@ -209,6 +209,14 @@ impl Cluster for EmbeddedCluster {
         Ok(self.world.with(|world| world.node_claims.shared().iter().cloned().collect()))
     }
 
+    async fn node_now(&self, name: &str) -> Result<Option<Node>, PortError> {
+        Ok(self.world.with(|world| world.nodes.get(name).cloned()))
+    }
+
+    async fn node_claim_now(&self, name: &str) -> Result<Option<NodeClaim>, PortError> {
+        Ok(self.world.with(|world| world.node_claims.get(name).cloned()))
+    }
+
     async fn evict(&self, namespace: &str, name: &str, uid: &str) -> Result<(), PortError> {
         let key = format!("{namespace}/{name}");
         self.world.act(|world| if world.is_pod(&key, uid) { world.evict(&key) } else { Err(missing("Pod", &key)) })

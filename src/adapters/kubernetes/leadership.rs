@@ -40,6 +40,8 @@ pub struct Leadership {
     transitions: Arc<AtomicI64>,
     /// Of one who stands for election: ends that, and tells when it has ended.
     standing: Option<Arc<Standing>>,
+    /// When the lease was renewed last; `None` where there is none to hold.
+    renewed: Option<LastWrite>,
 }
 
 #[derive(Debug, Default)]
@@ -59,12 +61,13 @@ impl Leadership {
     /// For a process that asked nobody.
     pub fn alone() -> Self {
         let (_, leads) = watch::channel(true);
-        Self { leads, transitions: Arc::new(AtomicI64::new(0)), standing: None }
+        Self { leads, transitions: Arc::new(AtomicI64::new(0)), standing: None, renewed: None }
     }
 
     /// Of one who holds the lease.
-    pub(super) fn of(leads: watch::Receiver<bool>, standing: Arc<Standing>) -> Self {
-        Self { leads, transitions: Arc::new(AtomicI64::new(0)), standing: Some(standing) }
+    pub(super) fn of(leads: watch::Receiver<bool>, standing: Arc<Standing>, renewed: LastWrite) -> Self {
+        let transitions = Arc::new(AtomicI64::new(0));
+        Self { leads, transitions, standing: Some(standing), renewed: Some(renewed) }
     }
 
     /// Stands for election, and goes on to do so. `identity` must be another one in each process.
@@ -101,7 +104,8 @@ impl Leadership {
             written: connection.lease_written.clone(),
         };
         tokio::spawn(candidate.stand());
-        Ok(Self { leads, transitions, standing: Some(standing) })
+        let renewed = Some(connection.lease_written.clone());
+        Ok(Self { leads, transitions, standing: Some(standing), renewed })
     }
 
     /// Gives the lease back, so that another one need not wait until it has expired. Ends in any case.
@@ -116,8 +120,14 @@ impl Leadership {
         }
     }
 
+    /// Whether this process leads, and nobody else can by now: where it was frozen, it may act before it hears that it has lost.
     pub fn leads(&self) -> bool {
-        *self.leads.borrow()
+        *self.leads.borrow() && self.holds(now())
+    }
+
+    /// Whether the lease was renewed so lately that nobody else may have it.
+    fn holds(&self, at: Instant) -> bool {
+        self.renewed.as_ref().is_none_or(|renewed| !held_for(renewed, at).is_zero())
     }
 
     /// How often the lease had changed hands when this process got it: grows with every leader.
@@ -202,6 +212,12 @@ fn now() -> Instant {
     Instant::now()
 }
 
+/// How long nobody else may have a lease, by when it was renewed last.
+fn held_for(renewed: &LastWrite, at: Instant) -> Duration {
+    let Some(began_at) = renewed.began_at() else { return Duration::ZERO };
+    Duration::from_secs(LEASE_SECONDS).saturating_sub(at.saturating_duration_since(began_at))
+}
+
 /// Who stands for election.
 struct Candidate {
     client: Client,
@@ -260,10 +276,9 @@ impl Candidate {
         let _nobody_listens = self.tell.send(false);
     }
 
-    /// How long nobody else may have the lease, by when it was renewed last.
+    /// How long nobody else may have the lease.
     fn holds_for(&self, at: Instant) -> Duration {
-        let Some(began_at) = self.written.began_at() else { return Duration::ZERO };
-        Duration::from_secs(LEASE_SECONDS).saturating_sub(at.saturating_duration_since(began_at))
+        held_for(&self.written, at)
     }
 
     /// Whoever stands for election makes the lease where there is none; the manager before goes by one that is gone.
@@ -430,6 +445,9 @@ mod tests {
         leadership.becomes(true).await;
         sleep(Duration::from_secs(60)).await;
         assert!(leadership.leads(), "it is renewed");
+        // A process that was frozen for as long has heard nothing when it thaws.
+        let thaws_at = now() + Duration::from_secs(LEASE_SECONDS);
+        assert!(leadership.holds(now()) && !leadership.holds(thaws_at), "another one may have it by then");
         server.is_stuck.store(true, Ordering::SeqCst);
         let began = now();
         leadership.becomes(false).await;

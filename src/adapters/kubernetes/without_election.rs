@@ -18,6 +18,7 @@ use super::connection::Connection;
 use super::failure::port_error;
 use super::leadership::{LEASE, Leadership, Standing};
 use super::others::OtherEnforcer;
+use super::whole_call::LastWrite;
 
 /// Who was killed is waited for so long: as long as one that stands for election.
 const HELD_SECONDS: i32 = 12;
@@ -74,7 +75,7 @@ pub async fn take<C: Clock + Send + Sync + 'static>(
             }
         }
         match holder.write(found).await {
-            Ok(written) => return Ok(Taken::Ours(hold(holder, written))),
+            Ok(written) => return Ok(Taken::Ours(hold(holder, written, connection.lease_written.clone()))),
             // Somebody was faster: who, is seen at the next look.
             Err(error) if error.kind == PortErrorKind::Conflict => {}
             Err(error) => return Err(error),
@@ -97,7 +98,7 @@ fn duration_of(lease: &Lease) -> Duration {
 }
 
 /// Renews until it is told to stop, or another one has it, or may have it because that failed for as long as it is held.
-fn hold<C: Clock + Send + Sync + 'static>(holder: Holder<C>, written: Lease) -> Leadership {
+fn hold<C: Clock + Send + Sync + 'static>(holder: Holder<C>, written: Lease, renewed: LastWrite) -> Leadership {
     let (tell, leads) = watch::channel(true);
     let standing = Arc::new(Standing::default());
     let stopped = standing.clone();
@@ -128,7 +129,7 @@ fn hold<C: Clock + Send + Sync + 'static>(holder: Holder<C>, written: Lease) -> 
         let _nobody_listens = tell.send(false);
     });
     standing.wait_for(task);
-    Leadership::of(leads, standing)
+    Leadership::of(leads, standing, renewed)
 }
 
 impl<C: Clock> Holder<C> {

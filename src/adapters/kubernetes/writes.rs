@@ -168,6 +168,17 @@ impl Cluster for KubernetesCluster {
         self.list_now::<NodeClaim>(&self.node_claims, ListParams::default(), |_| true).await
     }
 
+    async fn node_now(&self, name: &str) -> Result<Option<Node>, PortError> {
+        let nodes = self.list_now::<Node>(&self.nodes, of_name(name), |unreadable| unreadable.name == name).await?;
+        Ok(nodes.into_iter().find(|node| node.metadata.name.as_deref() == Some(name)))
+    }
+
+    async fn node_claim_now(&self, name: &str) -> Result<Option<NodeClaim>, PortError> {
+        let is_it = |unreadable: &Unreadable| unreadable.name == name;
+        let claims = self.list_now::<NodeClaim>(&self.node_claims, of_name(name), is_it).await?;
+        Ok(claims.into_iter().find(|claim| claim.metadata.name.as_deref() == Some(name)))
+    }
+
     async fn evict(&self, namespace: &str, name: &str, uid: &str) -> Result<(), PortError> {
         let operation = format!("evict {namespace}/{name}");
         self.leads(&operation)?;
@@ -259,6 +270,11 @@ impl Cluster for KubernetesCluster {
 /// The fields of the status of a NodePlan.
 pub(super) const STATUS_OF_PLANS: [&str; 8] =
     ["conditions", "fidelity", "history", "message", "movesBegun", "observedGeneration", "phase", "text"];
+
+/// A list of one: unlike what is got by its name, it is held against what a watch shows as other lists are.
+fn of_name(name: &str) -> ListParams {
+    ListParams::default().fields(&format!("metadata.name={name}"))
+}
 
 /// How long a look at what is there now may take, with all its pages: something waits for it that would end, and does not end without it.
 const LOOK_MAX: Duration = Duration::from_secs(20);

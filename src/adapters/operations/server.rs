@@ -136,8 +136,9 @@ impl ReadyState for Readiness {
     }
 }
 
-/// A look of the controller's loop that takes longer stands still: the largest plans take seconds, and every call has a limit.
-pub const LOOK_MAX: Duration = Duration::from_mins(10);
+/// A look of the controller's loop that takes longer stands still: the largest plans take seconds, EC2 is not waited for, and every call of the
+/// API server has a limit.
+pub const LOOK_MAX: Duration = Duration::from_mins(3);
 
 /// Whether the controller's loop goes on: since when it has looked, or nothing while it waits. Cheap to clone.
 #[derive(Clone, Debug)]

@@ -1,8 +1,10 @@
 //! EC2 behind `cutlist run`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::anyhow;
+use tokio::time::timeout;
 
 use crate::adapters::aws::api::Tally;
 use crate::adapters::aws::calls::{Calls, Connection as AwsConnection};
@@ -13,6 +15,9 @@ use crate::cli::arguments::{ControllerArguments, ModeArgument};
 use crate::cli::exit::Failure;
 use crate::cli::output;
 use crate::core::catalog::regions::{Region, SaidBy};
+
+/// For so long a look whether all is there is waited for: who starts while AWS is silent has pods to evict all the same.
+const OPENED_WITHIN: Duration = Duration::from_secs(20);
 
 /// Connects, looks whether the credentials are good, and says what is missing; who only observes goes on without any. Credentials and
 /// endpoints are those of the AWS SDK; the region is that of the settings or of the nodes, else the SDK's.
@@ -43,8 +48,11 @@ pub async fn connect(
     let settings =
         Settings { identity, queue: controller.interruption_queue.clone(), may_write, tries_launches: !may_write };
     let cloud = AwsCloud::new(calls, connection.time.clone(), settings);
-    match cloud.open().await {
-        Ok(opening) => {
+    match timeout(OPENED_WITHIN, cloud.open()).await {
+        Err(_) => output::say(
+            "missing: AWS has not answered what it was asked first; what only AWS can do waits until it does",
+        ),
+        Ok(Ok(opening)) => {
             say_opening(&opening, cloud.api().region());
             if opening.is_of(&connection.certificates) == Some(false) {
                 output::say(&format!(
@@ -54,10 +62,10 @@ pub async fn connect(
             }
         }
         // Plans are made of what the program knows by itself, and say what they lack.
-        Err(error) if !may_write => {
+        Ok(Err(error)) if !may_write => {
             output::say(&format!("missing: {}; it is for all that EC2 says in plans", error.text()))
         }
-        Err(error) => {
+        Ok(Err(error)) => {
             let text = error.text();
             return Err(Failure::failed(error).with_hint(format!("{text}; see that region and credentials are right")));
         }

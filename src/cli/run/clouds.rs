@@ -74,8 +74,13 @@ pub async fn choose_and_drive(
             let cloud = awaited("EC2", connected).await?;
             // Where nobody says which, it is the SDK's.
             let drive = Drive { region: cloud.api().region().to_owned(), ..drive };
-            let ears = cloud.ears();
-            Box::pin(drive.until_the_end(repository, cloud, forge, ears.listen())).await
+            let (ears, leadership) = (cloud.ears(), drive.leadership.clone());
+            let may_act = move || leadership.leads();
+            let (cloud, calls) = crate::adapters::aws::beside::Beside::start(cloud, catalog.into(), may_act);
+            let beside = async {
+                tokio::join!(ears.listen(), calls);
+            };
+            Box::pin(drive.until_the_end(repository, cloud, forge, beside)).await
         }
         #[cfg(not(feature = "aws"))]
         Some(CloudArgument::Aws) => Err(without_ec2()),

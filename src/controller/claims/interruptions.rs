@@ -70,7 +70,14 @@ pub async fn hear<K: Cluster, E: Cloud>(
     journal: &mut Journal,
 ) -> Result<Heard, PortError> {
     let mut heard = Heard::default();
-    for message in cloud.messages().await? {
+    let mut messages = Vec::new();
+    for said in [cloud.messages().await, cloud.failing().await] {
+        match said {
+            Ok(said) => messages.extend(said),
+            Err(error) => heard.troubles.push(error),
+        }
+    }
+    for message in messages {
         let mut is_noted = true;
         // What is of no kind that anybody acts on, or nobody can read, would come again for ever.
         if let Some(interruption) = Interruption::parse(&message.body) {

@@ -46,8 +46,9 @@ pub async fn launch<K: Cluster, E: Cloud>(
     for at_once in launches.chunks(CALLS_TOGETHER_MAX) {
         let outcomes = join_all(at_once.iter().map(|launch| launch.carry_out(all, effects))).await;
         let are_answered = outcomes.into_iter().collect::<Result<Vec<bool>, PortError>>()?;
-        // Each may take as long as a call may: where EC2 is silent, the rest waits for the next look, and nothing else does.
-        if !are_answered.contains(&true) {
+        // Each may take as long as a call may: where EC2 is silent, the rest waits for the next look, and nothing else does. Those that go on
+        // beside this look keep nobody waiting.
+        if !are_answered.contains(&true) && !effects.around.cloud.is_asking() {
             break;
         }
     }

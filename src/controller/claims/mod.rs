@@ -256,6 +256,10 @@ fn due<'v, K: Cluster, E: Cloud>(
     if view.doubt(claim).is_some() {
         asked.retain(|effect| is_safe_in_doubt(effect, is_ending));
     }
+    // Its instance would run without it.
+    if is_ending && around.cloud.is_launching(claim) {
+        asked = [Effect::Launch].into();
+    }
     if let Some(owner) = around.live.owner(claim, view).filter(|_| is_ending && !asked.is_empty()) {
         effects.trouble(of_another(claim, owner));
         asked.clear();

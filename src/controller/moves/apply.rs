@@ -8,8 +8,9 @@
 
 use std::collections::BTreeSet;
 
-use futures::future::join_all;
+use futures::future::{join_all, join3};
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Node;
 use serde_json::json;
 
 use crate::api::keys;
@@ -20,6 +21,7 @@ use crate::controller::annotations::of_definitions::{self, Seen};
 use crate::controller::events::journal::Journal;
 use crate::controller::events::refusal::MoveRefusal;
 use crate::controller::events::{Disrupted, Event, Replacement};
+use crate::controller::observed::afresh;
 use crate::controller::observed::look::Eyes;
 use crate::controller::observed::others::Others;
 use crate::controller::observed::view::{View, must_move, name_of, node_name};
@@ -35,7 +37,7 @@ use crate::ports::{Cluster, PortError, PortErrorKind};
 
 /// Moves that only create are begun so many at a time: their preconditions are looked at once, their claims written together.
 const CREATED_TOGETHER_MAX: usize = 32;
-/// Nodes whose pods are asked for at the same time.
+/// Nodes that are asked for at the same time, with their pods.
 const LOOKED_AT_TOGETHER_MAX: usize = 16;
 
 /// Why a move was not carried out.
@@ -123,27 +125,48 @@ pub async fn begin<K: Cluster>(
     first.map_or(Ok(untold), |first| Err(ApplyError::NotCreated { node_pools, first }))
 }
 
-/// Whether the nodes that would go hold just the pods that are seen on them: asked of the API server once more. The plan is made
-/// again a little later where they do not, since nobody knows when the others will be seen.
+/// Whether the nodes that would go, their NodeClaims and the pods on them are as they are seen: asked of the API server once more. The plan is
+/// made again a little later where they are not, since nobody knows when that will be seen.
 async fn look_afresh<K: Cluster>(cluster: &K, removals: &[&Step], view: &View<'_>) -> Result<(), PortError> {
-    let nodes: Vec<&str> = removals.iter().filter_map(|step| step.node.as_deref()).collect();
-    for together in nodes.chunks(LOOKED_AT_TOGETHER_MAX) {
-        let found = join_all(together.iter().map(|node| cluster.pods_on_now(node))).await;
-        for (node, found) in together.iter().zip(found) {
-            let found = found?;
-            let uids = |pods: &[&Pod]| -> BTreeSet<String> {
-                pods.iter().filter(|pod| must_move(pod)).map(|pod| pod.metadata.uid.clone()).collect()
-            };
-            let seen = uids(view.pods_on(view.node(node)));
-            let found = uids(&found.iter().collect::<Vec<_>>());
-            // One that has gone meanwhile takes nothing with it.
-            if !found.is_subset(&seen) {
-                let operation = format!("remove node {node}: pods run there that are not seen yet");
+    for together in removals.chunks(LOOKED_AT_TOGETHER_MAX) {
+        let looked = join_all(together.iter().map(|step| unlike_seen(cluster, step, view))).await;
+        for (step, because) in together.iter().zip(looked) {
+            if let Some(because) = because? {
+                let node = step.node.as_deref().unwrap_or(&step.node_claim);
+                let operation = format!("remove node {node}: {because}");
                 return Err(PortError { operation, kind: PortErrorKind::Conflict, source: None });
             }
         }
     }
     Ok(())
+}
+
+/// What of a node that is to go is not as it is seen.
+async fn unlike_seen<K: Cluster>(cluster: &K, step: &Step, view: &View<'_>) -> Result<Option<&'static str>, PortError> {
+    // What EC2 takes away goes whoever would keep it.
+    let may_be_kept = !matches!(step.mode, RemovalMode::AtOnce { .. });
+    let claim_now = cluster.node_claim_now(&step.node_claim);
+    let Some(name) = &step.node else {
+        let found = claim_now.await?;
+        return Ok(view
+            .claim(&step.node_claim)
+            .and_then(|seen| afresh::claim_unlike(seen, found.as_ref(), may_be_kept)));
+    };
+    let (claim, node, pods) = join3(claim_now, cluster.node_now(name), cluster.pods_on_now(name)).await;
+    let (claim, node, pods) = (claim?, node?, pods?);
+    let seen = view.claim(&step.node_claim);
+    let because = seen.and_then(|seen| afresh::claim_unlike(seen, claim.as_ref(), may_be_kept));
+    let seen = view.node(name);
+    let because = because.or_else(|| seen.and_then(|seen| afresh::node_unlike(seen, node.as_ref(), may_be_kept)));
+    let is_well = node.as_ref().is_some_and(|node| !has_condition(step, node));
+    let because = because.or(is_well.then_some("it is well again"));
+    // By what the plan's hash of them is made of. One that has gone meanwhile takes nothing with it.
+    let lines = |pods: &[&Pod]| -> BTreeSet<(String, Option<String>)> {
+        let kept = |pod: &Pod| pod.metadata.annotations.get(keys::DO_NOT_DISRUPT).cloned().filter(|_| may_be_kept);
+        pods.iter().filter(|pod| must_move(pod)).map(|pod| (pod.metadata.uid.clone(), kept(pod))).collect()
+    };
+    let (found, seen) = (lines(&pods.iter().collect::<Vec<_>>()), lines(view.pods_on(seen)));
+    Ok(because.or((!found.is_subset(&seen)).then_some("pods run there that are not seen yet as they are")))
 }
 
 /// Nothing is made for a pool that is another installation's by now.
@@ -173,13 +196,19 @@ fn check_mode(step: &Step, view: &View<'_>) -> Result<(), MoveRefusal> {
     let holds = match &step.mode {
         RemovalMode::Graceful => true,
         RemovalMode::AtOnce { .. } => view.claim(&step.node_claim).is_some_and(|claim| claim.is_true(INTERRUPTED)),
-        RemovalMode::ByForce { condition, status } => {
+        RemovalMode::ByForce { .. } => {
             let object = view.node(&node()).ok_or_else(|| MoveRefusal::NodeGone { node: node() })?;
-            let conditions = object.status.as_ref().and_then(|status| status.conditions.as_deref());
-            conditions.unwrap_or_default().iter().any(|it| it.type_ == *condition && it.status == *status)
+            has_condition(step, object)
         }
     };
     if holds { Ok(()) } else { Err(MoveRefusal::NodeWell { node: node() }) }
+}
+
+/// Whether a node is as broken as it has to be for this step, if it has to be.
+fn has_condition(step: &Step, node: &Node) -> bool {
+    let RemovalMode::ByForce { condition, status } = &step.mode else { return true };
+    let conditions = node.status.as_ref().and_then(|status| status.conditions.as_deref());
+    conditions.unwrap_or_default().iter().any(|it| it.type_ == *condition && it.status == *status)
 }
 
 fn check(step: &Step, plan: &Plan, view: &View<'_>, seen: &Seen) -> Result<(), MoveRefusal> {

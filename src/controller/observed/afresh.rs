@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use k8s_openapi::api::core::v1::Node;
 use tokio::sync::OnceCell;
 
+use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::core::lifecycle::DeletionCause;
 use crate::core::lifecycle::drain;
@@ -88,6 +89,32 @@ pub async fn is_given_up<K: Cluster>(
         return Ok(());
     }
     Err(overtaken(format!("give up nodeclaim {}: its node is there", name_of(claim))))
+}
+
+/// What of a claim that is to go is not as it is seen. `may_be_kept`: whether somebody's word keeps it.
+pub fn claim_unlike(seen: &NodeClaim, found: Option<&NodeClaim>, may_be_kept: bool) -> Option<&'static str> {
+    let Some(found) = found else { return Some("its NodeClaim is gone") };
+    if found.metadata.uid != seen.metadata.uid {
+        return Some("another NodeClaim has the name of its own");
+    }
+    if found.metadata.deletion_timestamp.is_some() && seen.metadata.deletion_timestamp.is_none() {
+        return Some("its NodeClaim is being removed already");
+    }
+    if provider_id(found) != provider_id(seen) {
+        return Some("its NodeClaim has another instance");
+    }
+    let is_kept_otherwise = found.annotation(keys::DO_NOT_DISRUPT) != seen.annotation(keys::DO_NOT_DISRUPT);
+    (may_be_kept && is_kept_otherwise).then_some("somebody changed whether its NodeClaim may be disrupted")
+}
+
+/// The same of a node.
+pub fn node_unlike(seen: &Node, found: Option<&Node>, may_be_kept: bool) -> Option<&'static str> {
+    let Some(found) = found else { return Some("it is gone") };
+    if found.metadata.uid != seen.metadata.uid || id_of(found) != id_of(seen) {
+        return Some("another node has its name");
+    }
+    let kept = |node: &Node| node.metadata.annotations.as_ref()?.get(keys::DO_NOT_DISRUPT).cloned();
+    (may_be_kept && kept(found) != kept(seen)).then_some("somebody changed whether it may be disrupted")
 }
 
 fn is_its(node: &Node, claim: &NodeClaim) -> bool {

@@ -96,6 +96,7 @@ pub fn memory_of_an_hour() -> Figure {
             }
             cloud.instances().await.unwrap();
             cloud.messages().await.unwrap();
+            cloud.failing().await.unwrap();
             for claim in &launched {
                 cloud.terminate(provider_id(claim).unwrap()).await.unwrap();
             }

@@ -16,10 +16,10 @@ const DEFAULT_REGION: &str = "us-east-1";
 
 /// The SDK's own; it has no other limit by default.
 const CONNECT: Duration = Duration::from_millis(3_100);
-/// Longer than a queue is waited for.
-const ATTEMPT: Duration = Duration::from_secs(30);
-/// With its retries.
-const CALL: Duration = Duration::from_secs(75);
+/// A page of a thousand instances takes a few seconds.
+const ATTEMPT: Duration = Duration::from_secs(15);
+/// With its retries. What is asked next may wait for this answer.
+const CALL: Duration = Duration::from_secs(40);
 /// A fleet of many instances takes its time; as long as in the reference.
 const LAUNCH: Duration = Duration::from_secs(240);
 const ATTEMPTS: u32 = 3;
