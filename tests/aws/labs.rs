@@ -97,6 +97,10 @@ pub fn the_first_labs_show_what_they_promise(moto: &Moto, programs: &Path) {
     assert!(missing.is_empty(), "{missing:?}\n{labels:#?}");
     assert_eq!((&labels["karpenter.k8s.aws/instance-cpu"], &labels["eks-team"]), (&json!("8"), &json!("my-team")));
     let name = launched_as_the_lab_says(&run);
+    // Else the node drifts at the next look at all instances, which is two minutes away.
+    let groups = scene.raw.ec2("DescribeInstances", &[]).ok().all("groupId");
+    let selected = &cluster.get(CLASS).unwrap()["status"]["securityGroups"][0]["id"];
+    assert!(groups.iter().any(|group| selected == group), "{selected}: {groups:?}");
 
     // And in.
     let instance_type = labels["node.kubernetes.io/instance-type"].as_str().unwrap().to_owned();

@@ -1,5 +1,6 @@
 //! A server between the SDK and moto: it records calls, loses answers, throttles, denies, decides what there is capacity for, remembers client
-//! tokens, and answers what moto does not know. Signatures are not looked at.
+//! tokens, answers what moto does not know, and gives instances the security groups of their template, which moto loses. Signatures are not
+//! looked at.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{Read, Write};
@@ -58,6 +59,8 @@ struct State {
     capacity: BTreeMap<String, usize>,
     tokens: BTreeMap<String, (String, Vec<u8>)>,
     parameters: BTreeMap<String, String>,
+    /// Security groups of the first interface, by the name of the launch template.
+    groups: BTreeMap<String, Vec<String>>,
 }
 
 pub struct Proxy {
@@ -232,6 +235,10 @@ fn serve(mut connection: TcpStream, moto: &str, account: &str, Shared { calls, s
 fn answer(request: &Request, call: &Call, moto: &str, account: &str, state: &Mutex<State>) -> Vec<u8> {
     let is_dry_run = call.fields.get("DryRun").is_some_and(|text| text == "true");
     match call.action.as_str() {
+        "CreateLaunchTemplate" => {
+            state.lock().unwrap().groups.insert(call.fields["LaunchTemplateName"].clone(), groups(call));
+            request.forward(moto, account, &request.body)
+        }
         "CreateFleet" if !is_dry_run => fleet(request, call, moto, account, state),
         // Moto launches nothing for a dry run, but says nothing either.
         "CreateFleet" => {
@@ -274,6 +281,9 @@ fn fleet(request: &Request, call: &Call, moto: &str, account: &str, state: &Mute
             }
             let body = chosen.only(&call.fields, launched);
             let answer = String::from_utf8_lossy(&request.forward(moto, account, body.as_bytes())).into_owned();
+            let template = &call.fields[&format!("{}.LaunchTemplateSpecification.LaunchTemplateName", chosen.config)];
+            let groups = state.groups.get(template).map(Vec::as_slice).unwrap_or_default();
+            attach(groups, &answer, |body| request.forward(moto, account, body));
             let short = if launched < count { chosen.error() } else { String::new() };
             let errors = format!("<errorSet>{none}{short}</errorSet>");
             rewritten(&answer, &errors, &chosen)
@@ -281,6 +291,30 @@ fn fleet(request: &Request, call: &Call, moto: &str, account: &str, state: &Mute
     };
     state.tokens.insert(token, (call.body.clone(), answer.clone()));
     answer
+}
+
+/// Security groups of a launch template's first interface.
+fn groups(call: &Call) -> Vec<String> {
+    let is_group = |name: &str| name.starts_with("LaunchTemplateData.NetworkInterface.1.SecurityGroupId.");
+    call.fields.iter().filter(|(name, _)| is_group(name)).map(|(_, id)| id.clone()).collect()
+}
+
+/// Gives the groups to each instance of an answer.
+fn attach(groups: &[String], answer: &str, forward: impl Fn(&[u8]) -> Vec<u8>) {
+    let instances = answer.split("<instanceIds>").skip(1).filter_map(|rest| rest.split_once("</instanceIds>"));
+    let ids = instances.flat_map(|(ids, _)| ids.split("<item>").skip(1)).filter_map(|rest| rest.split_once("</item>"));
+    for (id, _) in ids.filter(|_| !groups.is_empty()) {
+        let mut fields = vec![
+            ("Action".to_owned(), "ModifyInstanceAttribute".to_owned()),
+            ("Version".to_owned(), "2016-11-15".to_owned()),
+            ("InstanceId".to_owned(), id.trim().to_owned()),
+        ];
+        let numbered =
+            groups.iter().enumerate().map(|(position, id)| (format!("GroupId.{}", position + 1), id.clone()));
+        fields.extend(numbered);
+        let said = forward(encoded(&fields).as_bytes());
+        assert!(said.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&said));
+    }
 }
 
 /// One override of a fleet, with the place of its template.

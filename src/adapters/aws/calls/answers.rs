@@ -131,7 +131,11 @@ pub(super) fn instance(one: &ec2::Instance) -> Option<InstanceAnswer> {
         attachment.is_some_and(|it| it.device_index() == Some(0) && it.network_card_index().unwrap_or_default() == 0)
     };
     let primary = one.network_interfaces().iter().find(is_primary);
-    let groups = primary.map_or_else(|| one.security_groups(), ec2::InstanceNetworkInterface::groups);
+    // Those of the instance are those of its primary interface; the reference reads them there, too.
+    let groups = match one.security_groups() {
+        [] => primary.map_or(&[][..], ec2::InstanceNetworkInterface::groups),
+        groups => groups,
+    };
     let group = |group: &ec2::GroupIdentifier| {
         Some(AttachedGroup { id: group.group_id()?.to_owned(), name: group.group_name().map(str::to_owned) })
     };
