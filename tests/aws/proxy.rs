@@ -34,6 +34,9 @@ pub enum Fault {
     Waits(Duration),
 }
 
+/// Instances of one fleet that are given the groups of their template.
+const ATTACHED_MAX: usize = 100;
+
 pub const THROTTLES: Fault =
     Fault::Refuses { status: 503, code: "RequestLimitExceeded", message: "Request limit exceeded." };
 pub const DENIES: Fault = Fault::Refuses {
@@ -283,7 +286,10 @@ fn fleet(request: &Request, call: &Call, moto: &str, account: &str, state: &Mute
             let answer = String::from_utf8_lossy(&request.forward(moto, account, body.as_bytes())).into_owned();
             let template = &call.fields[&format!("{}.LaunchTemplateSpecification.LaunchTemplateName", chosen.config)];
             let groups = state.groups.get(template).map(Vec::as_slice).unwrap_or_default();
-            attach(groups, &answer, |body| request.forward(moto, account, body));
+            // Moto would be held up for a minute by a thousand, and none of those is looked at for what it has.
+            if launched <= ATTACHED_MAX {
+                attach(groups, &answer, |body| request.forward(moto, account, body));
+            }
             let short = if launched < count { chosen.error() } else { String::new() };
             let errors = format!("<errorSet>{none}{short}</errorSet>");
             rewritten(&answer, &errors, &chosen)

@@ -16,7 +16,7 @@ use super::{at, identity};
 fn what_is_asked_beside_the_controller_is_asked_as_often() {
     run(async {
         let (account, clock) = (Rc::new(account()), EmbeddedClock::starting_at(at(0)));
-        let settings = Settings { identity: identity(), queue: None, may_write: true };
+        let settings = Settings { identity: identity(), queue: None, may_write: true, tries_launches: false };
         let cloud = AwsCloud::new(account.clone(), clock, settings);
         let assumed = Catalog::built_in("us-east-1").unwrap();
         let (cloud, calls) = Beside::start(cloud, assumed.into(), || true);
