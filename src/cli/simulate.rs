@@ -354,6 +354,10 @@ fn simulation(
         let text = "approval.disrupt is manual: the simulation approves every plan at once".to_owned();
         notes.push(Note::new(NoteCode::ApprovedAutomatically, text));
     }
+    let (risks, left_out) = tally.risks();
+    if left_out > 0 {
+        notes.push(Note::new(NoteCode::RisksLeftOut, format!("risks that are not listed were said {left_out} times")));
+    }
     Simulation {
         version: FORMAT_VERSION,
         revision: read.head.content.revision.clone(),
@@ -366,6 +370,7 @@ fn simulation(
         summary,
         series: tally.series(now, world.pods_evicted()),
         plans: tally.posted().to_vec(),
+        risks,
         held_back: last.held_back,
         leaving: leaving(&at_end.snapshot, now),
         pending: last.pending,

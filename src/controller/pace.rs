@@ -16,7 +16,7 @@ pub const PAUSE_MIN: SignedDuration = SignedDuration::from_millis(1);
 /// How long a failed call is left alone at first. It doubles, since most of what fails twice fails again.
 pub const RETRY: SignedDuration = SignedDuration::from_secs(1);
 /// How long that gets where the answer was that it can not be done, which only somebody's change makes better.
-const RETRY_REFUSED_MAX: SignedDuration = SignedDuration::from_mins(5);
+pub const RETRY_REFUSED_MAX: SignedDuration = SignedDuration::from_mins(5);
 /// How often trouble that goes on is said.
 pub const TROUBLE_SAID_AGAIN: SignedDuration = SignedDuration::from_mins(1);
 /// How many different troubles are said in that time.

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::ports::PortError;
+use crate::ports::{PortError, PortErrorKind};
 
-use super::pace::RETRY;
+use super::pace::{RETRY, RETRY_REFUSED_MAX};
 
 /// So many refusals are waited for in one look, where calls follow each other: the time of each is the time of the look.
 const ONE_BY_ONE: usize = 2;
@@ -31,6 +31,8 @@ pub struct SetAside {
 pub struct Purpose<'a> {
     aside: &'a mut SetAside,
     left: Left,
+    /// How long an object is left alone at most that is refused for what it is.
+    longest_as_it_is: SignedDuration,
 }
 
 /// What of a purpose was not done in a look.
@@ -63,7 +65,8 @@ impl SetAside {
     pub fn look(&mut self, now: Timestamp) {
         (self.refused, self.was_full) = (0, false);
         // One whose clock was set back counts anew.
-        self.aside.retain(|_, aside| now.duration_since(aside.until).abs() < PAUSE_MAX + PAUSE_MAX);
+        self.aside
+            .retain(|_, aside| now.duration_since(aside.until).abs() < aside.wait.max(PAUSE_MAX).saturating_mul(2));
     }
 
     /// Whether something may be tried for the object now.
@@ -90,9 +93,13 @@ impl SetAside {
 
     /// Something was refused for the object.
     pub fn refused(&mut self, object: &str, now: Timestamp) {
+        self.refused_up_to(PAUSE_MAX, object, now);
+    }
+
+    fn refused_up_to(&mut self, longest: SignedDuration, object: &str, now: Timestamp) {
         self.refused += 1;
         let before = self.aside.get(object).map(|aside| aside.wait);
-        let wait = before.map_or(RETRY, |before| before.saturating_mul(2).min(PAUSE_MAX));
+        let wait = before.map_or(RETRY, |before| before.saturating_mul(2).min(longest));
         let until = now.saturating_add(wait).unwrap_or(now);
         self.aside.insert(object.to_owned(), Aside { until, wait });
     }
@@ -104,7 +111,7 @@ impl SetAside {
 
     /// Calls for objects of these names, which stand for what is to be done with them.
     pub fn purpose(&mut self) -> Purpose<'_> {
-        Purpose { aside: self, left: Left::default() }
+        Purpose { aside: self, left: Left::default(), longest_as_it_is: PAUSE_MAX }
     }
 
     /// When something that was left in this look may be tried again; `None` where nothing was.
@@ -115,6 +122,12 @@ impl SetAside {
 }
 
 impl Purpose<'_> {
+    /// What is refused for what it is, and by nobody's policy, has longer waits: another commit is another object here, and comes at once.
+    pub fn of_commits(mut self) -> Self {
+        self.longest_as_it_is = RETRY_REFUSED_MAX;
+        self
+    }
+
     /// Makes the call, where something may be tried for its object. `None`: it may not, was refused, or got no answer. `Err`: it is gone, was
     /// changed meanwhile, or is not to be had.
     pub async fn attempt<T>(
@@ -129,7 +142,9 @@ impl Purpose<'_> {
         }
         match call.await {
             Err(error) if error.is_of_one_object() => {
-                self.aside.refused(object, now);
+                let is_as_it_is = error.kind == PortErrorKind::Permanent;
+                let longest = if is_as_it_is { self.longest_as_it_is } else { PAUSE_MAX };
+                self.aside.refused_up_to(longest, object, now);
                 self.left.refused.push(error);
                 Ok(None)
             }

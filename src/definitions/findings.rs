@@ -36,6 +36,8 @@ pub struct Finding {
     scalar: Option<Scalar>,
     /// What can be written for it.
     instead: Option<Instead>,
+    /// What can be written for more than the key or value.
+    fix: Option<Fix>,
 }
 
 impl Finding {
@@ -53,6 +55,7 @@ impl Finding {
             related: Vec::new(),
             scalar: None,
             instead: None,
+            fix: None,
         }
     }
 
@@ -77,6 +80,7 @@ impl Finding {
             related: Vec::new(),
             scalar: Scalar::at(document, pointer, place),
             instead: None,
+            fix: None,
         }
     }
 
@@ -105,6 +109,13 @@ impl Finding {
     #[must_use]
     pub fn instead(mut self, instead: Option<Instead>) -> Self {
         self.instead = instead.or(self.instead);
+        self
+    }
+
+    /// What `--fix` writes, for more than the key or value that the finding is at.
+    #[must_use]
+    pub fn fixed_by(mut self, fix: Option<Fix>) -> Self {
+        self.fix = fix;
         self
     }
 
@@ -138,7 +149,7 @@ impl Finding {
             hint: self.hint,
             object: self.object,
             related: related.collect(),
-            fix: written.map(|text| Fix { span: self.span, text }),
+            fix: self.fix.or_else(|| written.map(|text| Fix { span: self.span, text })),
             fingerprint: String::new(),
         }
     }

@@ -9,6 +9,7 @@ use super::files;
 use super::findings::{Finding, FindingPlace};
 use super::fixes::Instead;
 use super::kinds::{Class, Kind, OldKind, classify};
+use super::migration::removal;
 use super::rules::image_lock as image_lock_rules;
 use super::rules::kinds as rules;
 use super::rules::reading;
@@ -214,7 +215,8 @@ pub fn set_by_cluster(document: &Document) -> Option<Finding> {
         if found.len() == 1 { "it" } else { "them" }
     );
     let finding = Finding::at(&rules::SET_BY_CLUSTER, document, first, FindingPlace::Key, message);
-    Some(finding.hint("remove what was exported with the object: it is not applied"))
+    let finding = finding.hint("remove what was exported with the object: it is not applied");
+    Some(finding.fixed_by(removal::fix(document, &found)))
 }
 
 /// Where a field has moved to. A family of images has an alias of its own, by which images are now selected.

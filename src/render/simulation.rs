@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use crate::core::model::HourlyPrice;
 use crate::core::plan::leaving::Leaving;
 use crate::core::plan::simulation::Simulation;
-use crate::core::plan::{HeldBack, ReasonCode};
+use crate::core::plan::{HeldBack, ReasonCode, Risk, RiskCode};
 
 use super::chart::{axis_columns, chart, duration, strip};
+use super::plan::risks_by_code;
 use super::plan::units::{count, distance, money, thousands};
 use super::terminal::{Style, labelled};
 
@@ -63,6 +64,7 @@ pub fn text(simulation: &Simulation, style: Style) -> String {
     if !simulation.settled {
         page.line("unsettled", "something still moves, or would with time");
     }
+    page.risks(&simulation.risks);
     page.leaving(&simulation.leaving);
     page.held_back(&simulation.held_back);
     page.pending(simulation);
@@ -98,6 +100,23 @@ struct Page {
 impl Page {
     fn line(&mut self, label: &str, text: &str) {
         self.text.push_str(&labelled(self.style, label, LABEL_COLUMNS, text));
+    }
+
+    /// By code, with the sentence of the first of each. What is lost for good comes first.
+    fn risks(&mut self, risks: &[Risk]) {
+        let mut groups: Vec<(RiskCode, Vec<&Risk>)> = risks_by_code(risks).into_iter().collect();
+        groups.sort_by_key(|(code, risks)| (*code != RiskCode::DataLost, std::cmp::Reverse(risks.len()), *code));
+        let more = groups.len().saturating_sub(REASONS_MAX);
+        for (position, (code, risks)) in groups.iter().take(REASONS_MAX).enumerate() {
+            let Some(first) = risks.first() else { continue };
+            let label = if position == 0 { "risks" } else { "" };
+            let such_as = if risks.len() == 1 { "" } else { "such as " };
+            let number = thousands(&risks.len().to_string());
+            self.line(label, &format!("{number} {code:?}: {such_as}{}: {}", first.subject, first.text));
+        }
+        if more > 0 {
+            self.line("", &format!("and {more} more kinds"));
+        }
     }
 
     /// Each node that is on its way out, with the first thing that keeps it.

@@ -527,7 +527,9 @@ fn what_may_not_change_is_asked_of_what_is_built() {
 /// On cases full of mistakes: what is fixed stays YAML, comments stay, and a second time there is nothing to do.
 #[test]
 fn fixes_of_many_mistakes_come_to_rest() {
-    for case in ["types", "one-document", "lab-of-2023", "merge-keys", "requirements", "kustomize-mistakes", "yaml"] {
+    for case in
+        ["types", "one-document", "lab-of-2023", "merge-keys", "requirements", "kustomize-mistakes", "yaml", "exported"]
+    {
         let target = tempfile::tempdir().unwrap();
         let input = super::folder().join(case).join("input");
         program::copy(&input, target.path());
@@ -551,6 +553,19 @@ fn texts(folder: &Path) -> Vec<String> {
         if path.is_dir() { texts(path) } else { vec![std::fs::read_to_string(path).unwrap()] }
     };
     paths.iter().flat_map(text).collect()
+}
+
+/// In blocks, braces and lists; what somebody wrote stays as it is.
+#[test]
+fn what_a_cluster_sets_is_taken_out() {
+    let target = tempfile::tempdir().unwrap();
+    let case = super::folder().join("exported");
+    program::copy(&case.join("input"), target.path());
+    let (text, code) = lint(target.path(), &[".", "--fix"]);
+    assert!(code == 0 && !text.contains("CL0112"), "{code}: {text}");
+    let differs = |name: &&str| program::differs(&case.join("fixed").join(name), &read(target.path(), name));
+    let differences: Vec<String> = ["more.yaml", "pool.yaml"].iter().filter_map(differs).collect();
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
 /// What is a guess is left to people, in pools and classes, and what differs only in its look is written.

@@ -379,6 +379,41 @@ async fn a_policy_that_refuses_definitions_keeps_no_pod_waiting() {
     stage.assert_consistent("after definitions were taken again");
 }
 
+/// What the API server refuses for what it is stays so until somebody commits something else, or changes the API server.
+#[tokio::test(start_paused = true)]
+async fn definitions_that_are_refused_for_good_are_said_once_and_by_the_pools() {
+    let (mut stage, _, _) = with_a_node().await;
+    let stalled = |stage: &Stage| {
+        let pool = stage.snapshot().node_pools[0].clone();
+        let mut conditions = pool.status.unwrap().conditions.into_iter();
+        conditions.find(|it| it.type_ == "Stalled").map(|it| (it.status, it.reason, it.message)).unwrap()
+    };
+    let pool = |stage: &Stage| stage.snapshot().node_pools[0].clone();
+    let revision = |stage: &Stage| pool(stage).metadata.annotations.unwrap()[keys::REVISION].clone();
+    for (kind, most) in [(PortErrorKind::Permanent, 25), (PortErrorKind::Refused, 70), (PortErrorKind::Denied, 70)] {
+        stage.fuse.freeze_definitions_as(kind);
+        let (said_before, refused) = (said(&stage, ""), stage.fuse.refused());
+        let commit = format!("refused as {kind:?}");
+        stage.script.commit(&commit, &[("pool.yaml", POOL), ("cutlist.yaml", SETTINGS)]);
+        stage.run_for(3600).await;
+        let refusals = stage.fuse.refused() - refused;
+        assert!((10..=most).contains(&refusals), "{kind:?}: tried {refusals} times in an hour");
+        assert_eq!(said(&stage, "") - said_before, 1, "{kind:?}: it is said once");
+        let (status, reason, message) = stalled(&stage);
+        assert_eq!((status.as_str(), reason.as_str()), ("True", "DefinitionsRefused"), "{kind:?}");
+        assert!(message.starts_with(&format!("{commit} is not applied: ")), "{message}");
+        // Another commit waits for nothing.
+        stage.fuse.freeze_definitions(false);
+        let mended = format!("mended after {kind:?}");
+        stage.script.commit(&mended, &[("pool.yaml", POOL), ("cutlist.yaml", SETTINGS)]);
+        stage.run_for(3).await;
+        assert_eq!(revision(&stage), mended);
+        assert!(stage.settle().await);
+        assert_eq!(stalled(&stage).0, "False");
+    }
+    stage.assert_consistent("after definitions were refused");
+}
+
 /// Rights that are missing are all named. They are used soon after they are given, though nothing else changes, and at once with a commit.
 #[tokio::test(start_paused = true)]
 async fn definitions_that_may_not_be_removed_are_all_named_and_tried_again() {

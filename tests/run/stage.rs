@@ -163,7 +163,7 @@ pub struct Fuse {
     blows_at: Rc<Cell<Option<(usize, Fault)>>>,
     crashed: Rc<Cell<bool>>,
     overtaken: Rc<RefCell<Vec<String>>>,
-    frozen: Rc<Cell<bool>>,
+    frozen: Rc<Cell<Option<PortErrorKind>>>,
     refused: Rc<Cell<usize>>,
     always_changed: Rc<Cell<bool>>,
     lists: Rc<Cell<usize>>,
@@ -221,7 +221,12 @@ impl Fuse {
 
     /// Whether definitions are refused from now on, as by a webhook.
     pub fn freeze_definitions(&self, frozen: bool) {
-        self.frozen.set(frozen);
+        self.frozen.set(frozen.then_some(PortErrorKind::Refused));
+    }
+
+    /// The same, for another reason.
+    pub fn freeze_definitions_as(&self, kind: PortErrorKind) {
+        self.frozen.set(Some(kind));
     }
 
     /// How often one was.
@@ -230,11 +235,9 @@ impl Fuse {
     }
 
     fn refuses(&self, operation: &str) -> Result<(), PortError> {
-        if !self.frozen.get() {
-            return Ok(());
-        }
+        let Some(kind) = self.frozen.get() else { return Ok(()) };
         self.refused.set(self.refused.get() + 1);
-        Err(PortError { operation: operation.to_owned(), kind: PortErrorKind::Permanent, source: None })
+        Err(PortError { operation: operation.to_owned(), kind, source: None })
     }
 
     /// From now on a webhook refuses what is written to objects of this name.

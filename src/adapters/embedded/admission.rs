@@ -10,17 +10,9 @@ use super::state::World;
 impl World {
     pub(super) fn admit(&self, pod: &mut Pod) {
         limit_ranges(pod, &self.others);
-        runtime_class(pod, &self.others);
+        runtime_class(pod, &self.others, self.pods.values());
         if pod.spec.priority.is_none() {
             self.set_priority(pod);
-        }
-        // Where the class itself is not known, pods that were admitted with it may be.
-        if let Some(class) = pod.spec.runtime_class_name.as_deref().filter(|_| pod.spec.overhead.is_empty()) {
-            let admitted =
-                |it: &&Pod| it.spec.runtime_class_name.as_deref() == Some(class) && !it.spec.overhead.is_empty();
-            if let Some(admitted) = self.pods.values().find(admitted) {
-                pod.spec.overhead = admitted.spec.overhead.clone();
-            }
         }
     }
 

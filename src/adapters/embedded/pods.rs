@@ -61,7 +61,7 @@ impl Pods {
         self.all.contains_key(key)
     }
 
-    pub(super) fn values(&self) -> impl Iterator<Item = &Pod> {
+    pub(super) fn values(&self) -> impl DoubleEndedIterator<Item = &Pod> {
         self.all.values().map(Arc::as_ref)
     }
 

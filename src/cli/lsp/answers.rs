@@ -136,6 +136,8 @@ impl Around<'_> {
         let fix = found.fix.as_ref()?;
         let title = match fix.text.as_str() {
             "" => "Remove it".to_owned(),
+            // Of several parts that go.
+            text if text.contains('\n') => "Remove it, and keep what stands between".to_owned(),
             text => format!("Write {text}"),
         };
         let edits = vec![self.edit(fix.span.start_byte, fix.span.end_byte, &fix.text)];

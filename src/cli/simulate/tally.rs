@@ -1,12 +1,17 @@
 //! What happened, counted and as a series over time.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 
 use crate::controller::events::{Event, Fleet};
 use crate::core::plan::simulation::{PlanPosted, Point, SimulationSummary};
+use crate::core::plan::{Risk, RiskCode};
 
 /// More points than any chart has columns; when they are exceeded, every second one is dropped.
 const POINTS_MAX: usize = 4096;
+/// More than anybody reads; the rest is counted.
+const RISKS_MAX: usize = 1000;
 
 #[derive(Debug)]
 pub struct Tally {
@@ -16,6 +21,9 @@ pub struct Tally {
     series: Vec<Point>,
     plans: Vec<PlanPosted>,
     summary: SimulationSummary,
+    /// By what it is about, as it was said first: each plan says anew what the one before did.
+    risks: BTreeMap<(RiskCode, String), String>,
+    risks_left_out: usize,
 }
 
 impl Tally {
@@ -27,6 +35,8 @@ impl Tally {
             series: Vec::new(),
             plans: Vec::new(),
             summary: SimulationSummary::default(),
+            risks: BTreeMap::new(),
+            risks_left_out: 0,
         }
     }
 
@@ -48,6 +58,7 @@ impl Tally {
                     self.first = Some(self.fleet);
                     self.add(self.point(now, pods_moved));
                 }
+                plan.risks.iter().for_each(|risk| self.note_risk(risk));
                 self.plans.push(PlanPosted {
                     id: plan.id.clone(),
                     second: self.second(now),
@@ -57,6 +68,26 @@ impl Tally {
             }
             _ => {}
         }
+    }
+
+    fn note_risk(&mut self, risk: &Risk) {
+        let about = (risk.code, risk.subject.clone());
+        if self.risks.len() < RISKS_MAX {
+            self.risks.entry(about).or_insert_with(|| risk.text.clone());
+        } else if !self.risks.contains_key(&about) {
+            self.risks_left_out += 1;
+        }
+    }
+
+    /// What was at risk, and how often something else was that is not kept.
+    pub fn risks(&self) -> (Vec<Risk>, usize) {
+        let risks = self.risks.iter();
+        let risk = |((code, subject), text): (&(RiskCode, String), &String)| Risk {
+            code: *code,
+            subject: subject.clone(),
+            text: text.clone(),
+        };
+        (risks.map(risk).collect(), self.risks_left_out)
     }
 
     /// How many plans were posted.

@@ -424,11 +424,13 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             let (revision, committed_at) = (&in_force.revision, in_force.committed_at);
             let origin = Origin { revision, committed_at, installation: &self.options.installation };
             let applied = inventory::apply(cluster, &in_force.definitions, origin, snapshot, now, journal);
-            let mut applying = self.set_aside.purpose();
-            if applying.attempt(DEFINITIONS, now, applied).await?.is_none() {
-                return Ok(applying.left());
+            let mut applying = self.set_aside.purpose().of_commits();
+            let name = format!("{DEFINITIONS} of {}", in_force.revision.id);
+            if applying.attempt(&name, now, applied).await?.is_none() {
+                let left = applying.left();
+                return Ok(in_force.refuse(left, |error| journal.say(now, &Event::CallFailed { error })));
             }
-            in_force.applied = true;
+            (in_force.applied, in_force.refused) = (true, None);
             // Once more with the definitions in place: what they allow should not wait for the poll.
             self.plans.due_at = Some(now);
             self.wake_at = Some(now);

@@ -23,7 +23,7 @@ use crate::controller::annotations::of_definitions;
 use crate::controller::events::Event;
 use crate::controller::observed::others::is_disowned;
 use crate::controller::pace::RETRY;
-use crate::controller::set_aside::SetAside;
+use crate::controller::set_aside::{Left, SetAside};
 use crate::core::plan::{Note, NoteCode, Plan, Revision};
 use crate::core::snapshot::Snapshot;
 use crate::definitions::{Definitions, Masks};
@@ -81,9 +81,25 @@ pub struct InForce {
     pub shown: bool,
     /// Whether its definitions are in the cluster.
     pub applied: bool,
+    /// Why they are not: one of them is refused, until somebody changes it or what refuses it.
+    pub refused: Option<String>,
 }
 
 impl InForce {
+    /// The definitions could not be applied. What stays as it is while nobody changes anything is said once: the pools say it from then on.
+    /// Gives what is left to be said.
+    pub fn refuse(&mut self, mut left: Left, say: impl FnOnce(String)) -> Left {
+        if let Some(refusal) = left.refused.extract_if(.., |error| error.is_refused()).next() {
+            left.untried = true;
+            let text = chain(&refusal);
+            if self.refused.as_ref() != Some(&text) {
+                self.refused = Some(text.clone());
+                say(text);
+            }
+        }
+        left
+    }
+
     /// The pools that the cluster has and that are ours: each as it is defined, and as it is applied.
     pub fn node_pools<'a>(&'a self, snapshot: &'a Snapshot) -> impl Iterator<Item = (&'a NodePool, &'a NodePool)> {
         let applied = snapshot.node_pools.iter().filter(|pool| !is_disowned(&pool.metadata));
@@ -292,7 +308,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         self.revisions.authors_before.clear();
         let (shown, applied) = (false, false);
         let of_others = OfOthers::default();
-        let in_force = InForce { revision, definitions, of_others, notes, committed_at, authors, shown, applied };
+        let in_force =
+            InForce { revision, definitions, of_others, notes, committed_at, authors, shown, applied, refused: None };
         self.revisions.in_force = Some(in_force);
         self.supersede_for_revision(now).await;
         // Another region or class may need another catalog.

@@ -198,9 +198,12 @@ fn status_of_pool(
     let failures = failures(pool, snapshot, in_force);
     let halted =
         failures.as_ref().filter(|_| class.is_some()).filter(|failures| failures.halt).map(|it| it.text.clone());
-    let (stalled, why_stalled, stalled_message) = match halted {
-        Some(because) => (true, "RolloutHalted", because),
-        None => (class.is_none(), reason, message.clone()),
+    // No rollout goes on, and none is mended, by definitions that are not applied.
+    let refused = in_force.refused.as_ref().map(|why| format!("{} is not applied: {why}", in_force.revision.id));
+    let (stalled, why_stalled, stalled_message) = match (refused, halted) {
+        (Some(because), _) => (true, "DefinitionsRefused", because),
+        (None, Some(because)) => (true, "RolloutHalted", because),
+        (None, None) => (class.is_none(), reason, message.clone()),
     };
     let (healthy, why_healthy, health_message) = health(failures.as_ref(), rollout.ready_and_updated);
     let is = |yes: bool| if yes { "True" } else { "False" };

@@ -91,7 +91,7 @@ fn pod<'b>(buffer: &'b CapacityBuffer, inputs: &Inputs<'_>) -> Option<(&'b Capac
     let mut pod: Pod = serde_json::from_value(template).ok().filter(|_| active)?;
     pod.metadata.namespace = namespace;
     limit_ranges(&mut pod, snapshot);
-    runtime_class(&mut pod, snapshot);
+    runtime_class(&mut pod, snapshot, snapshot.pods.iter());
     pod.spec.volumes.clear();
     pod.spec.scheduling_gates.clear();
     pod.spec.node_name = None;

@@ -41,7 +41,7 @@ fn daemon_pod(daemon_set: &DaemonSet, snapshot: &Snapshot) -> Option<Pod> {
         }
         None => {
             limit_ranges(&mut pod, snapshot);
-            runtime_class(&mut pod, snapshot);
+            runtime_class(&mut pod, snapshot, snapshot.pods.iter());
         }
     }
     let owner = json!({
@@ -101,13 +101,13 @@ pub fn limit_ranges(pod: &mut Pod, snapshot: &Snapshot) {
     }
 }
 
-/// What admission adds by the RuntimeClass of a pod; where the class is not known, what its other pods have.
-pub fn runtime_class(pod: &mut Pod, snapshot: &Snapshot) {
+/// What admission adds by the RuntimeClass of a pod; where the class is not known, what the last of `admitted` has that is of it.
+pub fn runtime_class<'p>(pod: &mut Pod, snapshot: &Snapshot, mut admitted: impl DoubleEndedIterator<Item = &'p Pod>) {
     let Some(name) = pod.spec.runtime_class_name.clone() else { return };
     let mut classes = snapshot.runtime_classes.iter();
     let Some(class) = classes.find(|class| class.metadata.name.as_ref() == Some(&name)) else {
         let is_alike = |it: &&Pod| it.spec.runtime_class_name.as_ref() == Some(&name) && !it.spec.overhead.is_empty();
-        if let Some(alike) = snapshot.pods.iter().rfind(is_alike).filter(|_| pod.spec.overhead.is_empty()) {
+        if let Some(alike) = admitted.rfind(is_alike).filter(|_| pod.spec.overhead.is_empty()) {
             pod.spec.overhead = alike.spec.overhead.clone();
         }
         return;

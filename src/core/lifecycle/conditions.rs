@@ -69,7 +69,11 @@ pub const WRITTEN: &[WrittenCondition] = &[
     row("NodePool", "NodeRegistrationHealthy", "Its nodes become ready, those of it as it is now."),
     row("NodePool", "Ready", "Nodes can be made of it."),
     row("NodePool", "Reconciling", "Its nodes are starting, or are being replaced; the message counts them."),
-    row("NodePool", "Stalled", "Something has to be done: its rollout is halted, or it has no EC2NodeClass."),
+    row(
+        "NodePool",
+        "Stalled",
+        "Something has to be done: the definitions are refused, its rollout is halted, or it has no EC2NodeClass.",
+    ),
     row("NodePool", "ValidationSucceeded", "It can be used as it is written."),
 ];
 

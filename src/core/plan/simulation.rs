@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::leaving::Leaving;
-use super::{CostsPerHour, HeldBack, Note, Pending, Revision, Summary};
+use super::{CostsPerHour, HeldBack, Note, Pending, Revision, Risk, Summary};
 use crate::model::HourlyPrice;
 
 /// The version of the form that this program writes.
@@ -29,6 +29,9 @@ pub struct Simulation {
     pub series: Vec<Point>,
     /// Plans in the order in which they were posted.
     pub plans: Vec<PlanPosted>,
+    /// What was at risk when the plans were carried out, as the first of them said it of each; at most 1,000.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub risks: Vec<Risk>,
     /// Nodes that the last plan would have liked to remove, and why it did not.
     pub held_back: Vec<HeldBack>,
     /// Nodes that are on their way out at the end, and what keeps them.

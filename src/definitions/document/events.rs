@@ -103,6 +103,8 @@ struct Open {
     opened: Vec<(usize, usize)>,
     /// Collections inside a key, which are not followed.
     inside_key: usize,
+    /// Where the last word of it ends, in the file: a block has no end of its own.
+    end_of_last: usize,
 }
 
 struct Anchor {
@@ -114,7 +116,9 @@ struct Anchor {
 
 impl Open {
     fn pop(&mut self) {
-        self.stack.pop();
+        if let Some(Frame::Mapping { pointer, .. } | Frame::Sequence { pointer, .. }) = self.stack.pop() {
+            self.scanned.spans.close(&pointer, self.end_of_last);
+        }
         let Some((anchor, before)) = self.opened.pop() else { return };
         if let Some(anchor) = self.anchors.get_mut(&anchor) {
             anchor.values = self.values.saturating_sub(before);
@@ -139,6 +143,7 @@ struct Arrival {
 impl Walk<'_> {
     fn event(&mut self, event: Event<'_>, at: &granit_parser::Span) {
         let span = self.span(at.start, at.end);
+        self.note_end(at, span);
         match event {
             Event::DocumentStart(explicit, version) => {
                 if let Some(version) = version.filter(|version| (version.major, version.minor) != (1, 1)) {
@@ -180,6 +185,16 @@ impl Walk<'_> {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Blocks and values that are not written have no width. A block scalar takes the line ends behind it along.
+    fn note_end(&mut self, at: &granit_parser::Span, span: Span) {
+        let Some(open) = &mut self.document else { return };
+        let range = at.start.byte_offset().unwrap_or_default()..at.end.byte_offset().unwrap_or_default();
+        let written = self.text.get(range).unwrap_or_default().trim_end();
+        if !written.is_empty() {
+            open.end_of_last = span.start_byte + written.len();
         }
     }
 
@@ -316,11 +331,11 @@ impl Walk<'_> {
             let anchor = Anchor { pointer: pointer.clone(), scalar: arrival.scalar, values: 1 };
             open.anchors.insert(arrival.anchor, anchor);
         }
-        let mut span = arrival.span;
+        let (mut span, end) = (arrival.span, open.end_of_last);
         if span.start_byte == span.end_byte {
             span.end_byte = first_token(text, span.start_byte - offset) + offset;
         }
-        open.scanned.spans.insert(&pointer, Node { key, value: span, plain: arrival.plain, alias });
+        open.scanned.spans.insert(&pointer, Node { key, value: span, end, plain: arrival.plain, alias });
         Some(pointer)
     }
 

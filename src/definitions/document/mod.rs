@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::diagnostic::{Severity, Span};
+use super::diagnostic::Span;
 use super::findings::{Finding, FindingPlace};
 use super::limits;
 use super::rules::reading;
@@ -315,11 +315,6 @@ pub fn parse(file: usize, file_text: &Arc<str>) -> Parsed {
         let spans = Arc::new(scanned.spans);
         match value::read(slice) {
             Ok(value) => {
-                // What a workload says is as clear to the API server as to us.
-                let of_merging = found.iter_mut().filter(|it| std::ptr::eq(it.rule, &reading::MERGE_KEY));
-                if ours::is_workload(&value) {
-                    of_merging.for_each(|finding| finding.severity = Severity::Note);
-                }
                 let is_ours = ours::may_be(&value) || (scanned.has_two_kinds && ours::may_be_in(slice));
                 parsed.add(found, is_ours);
                 let document = Document {

@@ -9,6 +9,8 @@ pub struct Node {
     /// The key, for a member of a mapping.
     pub key: Option<Span>,
     pub value: Span,
+    /// Where what stands there ends in the file, on whatever line; a span is of one line.
+    pub end: usize,
     /// Written without quotes, and not as a block.
     pub plain: bool,
     /// For an alias: the pointer of what it stands for.
@@ -30,6 +32,13 @@ impl SpanIndex {
     pub fn insert(&mut self, pointer: &str, node: Node) {
         if !self.nodes.contains_key(pointer) {
             self.nodes.insert(pointer.to_owned(), node);
+        }
+    }
+
+    /// A collection ends here.
+    pub fn close(&mut self, pointer: &str, end: usize) {
+        if let Some(node) = self.nodes.get_mut(pointer) {
+            node.end = end;
         }
     }
 

@@ -175,7 +175,7 @@ pub(super) fn inline(
     }
     let mut spans = SpanIndex::default();
     let value = origin.spans.value(&origin.root);
-    spans.insert("", Node { key: None, value, plain: false, alias: None });
+    spans.insert("", Node { key: None, value, end: value.end_byte, plain: false, alias: None });
     let spans = Arc::new(spans);
     let placed = |it: Document| {
         // Where it is known what stands for each value.

@@ -554,7 +554,7 @@ impl Editor {
     }
 
     /// Makes the edits, where the text then says what is meant.
-    fn put(&mut self, edits: &[(Range<usize>, String)], meant: Value) -> Result<(), EditRefusal> {
+    pub fn put(&mut self, edits: &[(Range<usize>, String)], meant: Value) -> Result<(), EditRefusal> {
         let mut edits: Vec<&(Range<usize>, String)> = edits.iter().collect();
         edits.sort_by_key(|(range, _)| (range.start, range.end));
         let mut text = String::with_capacity(self.text.len());

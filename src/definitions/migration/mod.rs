@@ -9,6 +9,7 @@
 //! | the kinds | `node_pool.rs`, `provisioner.rs`, `node_class.rs` with `selectors.rs` |
 //! | what is decided over all files together | `kubelet.rs` |
 //! | labels and annotations | `names.rs` |
+//! | fields that lint takes out of an object | `removal.rs` |
 //!
 //! What can not be decided, or not be written safely, is left as it is and named: [`Migration::by_hand`]. The result is read as `lint`
 //! reads it, and an error that is found in it is named, too.
@@ -23,6 +24,7 @@ mod node_class;
 mod node_pool;
 mod object_editor;
 mod provisioner;
+pub mod removal;
 mod selectors;
 mod tree;
 

@@ -13,7 +13,7 @@ pub static DUPLICATE_KEY: Rule = Rule::pass(
     "A mapping gives each key once; programs differ in which of two counts.",
 );
 pub static MERGE_KEY: Rule =
-    Rule::pass("CL0005", "merge-key", Warning, "Merge keys (`<<`) mean different things to different programs.");
+    Rule::pass("CL0005", "merge-key", Note, "Merge keys (`<<`) mean different things to different programs.");
 pub static AMBIGUOUS: Rule = Rule::pass(
     "CL0006",
     "ambiguous-scalar",

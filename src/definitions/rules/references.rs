@@ -100,11 +100,14 @@ fn class_names<'r>(revision: &'r Revision<'_>) -> BTreeSet<&'r str> {
 fn class_missing(revision: &Revision<'_>) -> Vec<Finding> {
     let (classes, renamed) = (class_names(revision), Renamed::of(revision, Kind::EC2NodeClass));
     let missing = references(revision).filter(|(_, name)| !classes.contains(name));
+    // Where the files have no class at all, Terraform, a chart or another repository makes them: nothing is wrong with the files.
+    let severity = if classes.is_empty() { Note } else { CLASS_MISSING.severity };
     missing
         .map(|(pool, name)| {
             let pointer = format!("{REFERENCE}/name");
             let message = format!("the EC2NodeClass `{name}` is not in these files");
-            let finding = Finding::at(&CLASS_MISSING, &pool.document, &pointer, FindingPlace::Value, message);
+            let mut finding = Finding::at(&CLASS_MISSING, &pool.document, &pointer, FindingPlace::Value, message);
+            finding.severity = severity;
             if let Some(class) = renamed.get(name, pool) {
                 return left_behind(finding, class, "nodeClassRef");
             }

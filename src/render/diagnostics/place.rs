@@ -12,6 +12,15 @@ pub fn end_column(span: Span, source: Option<&str>) -> usize {
     span.column + covered.chars().count()
 }
 
+/// The line and the column behind the last character of what may go over many lines.
+pub fn end(span: Span, source: Option<&str>) -> (usize, usize) {
+    let covered = source.and_then(|source| source.get(span.start_byte..span.end_byte)).unwrap_or_default();
+    match covered.rsplit_once('\n') {
+        Some((before, last)) => (span.line + before.matches('\n').count() + 1, last.chars().count() + 1),
+        None => (span.line, end_column(span, source)),
+    }
+}
+
 /// The path from the root of the repository, as forges want it: without `./`.
 pub fn relative(path: &str) -> &str {
     path.strip_prefix("./").unwrap_or(path)

@@ -13,7 +13,7 @@ use serde_sarif::sarif::{
 };
 
 use super::LintReport;
-use super::place::{end_column, page_of_rule, relative};
+use super::place::{end, end_column, page_of_rule, relative};
 use crate::definitions::diagnostic::Span;
 use crate::definitions::{self, Diagnostic, RuleDescription, Severity, Suppressed, SuppressedBy};
 
@@ -114,15 +114,24 @@ impl<'s, S: Fn(&str) -> Option<&'s str>> Form<'_, S> {
 
     fn fix(&self, diagnostic: &Diagnostic, fix: &definitions::Fix) -> Fix {
         let inserted = ArtifactContent { text: Some(fix.text.clone()), ..ArtifactContent::builder().build() };
-        let replacement = Replacement {
-            inserted_content: Some(inserted),
-            ..Replacement::builder().deleted_region(self.region(&diagnostic.file, fix.span)).build()
+        let (end_line, end_column) = end(fix.span, (self.source)(&diagnostic.file));
+        let region = Region {
+            end_line: Some(number(end_line)),
+            end_column: Some(number(end_column)),
+            ..self.region(&diagnostic.file, fix.span)
         };
+        let replacement =
+            Replacement { inserted_content: Some(inserted), ..Replacement::builder().deleted_region(region).build() };
         let change = ArtifactChange::builder()
             .artifact_location(artifact(&diagnostic.file))
             .replacements(vec![replacement])
             .build();
-        let description = message(&format!("write `{}`", fix.text));
+        let description = match fix.text.as_str() {
+            "" => message("remove it"),
+            // Of several parts that go.
+            text if text.contains('\n') => message("remove it, and keep what stands between"),
+            text => message(&format!("write `{text}`")),
+        };
         Fix { description: Some(description), ..Fix::builder().artifact_changes(vec![change]).build() }
     }
 }

@@ -12,6 +12,7 @@ pub(super) mod workloads;
 
 use crate::core::plan::Plan;
 
+pub(in crate::render) use alike::risks_by_code;
 pub use markdown::escape::fenced;
 pub use markdown::markdown;
 pub(in crate::render) use text::budget;
