@@ -390,14 +390,14 @@ async fn definitions_that_are_refused_for_good_are_said_once_and_by_the_pools() 
     };
     let pool = |stage: &Stage| stage.snapshot().node_pools[0].clone();
     let revision = |stage: &Stage| pool(stage).metadata.annotations.unwrap()[keys::REVISION].clone();
-    for (kind, most) in [(PortErrorKind::Permanent, 25), (PortErrorKind::Refused, 70), (PortErrorKind::Denied, 70)] {
+    for (kind, most) in [(PortErrorKind::Permanent, 16), (PortErrorKind::Refused, 40)] {
         stage.fuse.freeze_definitions_as(kind);
         let (said_before, refused) = (said(&stage, ""), stage.fuse.refused());
         let commit = format!("refused as {kind:?}");
         stage.script.commit(&commit, &[("pool.yaml", POOL), ("cutlist.yaml", SETTINGS)]);
-        stage.run_for(3600).await;
+        stage.run_for(1800).await;
         let refusals = stage.fuse.refused() - refused;
-        assert!((10..=most).contains(&refusals), "{kind:?}: tried {refusals} times in an hour");
+        assert!((10..=most).contains(&refusals), "{kind:?}: tried {refusals} times in half an hour");
         assert_eq!(said(&stage, "") - said_before, 1, "{kind:?}: it is said once");
         let (status, reason, message) = stalled(&stage);
         assert_eq!((status.as_str(), reason.as_str()), ("True", "DefinitionsRefused"), "{kind:?}");

@@ -391,6 +391,7 @@ mod tests {
             summary,
             series: Vec::new(),
             plans: Vec::new(),
+            risks: Vec::new(),
             held_back: Vec::new(),
             leaving: Vec::new(),
             pending: Vec::new(),
