@@ -50,6 +50,7 @@
 
 mod annotations;
 mod claims;
+mod cloud_answers;
 pub mod events;
 mod moves;
 pub mod notifications;
@@ -63,28 +64,27 @@ mod set_aside;
 mod shutdown;
 pub mod signing;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
 use crate::api::approval_rules::ApprovalRules;
-use crate::api::cloud_facts::{DeniedPermission, VcpuQuotaUse};
-use crate::api::ec2_node_class::{EC2NodeClass, EC2NodeClassSpec};
+use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::settings::Settings;
 use crate::api::source::SourceFile;
-use crate::core::catalog::Catalog;
 use crate::core::inputs::Inputs;
 use crate::core::offer::OverlaidOffer;
 use crate::core::plan::{Note, Plan, Revision};
 use crate::core::snapshot::Snapshot;
 use crate::definitions::Definitions;
-use crate::ports::{ClassFacts, Clock, Cloud, Cluster, Forge, LaunchRules, PortError, Repository, chain};
+use crate::ports::{Clock, Cloud, Cluster, Forge, LaunchRules, PortError, Repository, chain};
 
 use claims::garbage::{self, Garbage, GarbageContext};
 use claims::rollouts::Noted;
 use claims::{Claims, Surroundings, early_ends, interruptions};
+use cloud_answers::CloudAnswers;
 use events::{Event, Fleet};
 use observed::doubted::Doubted;
 use observed::kept_by_others;
@@ -180,45 +180,6 @@ pub struct Controller<R, K, E, F, C> {
     wake_at: Option<Timestamp>,
     pace: Pace,
     settled: bool,
-}
-
-/// The catalog and what was derived from it.
-struct CloudAnswers {
-    catalog: Arc<Catalog>,
-    prices: Prices,
-    /// By name of the EC2NodeClass: what the cloud was asked, and what it answered.
-    classes: BTreeMap<String, (EC2NodeClassSpec, ClassFacts)>,
-    /// The account's, and what runs under them.
-    vcpu_quotas: Vec<VcpuQuotaUse>,
-    denied: Vec<DeniedPermission>,
-    /// What the cloud says of itself.
-    notes: Vec<Note>,
-    /// The claims that were launched into capacity reservations by then, by UID.
-    reserved: BTreeSet<String>,
-    /// When it was another one last.
-    made_at: Timestamp,
-    until: Timestamp,
-    /// Some of it was not answered when it was asked last: it is what was said before.
-    is_old: bool,
-}
-
-impl CloudAnswers {
-    /// Of all classes; `None` where the cloud says it of no subnet, as one in memory does not.
-    fn free_addresses(&self) -> Option<BTreeMap<String, u64>> {
-        let of_classes = self.classes.values().flat_map(|(_, facts)| &facts.free_addresses);
-        let free: BTreeMap<String, u64> = of_classes.map(|(subnet, free)| (subnet.clone(), *free)).collect();
-        (!free.is_empty()).then_some(free)
-    }
-
-    /// Of classes by their names. Who only observes plans with every zone where nobody could find out; who acts waits.
-    fn zones_with_subnet(&self, mode: Mode) -> BTreeMap<String, Vec<String>> {
-        let is_unknown = |facts: &ClassFacts| {
-            let of_subnets = facts.conditions.iter().find(|it| it.type_ == "SubnetsReady");
-            facts.zones.is_empty() && of_subnets.is_some_and(|it| it.status.is_none())
-        };
-        let counting = self.classes.iter().filter(|(_, (_, facts))| mode != Mode::Observe || !is_unknown(facts));
-        counting.map(|(name, (_, facts))| (name.clone(), facts.zones.clone())).collect()
-    }
 }
 
 impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E, F, C> {

@@ -371,7 +371,11 @@ impl Ec2Api for Account {
     }
 
     async fn get_caller_identity(&self) -> Result<CallerIdentity, ApiError> {
-        nothing(Action::GetCallerIdentity)
+        self.called(Action::GetCallerIdentity, "")?;
+        Ok(CallerIdentity {
+            account: "111122223333".to_owned(),
+            arn: "arn:aws:iam::111122223333:role/cutlist".to_owned(),
+        })
     }
 
     async fn decode_authorization_message(&self, _: &str) -> Result<String, ApiError> {

@@ -44,13 +44,13 @@ async fn wait(seconds: u64) {
 }
 
 #[test]
-fn an_idle_queue_costs_three_calls_a_minute_at_most() {
+fn an_idle_queue_costs_two_calls_a_minute() {
     run(async {
         let account = account();
         let cloud = process(&account, true);
         beside(&cloud, wait(600)).await;
         let calls = asked(&account);
-        assert!((20..=30).contains(&calls), "{calls} in ten minutes");
+        assert!((19..=21).contains(&calls), "{calls} in ten minutes");
         // Who only observes ends nothing, whatever is announced.
         beside(&process(&account, false), wait(600)).await;
         assert_eq!(asked(&account), 0);
@@ -60,14 +60,14 @@ fn an_idle_queue_costs_three_calls_a_minute_at_most() {
 /// A spot instance has two minutes.
 #[test]
 fn a_notice_is_heard_within_seconds_whenever_it_comes() {
-    for moment in [0, 3, 19, 20, 21, 24, 26, 44, 47] {
+    for moment in [0, 3, 19, 20, 21, 24, 29, 31, 44, 51, 59] {
         run(async {
             let account = account();
             let cloud = process(&account, true);
             let late = async {
                 wait(moment).await;
                 account.queue.borrow_mut().push_back(Ok(vec![message(1)]));
-                wait(7).await;
+                wait(12).await;
                 cloud.messages().await.unwrap().len()
             };
             assert_eq!(beside(&cloud, late).await, 1, "announced after {moment} s");

@@ -17,8 +17,8 @@ use crate::ports::{Clock, Message};
 
 /// A call waits so long for a message; SQS allows no more.
 const WAIT_SECONDS: u32 = 20;
-/// From call to call where nothing comes.
-const IDLE_APART: SignedDuration = SignedDuration::from_secs(25);
+/// From call to call where nothing comes: ten seconds nobody waits, of the two minutes that a spot instance has.
+const IDLE_APART: SignedDuration = SignedDuration::from_secs(30);
 /// The same where something does: what is left to others comes again and again, each message by itself.
 const BUSY_APART: SignedDuration = SignedDuration::from_secs(5);
 /// SQS gives up to ten messages a call; where it gives that many, the next call is at once.
