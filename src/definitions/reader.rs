@@ -53,14 +53,8 @@ pub struct Aside<'a> {
 
 pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, aside: Aside<'_>) -> Definitions {
     let Aside { mut memory, objects: kept, options } = aside;
-    let is_read = |file: &&SourceFile| match &file.standing {
-        Standing::Own | Standing::Template | Standing::TooLarge => files::is_candidate(&file.path),
-        Standing::LinkNotFollowed | Standing::Submodule => true,
-        Standing::Named | Standing::Applied => true,
-        Standing::LinkTo(_) => false,
-    };
     let links: Vec<&SourceFile> = sources.iter().filter(|file| matches!(file.standing, Standing::LinkTo(_))).collect();
-    let mut sources: Vec<&SourceFile> = sources.iter().filter(is_read).collect();
+    let mut sources: Vec<&SourceFile> = sources.iter().filter(|file| is_read(file)).collect();
     sources.sort_by(|one, other| one.path.cmp(&other.path));
     let (mut context, own_baseline) = context_of(&sources, given, purpose, options);
     let counted = Counted::default();
@@ -131,6 +125,17 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
         memory.keep(&sources, parsed, judged);
     }
     definitions
+}
+
+/// Whether the file is gone through. A link stands for another file, which is.
+fn is_read(file: &SourceFile) -> bool {
+    match &file.standing {
+        Standing::Own | Standing::Template | Standing::TooLarge | Standing::Unreadable => {
+            files::is_candidate(&file.path)
+        }
+        Standing::LinkNotFollowed | Standing::Submodule | Standing::Named | Standing::Applied => true,
+        Standing::LinkTo(_) => false,
+    }
 }
 
 /// What is told to Flux and Argo CD of all that they build. The first of `files` are those that were parsed, in the
