@@ -96,7 +96,9 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
         *kept = Before::of(&objects, &paths);
     }
     let (scopes, findings) = match purpose {
-        Purpose::Judge => scopes::apart(objects, |file| path_of(&sources, file)),
+        Purpose::Judge => {
+            scopes::apart(objects, |file| path_of(&sources, file), |folder| scopes::typed(options.typed, folder))
+        }
         Purpose::Use => {
             let (scope, findings) = scopes::together(objects, |build| layout.name(build));
             (vec![scope], findings)

@@ -92,6 +92,29 @@ fn paths_are_shown_as_they_were_typed_and_read_together() {
     assert_eq!(code, 1, "{text}");
 }
 
+/// What is to be typed next is named from where the user stands.
+#[test]
+fn a_folder_to_plan_is_called_as_the_user_calls_it() {
+    let outer = tempfile::tempdir().unwrap();
+    let pool = "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: { name: default }\n";
+    for cluster in ["blue", "green"] {
+        let folder = outer.path().join("infra").join(cluster);
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("pool.yaml"), pool).unwrap();
+    }
+    for (typed, blue, green) in [
+        (&["infra"][..], "infra/blue", "infra/green"),
+        (&["./infra/"], "./infra/blue", "./infra/green"),
+        (&["infra/blue", "infra/green"], "infra/blue", "infra/green"),
+    ] {
+        let (text, _) = lint(outer.path(), typed);
+        let message = format!("is defined in `{blue}` as well: each folder is judged alone");
+        assert!(text.contains(&message) && text.contains(&format!("`cutlist plan {green}`")), "{typed:?}: {text}");
+    }
+    let (text, _) = lint(&outer.path().join("infra"), &["."]);
+    assert!(text.contains("is defined in `blue` as well") && text.contains("`cutlist plan green`"), "{text}");
+}
+
 /// Where no shell does it: in quotes, and in the arguments of a program that starts this one.
 #[test]
 fn a_pattern_stands_for_the_paths_that_it_matches() {
