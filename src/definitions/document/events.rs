@@ -7,7 +7,7 @@ use granit_parser::{Event, Marker, Parser, ScalarStyle};
 
 use super::conflict;
 use super::scalars::{self, Disagreement};
-use super::spans::{self, Node, SpanIndex};
+use super::spans::{self, Node, WrittenSpans};
 use crate::definitions::diagnostic::{Severity, Span};
 use crate::definitions::findings::Finding;
 use crate::definitions::limits;
@@ -25,7 +25,7 @@ pub struct Scan {
 pub struct ScannedDocument {
     /// Bytes of the text, from after the `---`.
     pub range: Range<usize>,
-    pub spans: SpanIndex,
+    pub spans: WrittenSpans,
     pub ambiguous: Vec<(String, Disagreement)>,
     /// Nothing but comments.
     pub empty: bool,
@@ -320,7 +320,8 @@ impl Walk<'_> {
         if span.start_byte == span.end_byte {
             span.end_byte = first_token(text, span.start_byte - offset) + offset;
         }
-        open.scanned.spans.insert(&pointer, Node { key, value: span, plain: arrival.plain, alias });
+        let node = Node { key, value: span, plain: arrival.plain, is_alias: alias.is_some() };
+        open.scanned.spans.add(&pointer, node, alias);
         Some(pointer)
     }
 

@@ -312,7 +312,7 @@ pub fn parse(file: usize, file_text: &Arc<str>) -> Parsed {
             continue;
         }
         let slice = text.get(scanned.range.clone()).unwrap_or_default();
-        let spans = Arc::new(scanned.spans);
+        let spans = Arc::new(SpanIndex::from(scanned.spans));
         match value::read(slice) {
             Ok(value) => {
                 // What a workload says is as clear to the API server as to us.
