@@ -171,13 +171,7 @@ impl Document {
 
     /// Text at a pointer.
     pub fn str(&self, pointer: &str) -> Option<&str> {
-        let member = pointer.strip_prefix('/').filter(|name| !name.contains(['/', '~']));
-        // Asked of every document, and found without a copy of the name.
-        let value = match (member, &*self.value) {
-            (Some(name), Value::Object(members)) => members.get(name),
-            (_, value) => value.pointer(pointer),
-        };
-        value?.as_str()
+        self.value.pointer(pointer)?.as_str()
     }
 
     /// `karpenter.sh`; nothing for what is of the core of Kubernetes.
