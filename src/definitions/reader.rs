@@ -143,15 +143,14 @@ fn is_read(file: &SourceFile) -> bool {
 /// What is told to Flux and Argo CD of all that they build. The first of `files` are those that were parsed, in the
 /// same order.
 fn of_deliveries(
-    (flux, argo): (&FluxKustomizations, &[ArgoSource<'_>]),
+    told: (&FluxKustomizations, &[ArgoSource<'_>]),
     parsed: &[Parsed],
     objects: &[Object],
     (files, is_root): (&[&SourceFile], bool),
 ) -> Vec<Finding> {
     let documents: Vec<&Document> = parsed.iter().flat_map(|it| &it.documents).collect();
     let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
-    let mut findings = rules::recreation::of_deliveries(flux, argo, objects, &paths);
-    findings.extend(rules::deliveries::not_told(argo, objects, &paths));
+    let mut findings = rules::others::of_deliveries(told, objects, &paths);
     if is_root {
         findings.extend(rules::deliveries::paths_missing(&documents, files));
     }
@@ -407,9 +406,8 @@ impl Reading<'_> {
         if self.purpose == Some(Purpose::Use) {
             return Vec::new();
         }
-        self.findings.extend(rules::single_replica::of_workloads(&self.workloads, objects));
         let brings_nothing = is_all_known && self.not_read.is_empty();
-        self.findings.extend(rules::references::pools_of_workloads(&self.workloads, objects, brings_nothing));
+        self.findings.extend(rules::others::of_workloads(&self.workloads, objects, brings_nothing));
         let Some(before) = self.before.filter(|_| is_all_known) else { return Vec::new() };
         let (found, files) = rules::removed_pools::removed_pools(before, objects, paths);
         self.findings.extend(found);

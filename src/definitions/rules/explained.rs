@@ -54,6 +54,7 @@ const PAGES: &[&str] = &[
     include_str!("spot.md"),
     include_str!("suppression.md"),
     include_str!("unlimited.md"),
+    include_str!("unserved.md"),
     include_str!("variables.md"),
     include_str!("versions.md"),
     include_str!("volumes.md"),

@@ -36,9 +36,11 @@ pub mod node_config;
 pub mod node_overlay;
 pub mod node_pool;
 pub mod of_class;
+mod offers;
 pub mod one_pool;
 pub mod one_zone;
 pub mod openings;
+pub mod others;
 pub mod overlaps;
 pub mod reading;
 pub mod recreation;
@@ -54,6 +56,7 @@ pub mod suppression;
 pub mod told_apart;
 pub mod types_left;
 pub mod unlimited;
+pub mod unserved;
 mod user_data_parts;
 pub mod variables;
 pub mod versions;
@@ -70,7 +73,8 @@ use super::suggest::{self, Hint};
 impl Rule {
     /// Whether a finding of the rule may depend on more than the file that it is in.
     pub(super) fn is_of_several(&self) -> bool {
-        let of_workloads = [&evictions::NEVER_EVICTED, &single_replica::SINGLE_REPLICA].map(|it| it.code);
+        let of_workloads =
+            [&evictions::NEVER_EVICTED, &single_replica::SINGLE_REPLICA, &unserved::UNSERVED].map(|it| it.code);
         let of_deliveries = [&recreation::RECREATED, &recreation::REPLACED].map(|it| it.code);
         let is_of_files = of_workloads.contains(&self.code) || of_deliveries.contains(&self.code);
         matches!(self.check, Check::Revision(_)) || is_of_files
@@ -185,6 +189,7 @@ pub fn all() -> &'static [&'static Rule] {
             expiry::RULES,
             evictions::MORE_RULES,
             do_not_disrupt::RULES,
+            unserved::RULES,
             budgets::RULES,
             clock_changes::RULES,
             blocked_reasons::RULES,
