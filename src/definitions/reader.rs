@@ -150,7 +150,7 @@ fn of_deliveries(
 ) -> Vec<Finding> {
     let documents: Vec<&Document> = parsed.iter().flat_map(|it| &it.documents).collect();
     let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
-    let mut findings = rules::others::of_deliveries(told, objects, &paths);
+    let mut findings = rules::others::of_deliveries(told, &documents, objects, &paths);
     if is_root {
         findings.extend(rules::deliveries::paths_missing(&documents, files));
     }

@@ -5,6 +5,7 @@
 //! are tested), and the source. A code is never reused.
 
 pub mod ages;
+pub mod applications;
 pub mod auto_mode;
 pub mod blocked_reasons;
 pub mod budgets;
@@ -42,6 +43,7 @@ pub mod one_zone;
 pub mod openings;
 pub mod others;
 pub mod overlaps;
+pub mod pruning;
 pub mod reading;
 pub mod recreation;
 pub mod references;
@@ -75,7 +77,14 @@ impl Rule {
     pub(super) fn is_of_several(&self) -> bool {
         let of_workloads =
             [&evictions::NEVER_EVICTED, &single_replica::SINGLE_REPLICA, &unserved::UNSERVED].map(|it| it.code);
-        let of_deliveries = [&recreation::RECREATED, &recreation::REPLACED].map(|it| it.code);
+        let of_deliveries = [
+            &recreation::RECREATED,
+            &recreation::REPLACED,
+            &pruning::PRUNED,
+            &applications::WITHOUT_WAVES,
+            &applications::TEMPLATED_NAME,
+        ]
+        .map(|it| it.code);
         let is_of_files = of_workloads.contains(&self.code) || of_deliveries.contains(&self.code);
         matches!(self.check, Check::Revision(_)) || is_of_files
     }
@@ -213,6 +222,8 @@ pub fn all() -> &'static [&'static Rule] {
             removed_pools::RULES,
             recreation::RULES,
             deliveries::RULES,
+            pruning::RULES,
+            applications::RULES,
             files::RULES,
             image_lock::RULES,
             node_overlay::RULES,

@@ -1,7 +1,8 @@
 //! All rules that hold objects of other programs against the definitions: workloads, and what Flux and Argo CD are told.
 
-use super::{deliveries, recreation, references, single_replica, unserved};
+use super::{applications, deliveries, pruning, recreation, references, single_replica, unserved};
 use crate::definitions::argo::ArgoSource;
+use crate::definitions::document::Document;
 use crate::definitions::findings::Finding;
 use crate::definitions::flux::FluxKustomizations;
 use crate::definitions::revision::Object;
@@ -15,13 +16,16 @@ pub fn of_workloads(workloads: &Workloads, objects: &[Object], is_all_known: boo
     findings
 }
 
-/// `paths` are those of the files, in their order.
+/// `documents` are all of the files as they are written, `paths` those of the files in their order.
 pub fn of_deliveries(
     (flux, argo): (&FluxKustomizations, &[ArgoSource<'_>]),
+    documents: &[&Document],
     objects: &[Object],
     paths: &[&str],
 ) -> Vec<Finding> {
     let mut findings = recreation::of_deliveries(flux, argo, objects, paths);
+    findings.extend(pruning::of_deliveries(flux, argo, objects, paths));
+    findings.extend(applications::of_deliveries(argo, documents, objects, paths));
     findings.extend(deliveries::not_told(argo, objects, paths));
     findings
 }
