@@ -9,6 +9,7 @@
 mod afterwards;
 mod ahead;
 mod amounts;
+mod architectures;
 mod argo;
 mod asked;
 pub mod baseline;

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::asked::{List, lists_of_pod, pods_of};
+use super::architectures;
+use super::asked::{List, containers, lists_of_pod, pods_of};
 use super::document::Document;
 use crate::api::keys;
 use crate::api::node_pool::Operator;
@@ -25,6 +26,8 @@ pub struct Workloads {
     asked: Vec<AskedPool>,
     /// Workloads whose pods do not fit each node.
     choosing: Vec<Choosing>,
+    /// Workloads with an image for one architecture.
+    of_one_architecture: Vec<Choosing>,
     /// Names of objects that are NodePools to whoever wrote them, and are not read as such.
     misread_pools: BTreeSet<String>,
 }
@@ -83,7 +86,10 @@ impl Workloads {
             let lists = lists_of_pod(document, spec);
             self.asked.extend(pools_named(document, &lists));
             if lists.iter().all(|list| !list.written.is_empty()) {
-                self.choosing.push(Choosing { document: document.clone(), spec, lists });
+                self.choosing.push(Choosing { document: document.clone(), spec, lists: lists.clone() });
+            }
+            if has_image_for_one(document, spec) {
+                self.of_one_architecture.push(Choosing { document: document.clone(), spec, lists });
             }
         }
         let namespace = document.str("/metadata/namespace").filter(|it| !it.is_empty()).unwrap_or("default");
@@ -115,6 +121,10 @@ impl Workloads {
     /// The NodePools that pods ask for, without those that are there and not read.
     pub fn asked_pools(&self) -> impl Iterator<Item = &AskedPool> {
         self.asked.iter().filter(|asked| !self.misread_pools.contains(&asked.name))
+    }
+
+    pub fn of_one_architecture(&self) -> &[Choosing] {
+        &self.of_one_architecture
     }
 
     pub fn choosing(&self) -> &[Choosing] {
@@ -178,6 +188,12 @@ fn pools_named(document: &Document, lists: &[List]) -> Vec<AskedPool> {
         }
     }
     asked
+}
+
+fn has_image_for_one(document: &Document, spec: &str) -> bool {
+    containers(document, spec).iter().any(|(_, it)| {
+        it.get("image").and_then(Value::as_str).is_some_and(|it| architectures::of_container_image(it).is_some())
+    })
 }
 
 fn may_select(budget: &Document, workload: &Workload) -> bool {

@@ -83,6 +83,18 @@ impl<'p> Offer<'p> {
         self.taints.iter().find(|taint| !pods.tolerate(**taint)).copied()
     }
 
+    /// The architectures of nodes of the pool that pods may be on.
+    pub(super) fn architectures(&self, pods: &Pods<'_>) -> BTreeSet<&'static str> {
+        let Some(matching) = MATCHING.as_ref().filter(|_| self.taint(pods).is_none()) else { return BTreeSet::new() };
+        let fitting = pods.terms.iter().filter(|term| self.offered.refusal(&term.asked).is_none());
+        let of_term = |term: &Term| {
+            let own = matching.relevant(&self.entries).into_iter();
+            let together: Vec<&Entry> = own.chain(matching.relevant(&term.entries)).collect();
+            matching.values_in(keys::ARCHITECTURE, &matching.types(&together)).collect::<Vec<&'static str>>()
+        };
+        fitting.flat_map(of_term).collect()
+    }
+
     /// Whether pool and pods, of which each leaves some instance types, leave none together. Other rules speak of a pool or a pod that
     /// leaves none by itself.
     fn leaves_no_type(&self, term: &Term) -> bool {
