@@ -167,7 +167,7 @@ bench-programs:
 	@cd tests/peers/karpenter && go build -trimpath -o ../../../target/bench/karpenter .
 
 release: ## build the program for use, with all features (minutes; the feature tls needs Perl)
-	$(CARGO) build $(LOCKED) --release
+	$(CARGO) build $(LOCKED) --release --all-features
 
 clean: ## remove what was built
 	$(CARGO) clean

@@ -31,6 +31,8 @@ pub enum Standing {
     Template,
     /// It is larger than any file of definitions. Has no content.
     TooLarge,
+    /// The system does not let this program read it. Its content is the reason, in the system's words, and holds no definitions.
+    Unreadable,
 }
 
 impl SourceFile {

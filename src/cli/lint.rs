@@ -84,7 +84,7 @@ struct Earlier {
 impl Earlier {
     fn read(arguments: &LintArguments, reference: &str) -> Result<Self, Failure> {
         let sets = sets::sets(&arguments.paths, Some(reference))?;
-        let read = |set: &Set| settings::lint_definitions_before((&set.files, &set.folder), arguments);
+        let read = |set: &Set| settings::lint_definitions_before(set.called(), arguments);
         let (definitions, before) = sets.iter().map(read).unzip();
         Ok(Self { sets, definitions, before })
     }
@@ -97,7 +97,7 @@ fn found(sets: &[Set], arguments: &LintArguments, before: &[Before]) -> LintRepo
     let all = (!is_same_division).then(|| before.iter().cloned().reduce(Before::and).unwrap_or_default());
     let lint = |(index, set): (usize, &Set)| {
         let before = all.as_ref().unwrap_or_else(|| &before[index]);
-        settings::lint_definitions((&set.files, &set.folder), arguments, before)
+        settings::lint_definitions(set.called(), arguments, before)
     };
     let definitions: Vec<Definitions> = sets.iter().enumerate().map(lint).collect();
     report(sets, &definitions, arguments)

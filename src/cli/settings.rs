@@ -16,30 +16,35 @@ pub fn read_definitions(files: &[SourceFile], arguments: &DefinitionArguments) -
     definitions::read(files, &given_for(files, arguments))
 }
 
-/// The same to judge every file, as `lint` does. The folder is that of the files, from the root of their repository.
-pub fn lint_definitions(
-    (files, folder): (&[SourceFile], &str),
-    arguments: &LintArguments,
-    before: &Before,
-) -> Definitions {
-    let options = LintOptions { before: Some(before), ..options(arguments, folder) };
-    definitions::lint_with(files, &given_for(files, &arguments.definitions), options)
+/// Files, and how the user calls them.
+#[derive(Clone, Copy)]
+pub struct Called<'c> {
+    pub files: &'c [SourceFile],
+    /// The folder of the files, from the root of their repository.
+    pub folder: &'c str,
+    /// Paths of the files as they were typed, by their paths in the folder.
+    pub typed: &'c BTreeMap<String, String>,
+}
+
+/// The same to judge every file, as `lint` does.
+pub fn lint_definitions(called: Called<'_>, arguments: &LintArguments, before: &Before) -> Definitions {
+    let options = LintOptions { before: Some(before), ..options(arguments, called) };
+    definitions::lint_with(called.files, &given_for(called.files, &arguments.definitions), options)
 }
 
 /// What was found and defined at another time, to be held against what is now.
-pub fn lint_definitions_before(
-    (files, folder): (&[SourceFile], &str),
-    arguments: &LintArguments,
-) -> (Definitions, Before) {
-    definitions::lint_before(files, &given_for(files, &arguments.definitions), options(arguments, folder))
+pub fn lint_definitions_before(called: Called<'_>, arguments: &LintArguments) -> (Definitions, Before) {
+    let given = given_for(called.files, &arguments.definitions);
+    definitions::lint_before(called.files, &given, options(arguments, called))
 }
 
-fn options<'f>(arguments: &LintArguments, folder: &'f str) -> LintOptions<'f> {
+fn options<'c>(arguments: &LintArguments, called: Called<'c>) -> LintOptions<'c> {
     LintOptions {
         karpenter: arguments.karpenter_version,
         without_own_baseline: arguments.baseline.is_some(),
         is_root: is_root(arguments),
-        folder,
+        folder: called.folder,
+        typed: Some(called.typed),
         ..LintOptions::default()
     }
 }

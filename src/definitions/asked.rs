@@ -6,7 +6,7 @@ use super::kinds::Kind;
 use crate::api::keys;
 use crate::api::node_pool::{NodePool, NodeSelectorRequirement};
 
-pub use reading::{lists_of_pod, pods_of};
+pub use reading::{containers, lists_of_pod, pods_of};
 
 /// Kinds that ask for instance types or places.
 pub const KINDS: [Kind; 3] = [Kind::NodePool, Kind::NodeOverlay, Kind::PodTemplate];

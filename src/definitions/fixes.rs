@@ -64,7 +64,7 @@ impl Scalar {
         let is_same = match place {
             FindingPlace::Key => node.key == Some(span) && inner == spans::last(pointer),
             FindingPlace::Value => {
-                node.alias.is_none()
+                !node.is_alias
                     && match document.value.pointer(pointer)? {
                         Value::String(text) => text == inner,
                         // A number can be written in many ways, but it is one word.

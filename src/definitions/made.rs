@@ -78,7 +78,8 @@ pub fn of(
 /// What a cluster has is asked for, whatever the paths of the settings are. Those paths are of the repository that it
 /// came from.
 pub fn is_asked_for(source: &SourceFile, paths: &[String]) -> bool {
-    let is_own = matches!(source.standing, Standing::Own | Standing::Template | Standing::TooLarge);
+    let is_own =
+        matches!(source.standing, Standing::Own | Standing::Template | Standing::TooLarge | Standing::Unreadable);
     source.standing == Standing::Applied || (is_own && files::is_selected(&source.path, paths))
 }
 
@@ -116,8 +117,8 @@ fn how(
     match (source.standing.clone(), role, is_used) {
         (Standing::LinkNotFollowed | Standing::Submodule, ..) => How::NotRead,
         // Settings may leave out a file, unless a kustomization needs it.
-        (Standing::TooLarge, Role::Plain | Role::Apart, _) if !is_asked_for => How::Skipped,
-        (Standing::TooLarge, ..) => How::NotRead,
+        (Standing::TooLarge | Standing::Unreadable, Role::Plain | Role::Apart, _) if !is_asked_for => How::Skipped,
+        (Standing::TooLarge | Standing::Unreadable, ..) => How::NotRead,
         (_, Role::Applied, _) if judges => How::Whole,
         (_, Role::Resource | Role::Patch, true) if judges => How::InPart(role),
         (_, Role::Patch, false) if judges => How::InPart(role),

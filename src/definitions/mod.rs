@@ -9,6 +9,7 @@
 mod afterwards;
 mod ahead;
 mod amounts;
+mod architectures;
 mod argo;
 mod asked;
 pub mod baseline;
@@ -232,6 +233,8 @@ pub struct LintOptions<'a> {
     pub is_root: bool,
     /// The folder of the files from the root of their repository, from which a baseline may know them. Empty where there is none.
     pub folder: &'a str,
+    /// The paths of the files as the user writes them, by the paths that they have here. `None` where these are the same.
+    pub typed: Option<&'a BTreeMap<String, String>>,
 }
 
 /// The same as [`lint`], with more asked.

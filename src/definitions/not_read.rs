@@ -8,7 +8,7 @@ use super::document::Document;
 use super::findings::Finding;
 use super::kinds::{self, Kind};
 use super::kustomize::Elsewhere;
-use super::rules::reading::TOO_LARGE as TOO_LARGE_RULE;
+use super::rules::reading::{NOT_LET, TOO_LARGE as TOO_LARGE_RULE};
 use super::rules::{kinds as kind_rules, kustomize as rules};
 use super::{Definition, Definitions, files, held, limits};
 use crate::api::kustomization::folder;
@@ -142,6 +142,7 @@ pub(super) fn passed_over(index: usize, source: &SourceFile) -> (NotRead, Option
     let why = match source.standing {
         Standing::Submodule => SUBMODULE,
         Standing::TooLarge => TOO_LARGE,
+        Standing::Unreadable => UNREADABLE,
         _ => LINK,
     };
     let not_read = NotRead::new(source.path.clone(), why);
@@ -155,6 +156,11 @@ pub(super) fn passed_over(index: usize, source: &SourceFile) -> (NotRead, Option
         let message = format!("the file is larger than the {} MiB that are read", limits::FILE_BYTES >> 20);
         let hint = "divide it; if it holds no definitions, name those that do under `spec.paths` of cutlist.yaml";
         return (not_read, Some(at(&TOO_LARGE_RULE, &message).hint(hint)));
+    }
+    if source.standing == Standing::Unreadable {
+        let message = format!("the file can not be read: {}", String::from_utf8_lossy(&source.content));
+        let hint = "let whoever starts cutlist read it; if it holds no definitions, name those that do under `spec.paths` of cutlist.yaml";
+        return (not_read, Some(at(&NOT_LET, &message).hint(hint)));
     }
     let is_link = source.standing == Standing::LinkNotFollowed && is_worth_a_note(&source.path);
     let message = "the symbolic link leads out of the repository, or nowhere: not followed";

@@ -53,14 +53,8 @@ pub struct Aside<'a> {
 
 pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, aside: Aside<'_>) -> Definitions {
     let Aside { mut memory, objects: kept, options } = aside;
-    let is_read = |file: &&SourceFile| match &file.standing {
-        Standing::Own | Standing::Template | Standing::TooLarge => files::is_candidate(&file.path),
-        Standing::LinkNotFollowed | Standing::Submodule => true,
-        Standing::Named | Standing::Applied => true,
-        Standing::LinkTo(_) => false,
-    };
     let links: Vec<&SourceFile> = sources.iter().filter(|file| matches!(file.standing, Standing::LinkTo(_))).collect();
-    let mut sources: Vec<&SourceFile> = sources.iter().filter(is_read).collect();
+    let mut sources: Vec<&SourceFile> = sources.iter().filter(|file| is_read(file)).collect();
     sources.sort_by(|one, other| one.path.cmp(&other.path));
     let (mut context, own_baseline) = context_of(&sources, given, purpose, options);
     let counted = Counted::default();
@@ -102,7 +96,9 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
         *kept = Before::of(&objects, &paths);
     }
     let (scopes, findings) = match purpose {
-        Purpose::Judge => scopes::apart(objects, |file| path_of(&sources, file)),
+        Purpose::Judge => {
+            scopes::apart(objects, |file| path_of(&sources, file), |folder| scopes::typed(options.typed, folder))
+        }
         Purpose::Use => {
             let (scope, findings) = scopes::together(objects, |build| layout.name(build));
             (vec![scope], findings)
@@ -133,18 +129,28 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
     definitions
 }
 
+/// Whether the file is gone through. A link stands for another file, which is.
+fn is_read(file: &SourceFile) -> bool {
+    match &file.standing {
+        Standing::Own | Standing::Template | Standing::TooLarge | Standing::Unreadable => {
+            files::is_candidate(&file.path)
+        }
+        Standing::LinkNotFollowed | Standing::Submodule | Standing::Named | Standing::Applied => true,
+        Standing::LinkTo(_) => false,
+    }
+}
+
 /// What is told to Flux and Argo CD of all that they build. The first of `files` are those that were parsed, in the
 /// same order.
 fn of_deliveries(
-    (flux, argo): (&FluxKustomizations, &[ArgoSource<'_>]),
+    told: (&FluxKustomizations, &[ArgoSource<'_>]),
     parsed: &[Parsed],
     objects: &[Object],
     (files, is_root): (&[&SourceFile], bool),
 ) -> Vec<Finding> {
     let documents: Vec<&Document> = parsed.iter().flat_map(|it| &it.documents).collect();
     let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
-    let mut findings = rules::recreation::of_deliveries(flux, argo, objects, &paths);
-    findings.extend(rules::deliveries::not_told(argo, objects, &paths));
+    let mut findings = rules::others::of_deliveries(told, &documents, objects, &paths);
     if is_root {
         findings.extend(rules::deliveries::paths_missing(&documents, files));
     }
@@ -400,9 +406,8 @@ impl Reading<'_> {
         if self.purpose == Some(Purpose::Use) {
             return Vec::new();
         }
-        self.findings.extend(rules::single_replica::of_workloads(&self.workloads, objects));
         let brings_nothing = is_all_known && self.not_read.is_empty();
-        self.findings.extend(rules::references::pools_of_workloads(&self.workloads, objects, brings_nothing));
+        self.findings.extend(rules::others::of_workloads(&self.workloads, objects, brings_nothing));
         let Some(before) = self.before.filter(|_| is_all_known) else { return Vec::new() };
         let (found, files) = rules::removed_pools::removed_pools(before, objects, paths);
         self.findings.extend(found);

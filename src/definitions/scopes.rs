@@ -60,9 +60,21 @@ enum ScopeKey {
     Folder(String),
 }
 
-/// The scopes to judge every file in, the rest first. `path` gives that of a file.
-pub fn apart<'p>(objects: Vec<Object>, path: impl Fn(usize) -> &'p str) -> (Vec<LintScope>, Vec<Finding>) {
-    let (folders, findings) = folders(&objects, &path);
+/// How the user writes the path of a folder. `all` has the paths of files, as the user writes them, by their paths here.
+pub fn typed(all: Option<&BTreeMap<String, String>>, folder: &str) -> String {
+    let below = format!("{folder}/");
+    let file = all.and_then(|all| all.range(below.clone()..).next()).filter(|(path, _)| path.starts_with(&below));
+    let typed = file.and_then(|(path, typed)| typed.strip_suffix(path.get(folder.len()..)?));
+    typed.unwrap_or(folder).to_owned()
+}
+
+/// The scopes to judge every file in, the rest first. `path` gives that of a file, and `typed` that of a folder as the user writes it.
+pub fn apart<'p>(
+    objects: Vec<Object>,
+    path: impl Fn(usize) -> &'p str,
+    typed: impl Fn(&str) -> String,
+) -> (Vec<LintScope>, Vec<Finding>) {
+    let (folders, findings) = folders(&objects, &path, &typed);
     let mut scopes = BTreeMap::from([(ScopeKey::Rest, LintScope::default())]);
     for object in objects {
         let path = path(object.document.file);
@@ -112,7 +124,11 @@ pub fn apart<'p>(objects: Vec<Object>, path: impl Fn(usize) -> &'p str) -> (Vec<
 }
 
 /// Folders that are no kustomizations and define the same: each is for another cluster. Whoever means one cluster is told.
-fn folders<'p>(objects: &[Object], path: impl Fn(usize) -> &'p str) -> (BTreeMap<String, ()>, Vec<Finding>) {
+fn folders<'p>(
+    objects: &[Object],
+    path: impl Fn(usize) -> &'p str,
+    typed: impl Fn(&str) -> String,
+) -> (BTreeMap<String, ()>, Vec<Finding>) {
     let mut first: BTreeMap<Key, &Object> = BTreeMap::new();
     let mut found: BTreeMap<String, Option<Finding>> = BTreeMap::new();
     for object in objects.iter().filter(|object| object.build.is_none()) {
@@ -125,8 +141,9 @@ fn folders<'p>(objects: &[Object], path: impl Fn(usize) -> &'p str) -> (BTreeMap
         let (one, other) = where_they_part(one, other);
         let (kind, name) = (object.kind.name(), object.name().unwrap_or_default());
         // A plan of the root has both.
-        let named = if other.is_empty() { one } else { other };
-        let shown = |folder: &str| if folder.is_empty() { "the root".to_owned() } else { format!("`{folder}`") };
+        let named = typed(if other.is_empty() { one } else { other });
+        let shown =
+            |folder: &str| if folder.is_empty() { "the root".to_owned() } else { format!("`{}`", typed(folder)) };
         let message = format!("{kind} `{name}` is defined in {} as well: each folder is judged alone", shown(one));
         let finding = Finding::at(&SEVERAL_FOLDERS, &object.document, "/metadata/name", FindingPlace::Value, message)
             .related(&known.document, "/metadata/name", "first defined here")

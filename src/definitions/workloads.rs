@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::asked::{lists_of_pod, pods_of};
+use super::architectures;
+use super::asked::{List, containers, lists_of_pod, pods_of};
 use super::document::Document;
 use crate::api::keys;
 use crate::api::node_pool::Operator;
@@ -23,6 +24,10 @@ pub struct Workloads {
     places: BTreeMap<WorkloadKey, OfPlace>,
     /// NodePools that pods ask for.
     asked: Vec<AskedPool>,
+    /// Workloads whose pods do not fit each node.
+    choosing: Vec<Choosing>,
+    /// Workloads with an image for one architecture.
+    of_one_architecture: Vec<Choosing>,
     /// Names of objects that are NodePools to whoever wrote them, and are not read as such.
     misread_pools: BTreeSet<String>,
 }
@@ -34,6 +39,16 @@ pub struct AskedPool {
     /// Where the name stands.
     pub pointer: String,
     pub name: String,
+}
+
+/// A workload whose pods are for nodes that have something.
+#[derive(Debug)]
+pub struct Choosing {
+    pub document: Document,
+    /// Where it says what its pods are.
+    pub spec: &'static str,
+    /// A node needs to have what one of them asks for.
+    pub lists: Vec<List>,
 }
 
 /// What is applied together.
@@ -68,7 +83,14 @@ impl Workloads {
     pub fn add(&mut self, document: &Document, built_by: &str) {
         let Some(kind) = document.str("/kind") else { return };
         if let Some(spec) = pods_of(document) {
-            self.asked.extend(asked_pools(document, spec));
+            let lists = lists_of_pod(document, spec);
+            self.asked.extend(pools_named(document, &lists));
+            if lists.iter().all(|list| !list.written.is_empty()) {
+                self.choosing.push(Choosing { document: document.clone(), spec, lists: lists.clone() });
+            }
+            if has_image_for_one(document, spec) {
+                self.of_one_architecture.push(Choosing { document: document.clone(), spec, lists });
+            }
         }
         let namespace = document.str("/metadata/namespace").filter(|it| !it.is_empty()).unwrap_or("default");
         let place = || (built_by.to_owned(), namespace.to_owned());
@@ -99,6 +121,19 @@ impl Workloads {
     /// The NodePools that pods ask for, without those that are there and not read.
     pub fn asked_pools(&self) -> impl Iterator<Item = &AskedPool> {
         self.asked.iter().filter(|asked| !self.misread_pools.contains(&asked.name))
+    }
+
+    pub fn of_one_architecture(&self) -> &[Choosing] {
+        &self.of_one_architecture
+    }
+
+    pub fn choosing(&self) -> &[Choosing] {
+        &self.choosing
+    }
+
+    /// Names of what may be meant for a NodePool, and is read as none.
+    pub fn misread_pools(&self) -> &BTreeSet<String> {
+        &self.misread_pools
     }
 
     pub fn places(&self) -> impl Iterator<Item = &OfPlace> {
@@ -137,8 +172,12 @@ impl OfPlace {
 
 /// The NodePools that pods ask for. Each of them takes the pods.
 pub fn asked_pools(document: &Document, spec: &str) -> Vec<AskedPool> {
+    pools_named(document, &lists_of_pod(document, spec))
+}
+
+fn pools_named(document: &Document, lists: &[List]) -> Vec<AskedPool> {
     let mut asked = Vec::new();
-    for written in lists_of_pod(document, spec).into_iter().flat_map(|list| list.written) {
+    for written in lists.iter().flat_map(|list| &list.written) {
         if written.entry.key == keys::NODE_POOL && written.entry.operator == Operator::In {
             let names = written.entry.values.iter().enumerate();
             asked.extend(names.map(|(index, name)| AskedPool {
@@ -149,6 +188,12 @@ pub fn asked_pools(document: &Document, spec: &str) -> Vec<AskedPool> {
         }
     }
     asked
+}
+
+fn has_image_for_one(document: &Document, spec: &str) -> bool {
+    containers(document, spec).iter().any(|(_, it)| {
+        it.get("image").and_then(Value::as_str).is_some_and(|it| architectures::of_container_image(it).is_some())
+    })
 }
 
 fn may_select(budget: &Document, workload: &Workload) -> bool {

@@ -47,6 +47,19 @@ fn the_action_fails_where_lint_does() {
     assert_eq!(rest, ["2 files, 2 definitions: 1 error"], "annotations, and what they come to: {stdout}");
 }
 
+/// The step behind it runs where asked for, whatever was found, and is one that nobody can change under us.
+#[test]
+fn the_action_uploads_what_lint_wrote() {
+    let action = documents(&read("github-action/action.yml")).remove(0);
+    assert_eq!(action["inputs"]["upload-sarif"]["default"], "false", "it takes a permission that not everybody gives");
+    let step = &action["runs"]["steps"][1];
+    let condition = step["if"].as_str().unwrap();
+    assert!(condition.contains("always()") && condition.contains("inputs.upload-sarif == 'true'"), "{condition}");
+    let commit = step["uses"].as_str().and_then(|it| it.strip_prefix("github/codeql-action/upload-sarif@")).unwrap();
+    assert!(commit.len() == 40 && commit.chars().all(|it| it.is_ascii_hexdigit()), "{commit}");
+    assert_eq!(step["with"]["sarif_file"], "${{ steps.cutlist.outputs.sarif }}");
+}
+
 /// What the text of findings looks like, to whoever runs lint without the action.
 #[test]
 fn the_problem_matcher_finds_findings() {

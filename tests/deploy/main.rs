@@ -7,6 +7,7 @@
 mod action;
 mod argocd;
 mod flux;
+mod gitlab;
 mod iam;
 mod recipes;
 mod roles;

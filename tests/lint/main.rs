@@ -6,6 +6,7 @@
 #![expect(clippy::disallowed_methods, reason = "the cases are files, and the program is run on them")]
 
 mod again;
+mod bad_input;
 mod examples;
 mod explain;
 mod forms;
@@ -60,7 +61,7 @@ fn every_code_has_a_case() {
     // CL0625 a clone.
     let elsewhere = [
         "CL0019", "CL0903", "CL0001", "CL0002", "CL0007", "CL0010", "CL0013", "CL0209", "CL0214", "CL0308", "CL0309",
-        "CL0621", "CL0622", "CL0625",
+        "CL0621", "CL0622", "CL0625", "CL0042",
     ];
     let missing: Vec<&str> = cutlist::definitions::rules::all()
         .iter()
@@ -89,6 +90,29 @@ fn paths_are_shown_as_they_were_typed_and_read_together() {
     assert!(text.contains("--> ./references/input/pools/one.yaml:"), "{text}");
     assert!(!text.contains("EC2NodeClass `used` is not in"), "{text}");
     assert_eq!(code, 1, "{text}");
+}
+
+/// What is to be typed next is named from where the user stands.
+#[test]
+fn a_folder_to_plan_is_called_as_the_user_calls_it() {
+    let outer = tempfile::tempdir().unwrap();
+    let pool = "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: { name: default }\n";
+    for cluster in ["blue", "green"] {
+        let folder = outer.path().join("infra").join(cluster);
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("pool.yaml"), pool).unwrap();
+    }
+    for (typed, blue, green) in [
+        (&["infra"][..], "infra/blue", "infra/green"),
+        (&["./infra/"], "./infra/blue", "./infra/green"),
+        (&["infra/blue", "infra/green"], "infra/blue", "infra/green"),
+    ] {
+        let (text, _) = lint(outer.path(), typed);
+        let message = format!("is defined in `{blue}` as well: each folder is judged alone");
+        assert!(text.contains(&message) && text.contains(&format!("`cutlist plan {green}`")), "{typed:?}: {text}");
+    }
+    let (text, _) = lint(&outer.path().join("infra"), &["."]);
+    assert!(text.contains("is defined in `blue` as well") && text.contains("`cutlist plan green`"), "{text}");
 }
 
 /// Where no shell does it: in quotes, and in the arguments of a program that starts this one.

@@ -57,6 +57,8 @@ pub(super) enum LeftOut {
 pub(super) enum Content {
     Read(Vec<u8>),
     TooLarge,
+    /// With the reason, in the system's words.
+    Unreadable(String),
 }
 
 impl Content {
@@ -68,7 +70,7 @@ impl Content {
     pub fn bytes(&self) -> &[u8] {
         match self {
             Self::Read(content) => content,
-            Self::TooLarge => &[],
+            Self::TooLarge | Self::Unreadable(_) => &[],
         }
     }
 }
@@ -104,6 +106,7 @@ impl Collector {
         let (content, standing) = match content {
             Content::Read(content) if content.len() <= FILE_BYTES_MAX => (content, standing),
             Content::Read(_) | Content::TooLarge => (Vec::new(), Standing::TooLarge),
+            Content::Unreadable(reason) => (reason.into_bytes(), Standing::Unreadable),
         };
         self.bytes += content.len();
         if self.bytes > TOTAL_BYTES_MAX {

@@ -101,7 +101,7 @@ pub(super) fn collect_file<R: Rules>(
     let place = file.canonicalize().map_err(|source| unreadable(file, source))?;
     // A link that was typed is followed wherever it leads.
     let Ok(place) = place.strip_prefix(&bounds.top).map(text_of) else {
-        if let Some(content) = content(&place)? {
+        if let Some(content) = content(&place) {
             collector.add(name, content, Default::default())?;
         }
         return Ok(collector);
@@ -185,22 +185,29 @@ impl<R: Rules> Files for Disk<'_, R> {
     }
 
     fn content(&self, path: &str, _: &str) -> Result<Option<Content>, FolderError> {
-        content(&self.place(path))
+        Ok(content(&self.place(path)))
     }
 }
 
-/// Reads a file, unless it was removed since its folder was listed: editors write beside a file and rename.
-fn content(file: &Path) -> Result<Option<Content>, FolderError> {
-    let Some(open) = gone_is_none(std::fs::File::open(file), file)? else { return Ok(None) };
-    let metadata = open.metadata().map_err(|source| unreadable(file, source))?;
-    if Collector::is_too_large(metadata.len()) {
-        return Ok(Some(Content::TooLarge));
+/// Reads a file, unless it was removed since its folder was listed: editors write beside a file and rename. One that can not be read hides
+/// none of the others.
+fn content(file: &Path) -> Option<Content> {
+    match read(file) {
+        Ok(content) => Some(content),
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        Err(error) => Some(Content::Unreadable(error.to_string())),
+    }
+}
+
+fn read(file: &Path) -> std::io::Result<Content> {
+    let open = std::fs::File::open(file)?;
+    if Collector::is_too_large(open.metadata()?.len()) {
+        return Ok(Content::TooLarge);
     }
     let mut content = Vec::new();
     // One byte more than allowed tells a file that grew meanwhile from one that just fits.
-    let bytes_read = open.take(FILE_BYTES_MAX as u64 + 1).read_to_end(&mut content);
-    bytes_read.map_err(|source| unreadable(file, source))?;
-    Ok(Some(Content::Read(content)))
+    open.take(FILE_BYTES_MAX as u64 + 1).read_to_end(&mut content)?;
+    Ok(Content::Read(content))
 }
 
 fn gone_is_none<T>(result: std::io::Result<T>, path: &Path) -> Result<Option<T>, FolderError> {

@@ -10,6 +10,7 @@ use crate::adapters::git::{self, ReadError};
 use crate::api::source::{SourceFile, Standing};
 use crate::api::{image_lock, kustomization, scenario, settings as settings_file};
 use crate::cli::exit::Failure;
+use crate::cli::settings::Called;
 use crate::cli::{inputs, output};
 use crate::core::plan::NoteCode;
 use crate::ports::RevisionContent;
@@ -27,6 +28,11 @@ pub struct Set {
 impl Set {
     pub fn typed(&self, path: &str) -> String {
         self.typed.get(path).cloned().unwrap_or_else(|| path.to_owned())
+    }
+
+    /// What is asked of these files beyond what they say.
+    pub fn called(&self) -> Called<'_> {
+        Called { files: &self.files, folder: &self.folder, typed: &self.typed }
     }
 
     /// Adds how the user calls files that were among these at another time.

@@ -48,7 +48,7 @@ pub fn check(controller: &ControllerArguments) -> Result<(), Failure> {
 fn without_ec2() -> Failure {
     let error = anyhow!("this build of cutlist has no EC2: it was made without the Cargo feature aws");
     Failure::usage(error).with_hint(
-        "take a released build, or build it with `cargo build --release --locked`; --cloud embedded needs no account",
+        "take a released build, or build it with `cargo build --release --locked --all-features`; --cloud embedded needs no account",
     )
 }
 

@@ -61,6 +61,16 @@ pub fn pods_of(document: &Document) -> Option<&'static str> {
     specs.into_iter().find(|spec| document.value.pointer(&format!("{spec}/containers")).is_some_and(Value::is_array))
 }
 
+/// The containers of pods, and those that run before them.
+pub fn containers<'d>(document: &'d Document, spec: &str) -> Vec<(String, &'d Value)> {
+    let lists = ["containers", "initContainers"].map(|field| format!("{spec}/{field}"));
+    let mut containers = Vec::new();
+    for list in &lists {
+        containers.extend(document.items(list));
+    }
+    containers
+}
+
 pub fn lists_of_pod(document: &Document, spec: &str) -> Vec<List> {
     let selector = || labels(document, &format!("{spec}/nodeSelector"));
     let affinity = format!("{spec}/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution");

@@ -7,7 +7,7 @@ use granit_parser::{Event, Marker, Parser, ScalarStyle};
 
 use super::conflict;
 use super::scalars::{self, Disagreement};
-use super::spans::{self, Node, SpanIndex};
+use super::spans::{self, Node, WrittenSpans};
 use crate::definitions::diagnostic::{Severity, Span};
 use crate::definitions::findings::Finding;
 use crate::definitions::limits;
@@ -25,7 +25,7 @@ pub struct Scan {
 pub struct ScannedDocument {
     /// Bytes of the text, from after the `---`.
     pub range: Range<usize>,
-    pub spans: SpanIndex,
+    pub spans: WrittenSpans,
     pub ambiguous: Vec<(String, Disagreement)>,
     /// Nothing but comments.
     pub empty: bool,
@@ -99,8 +99,8 @@ struct Open {
     aliases: usize,
     /// That were read so far, with those that aliases stand for.
     values: usize,
-    /// Of each frame of the stack its anchor, if it has one, and the values before it.
-    opened: Vec<(usize, usize)>,
+    /// Of each frame of the stack its anchor, if it has one, the values before it, and its position among the spans.
+    opened: Vec<(usize, usize, usize)>,
     /// Collections inside a key, which are not followed.
     inside_key: usize,
     /// Where the last word of it ends, in the file: a block has no end of its own.
@@ -116,10 +116,9 @@ struct Anchor {
 
 impl Open {
     fn pop(&mut self) {
-        if let Some(Frame::Mapping { pointer, .. } | Frame::Sequence { pointer, .. }) = self.stack.pop() {
-            self.scanned.spans.close(&pointer, self.end_of_last);
-        }
-        let Some((anchor, before)) = self.opened.pop() else { return };
+        self.stack.pop();
+        let Some((anchor, before, position)) = self.opened.pop() else { return };
+        self.scanned.spans.close(position, self.end_of_last);
         if let Some(anchor) = self.anchors.get_mut(&anchor) {
             anchor.values = self.values.saturating_sub(before);
         }
@@ -244,7 +243,7 @@ impl Walk<'_> {
         let before = open.values;
         open.values = before.saturating_add(open.anchors.get(&target).map_or(1, |anchor| anchor.values));
         let is_too_much = open.values > limits::DOCUMENT_VALUES && before <= limits::DOCUMENT_VALUES;
-        let is_part_of_itself = open.opened.iter().any(|(anchor, _)| *anchor == target);
+        let is_part_of_itself = open.opened.iter().any(|(anchor, ..)| *anchor == target);
         let scalar = open.anchors.get(&target).and_then(|anchor| anchor.scalar.clone());
         if is_part_of_itself {
             let message = "the alias stands for what it is a part of, without end".to_owned();
@@ -278,7 +277,7 @@ impl Walk<'_> {
             Some(pointer) => {
                 if let Some(open) = &mut self.document {
                     open.stack.push(frame(pointer));
-                    open.opened.push((anchor, before));
+                    open.opened.push((anchor, before, open.scanned.spans.last()));
                     if depth == limits::DEPTH {
                         open.scanned.unreadable = true;
                         let message = format!("nested deeper than {} levels", limits::DEPTH);
@@ -335,7 +334,8 @@ impl Walk<'_> {
         if span.start_byte == span.end_byte {
             span.end_byte = first_token(text, span.start_byte - offset) + offset;
         }
-        open.scanned.spans.insert(&pointer, Node { key, value: span, end, plain: arrival.plain, alias });
+        let node = Node { key, value: span, end, plain: arrival.plain, is_alias: alias.is_some() };
+        open.scanned.spans.add(&pointer, node, alias);
         Some(pointer)
     }
 

@@ -171,13 +171,7 @@ impl Document {
 
     /// Text at a pointer.
     pub fn str(&self, pointer: &str) -> Option<&str> {
-        let member = pointer.strip_prefix('/').filter(|name| !name.contains(['/', '~']));
-        // Asked of every document, and found without a copy of the name.
-        let value = match (member, &*self.value) {
-            (Some(name), Value::Object(members)) => members.get(name),
-            (_, value) => value.pointer(pointer),
-        };
-        value?.as_str()
+        self.value.pointer(pointer)?.as_str()
     }
 
     /// `karpenter.sh`; nothing for what is of the core of Kubernetes.
@@ -312,7 +306,7 @@ pub fn parse(file: usize, file_text: &Arc<str>) -> Parsed {
             continue;
         }
         let slice = text.get(scanned.range.clone()).unwrap_or_default();
-        let spans = Arc::new(scanned.spans);
+        let spans = Arc::new(SpanIndex::from(scanned.spans));
         match value::read(slice) {
             Ok(value) => {
                 let is_ours = ours::may_be(&value) || (scanned.has_two_kinds && ours::may_be_in(slice));

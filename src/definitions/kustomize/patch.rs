@@ -10,7 +10,9 @@ use super::select::Selector;
 use super::weight::weight;
 use super::{DEFAULT_NAMESPACE, Item, merge, operations};
 use crate::definitions::diagnostic::Severity;
-use crate::definitions::document::{self, Document, Origin, Parsed, spans::Node, spans::SpanIndex};
+use crate::definitions::document::{
+    self, Document, Origin, Parsed, spans::Node, spans::SpanIndex, spans::WrittenSpans,
+};
 use crate::definitions::findings::{Finding, FindingPlace};
 use crate::definitions::kinds::{Class, Kind, classify};
 use crate::definitions::rules::kustomize as rules;
@@ -173,10 +175,10 @@ pub(super) fn inline(
             return Some(in_place);
         }
     }
-    let mut spans = SpanIndex::default();
+    let mut spans = WrittenSpans::default();
     let value = origin.spans.value(&origin.root);
-    spans.insert("", Node { key: None, value, end: value.end_byte, plain: false, alias: None });
-    let spans = Arc::new(spans);
+    spans.add("", Node { key: None, value, end: value.end_byte, plain: false, is_alias: false }, None);
+    let spans = Arc::new(SpanIndex::from(spans));
     let placed = |it: Document| {
         // Where it is known what stands for each value.
         let it = if it.value.is_array() { it.read_by_kubectl() } else { it };

@@ -9,6 +9,7 @@ use crate::definitions::diagnostic::RuleDescription;
 /// The pages, one for each file of rules.
 const PAGES: &[&str] = &[
     include_str!("ages.md"),
+    include_str!("applications.md"),
     include_str!("auto_mode.md"),
     include_str!("blocked_reasons.md"),
     include_str!("budgets.md"),
@@ -42,6 +43,7 @@ const PAGES: &[&str] = &[
     include_str!("one_zone.md"),
     include_str!("openings.md"),
     include_str!("overlaps.md"),
+    include_str!("pruning.md"),
     include_str!("reading.md"),
     include_str!("recreation.md"),
     include_str!("references.md"),
@@ -54,6 +56,7 @@ const PAGES: &[&str] = &[
     include_str!("spot.md"),
     include_str!("suppression.md"),
     include_str!("unlimited.md"),
+    include_str!("unserved.md"),
     include_str!("variables.md"),
     include_str!("versions.md"),
     include_str!("volumes.md"),

@@ -5,6 +5,7 @@
 //! are tested), and the source. A code is never reused.
 
 pub mod ages;
+pub mod applications;
 pub mod auto_mode;
 pub mod blocked_reasons;
 pub mod budgets;
@@ -36,10 +37,13 @@ pub mod node_config;
 pub mod node_overlay;
 pub mod node_pool;
 pub mod of_class;
+mod offers;
 pub mod one_pool;
 pub mod one_zone;
 pub mod openings;
+pub mod others;
 pub mod overlaps;
+pub mod pruning;
 pub mod reading;
 pub mod recreation;
 pub mod references;
@@ -54,6 +58,7 @@ pub mod suppression;
 pub mod told_apart;
 pub mod types_left;
 pub mod unlimited;
+pub mod unserved;
 mod user_data_parts;
 pub mod variables;
 pub mod versions;
@@ -70,8 +75,16 @@ use super::suggest::{self, Hint};
 impl Rule {
     /// Whether a finding of the rule may depend on more than the file that it is in.
     pub(super) fn is_of_several(&self) -> bool {
-        let of_workloads = [&evictions::NEVER_EVICTED, &single_replica::SINGLE_REPLICA].map(|it| it.code);
-        let of_deliveries = [&recreation::RECREATED, &recreation::REPLACED].map(|it| it.code);
+        let of_workloads =
+            [&evictions::NEVER_EVICTED, &single_replica::SINGLE_REPLICA, &unserved::UNSERVED].map(|it| it.code);
+        let of_deliveries = [
+            &recreation::RECREATED,
+            &recreation::REPLACED,
+            &pruning::PRUNED,
+            &applications::WITHOUT_WAVES,
+            &applications::TEMPLATED_NAME,
+        ]
+        .map(|it| it.code);
         let is_of_files = of_workloads.contains(&self.code) || of_deliveries.contains(&self.code);
         matches!(self.check, Check::Revision(_)) || is_of_files
     }
@@ -185,6 +198,7 @@ pub fn all() -> &'static [&'static Rule] {
             expiry::RULES,
             evictions::MORE_RULES,
             do_not_disrupt::RULES,
+            unserved::RULES,
             budgets::RULES,
             clock_changes::RULES,
             blocked_reasons::RULES,
@@ -208,6 +222,8 @@ pub fn all() -> &'static [&'static Rule] {
             removed_pools::RULES,
             recreation::RULES,
             deliveries::RULES,
+            pruning::RULES,
+            applications::RULES,
             files::RULES,
             image_lock::RULES,
             node_overlay::RULES,

@@ -45,6 +45,8 @@ pub static TEMPLATE: Rule = Rule::pass(
 pub static LFS_POINTER: Rule =
     Rule::pass("CL0040", "lfs-pointer", Warning, "Definitions are in Git itself, and not in Git LFS.");
 pub static NAME_NOT_TEXT: Rule = Rule::pass("CL0041", "name-not-utf8", Warning, "The name of a file is UTF-8 text.");
+pub static NOT_LET: Rule =
+    Rule::pass("CL0042", "unreadable-file", Error, "The system lets whoever starts this program read the files.");
 
 pub static RULES: &[&Rule] = &[
     &ENCODING,
@@ -64,4 +66,4 @@ pub static RULES: &[&Rule] = &[
 ];
 
 /// By their codes, these rules come behind those about kustomizations.
-pub static MORE_RULES: &[&Rule] = &[&LFS_POINTER, &NAME_NOT_TEXT];
+pub static MORE_RULES: &[&Rule] = &[&LFS_POINTER, &NAME_NOT_TEXT, &NOT_LET];

@@ -37,12 +37,18 @@ const SYNC_OPTIONS: &str = "argocd.argoproj.io/sync-options";
 const FORCE_OF_FLUX: &str = "kustomize.toolkit.fluxcd.io/force";
 const REPLACE: &str = "Replace=true";
 const FORCE: &str = "Force=true";
-const ANNOTATIONS: &str = "/metadata/annotations";
+pub(super) const ANNOTATIONS: &str = "/metadata/annotations";
 
 /// The pointer and the text of an annotation, or of whatever is asked as one.
-fn said<'d>(document: &'d Document, within: &str, name: &str) -> Option<(String, &'d str)> {
+pub(super) fn said<'d>(document: &'d Document, within: &str, name: &str) -> Option<(String, &'d str)> {
     let mut members = document.members(within);
     members.find(|(_, key, _)| *key == name).and_then(|(pointer, _, value)| Some((pointer, value.as_str()?)))
+}
+
+/// Whether one of these options of Argo CD is said at the object.
+pub(super) fn has_sync_option(document: &Document, options: &[&str]) -> bool {
+    let said = said(document, ANNOTATIONS, SYNC_OPTIONS);
+    said.is_some_and(|(_, text)| text.split(',').any(|it| options.contains(&it.trim())))
 }
 
 /// Where the options of Argo CD stand, and whether each is among them.
@@ -95,7 +101,17 @@ fn replaced(document: &Document) -> Vec<Finding> {
 }
 
 /// An object, and the path of its file or of the kustomization that builds it.
-type Placed<'o> = (&'o Object, &'o str);
+pub(super) type Placed<'o> = (&'o Object, &'o str);
+
+/// The objects of these kinds that are applied, those of the first kind first. `paths` are those of the files, in their order.
+pub(super) fn placed<'o>(objects: &'o [Object], kinds: &[Kind], paths: &[&'o str]) -> Vec<Placed<'o>> {
+    let is_applied = |object: &&Object| kinds.contains(&object.kind) && !object.staged;
+    let place = |object: &Object| paths.get(object.build.unwrap_or(object.document.file)).copied().unwrap_or_default();
+    let mut placed: Vec<Placed<'_>> = objects.iter().filter(is_applied).map(|it| (it, place(it))).collect();
+    // The first kind of several has most to lose.
+    placed.sort_by_key(|(object, _)| object.kind);
+    placed
+}
 
 /// Kustomizations of Flux and Applications of Argo CD that are told so of all their objects. `paths` are those of the files, in their order.
 pub fn of_deliveries(
@@ -104,11 +120,7 @@ pub fn of_deliveries(
     objects: &[Object],
     paths: &[&str],
 ) -> Vec<Finding> {
-    let is_applied = |object: &&Object| KINDS.contains(&object.kind) && !object.staged;
-    let place = |object: &Object| paths.get(object.build.unwrap_or(object.document.file)).copied().unwrap_or_default();
-    let mut ours: Vec<Placed<'_>> = objects.iter().filter(is_applied).map(|it| (it, place(it))).collect();
-    // The first kind of several has most to lose.
-    ours.sort_by_key(|(object, _)| object.kind);
+    let ours = placed(objects, KINDS, paths);
     if ours.is_empty() {
         return Vec::new();
     }
@@ -137,10 +149,7 @@ fn forced_by_flux(flux: &FluxKustomizations, ours: &[Placed<'_>]) -> Vec<Finding
 /// `sources` are those of one Application.
 fn replaced_by_argo(sources: &[ArgoSource<'_>], ours: &[Placed<'_>]) -> Vec<Finding> {
     let Some(application) = sources.first().map(|source| source.document) else { return Vec::new() };
-    let is_without = |object: &Object| {
-        let said = said(&object.document, ANNOTATIONS, SYNC_OPTIONS);
-        said.is_some_and(|(_, text)| text.split(',').any(|it| it.trim() == "Replace=false"))
-    };
+    let is_without = |object: &Object| has_sync_option(&object.document, &["Replace=false"]);
     let is_applied =
         |(object, place): &&Placed<'_>| sources.iter().any(|source| source.applies(place)) && !is_without(object);
     let covered: Vec<&Object> = ours.iter().filter(is_applied).map(|(object, _)| *object).collect();
@@ -160,7 +169,7 @@ fn replaced_by_argo(sources: &[ArgoSource<'_>], ours: &[Placed<'_>]) -> Vec<Find
 }
 
 /// The first object with the number of the others, a word for them, and what it means that they are deleted.
-fn named(covered: &[&Object]) -> Option<(String, &'static str, &'static str)> {
+pub(super) fn named(covered: &[&Object]) -> Option<(String, &'static str, &'static str)> {
     let (first, others) = covered.split_first()?;
     let name = first.document.name()?;
     let (what, pronoun) = match others.len() {

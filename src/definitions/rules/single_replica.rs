@@ -1,16 +1,12 @@
 //! CL0342: workloads of one pod on pools that consolidate; and what a PodDisruptionBudget makes of the number of pods (CL0340).
 
-use std::collections::BTreeSet;
-
 use serde_json::Value;
 
 use super::Rule;
 use super::evictions::NEVER_EVICTED;
+use super::offers::{Offer, Pods};
 use super::one_pool::{is_at_rest, is_open, is_static};
-use super::references::REFERENCE;
-use super::told_apart::{Taint, requirements, taints};
 use crate::api::keys;
-use crate::core::model::{Requirement, Requirements};
 use crate::definitions::asked::lists_of_pod;
 use crate::definitions::diagnostic::Severity::Note;
 use crate::definitions::document::{Document, spans};
@@ -35,32 +31,16 @@ const ANNOTATIONS: &str = "/spec/template/metadata/annotations";
 /// At most this many pools are asked whether they take a workload. Where there are more, most take it.
 const POOLS_MAX: usize = 100;
 
-/// A pool that consolidates, with what its nodes have.
-struct Offer<'p> {
-    pool: &'p str,
-    taints: BTreeSet<Taint<'p>>,
-    offered: Requirements,
-}
-
 /// What workloads beside the definitions say of drains, held against the pools that there are.
 pub fn of_workloads(workloads: &Workloads, objects: &[Object]) -> Vec<Finding> {
     let is_pool = |object: &&Object| object.kind == Kind::NodePool && !object.staged && consolidates(object);
-    let offers: Vec<Offer<'_>> = objects.iter().filter(is_pool).filter_map(offer).take(POOLS_MAX).collect();
+    let offers: Vec<Offer<'_>> = objects.iter().filter(is_pool).filter_map(Offer::of).take(POOLS_MAX).collect();
     let mut findings = Vec::new();
     for place in workloads.places() {
         findings.extend(place.of_fixed_size().filter_map(|workload| single_replica(workload, place, &offers)));
         findings.extend(place.with_selected().filter_map(|(budget, selected)| never_evicted(budget, &selected)));
     }
     findings
-}
-
-fn offer(pool: &Object) -> Option<Offer<'_>> {
-    let mut offered = requirements(pool);
-    let class = pool.document.str(&format!("{REFERENCE}/name"));
-    for (key, value) in [(keys::NODE_POOL, pool.name()), (keys::EC2_NODE_CLASS, class)] {
-        offered.add(key, Requirement::is_in(value));
-    }
-    Some(Offer { pool: pool.name()?, taints: taints(&pool.document), offered })
 }
 
 /// Whether nodes of the pool go for being underutilized.
@@ -89,10 +69,8 @@ fn single_replica(workload: &Workload, place: &OfPlace, offers: &[Offer<'_>]) ->
     if workload.replicas != 1 || is_said {
         return None;
     }
-    let lists = lists_of_pod(document, PODS);
-    let asked = lists.iter().map(|list| Requirements::from_entries(list.written.iter().map(|it| &it.entry)));
-    let asked: Vec<Requirements> = asked.collect();
-    let pool = offers.iter().find(|offer| takes(offer, document, &asked))?.pool;
+    let pods = Pods::new(document, PODS, &lists_of_pod(document, PODS));
+    let pool = offers.iter().find(|offer| offer.takes(&pods))?.pool;
     let message = format!(
         "the only pod may be on nodes of NodePool `{pool}`, which consolidates: it ends before another one starts elsewhere"
     );
@@ -101,20 +79,6 @@ fn single_replica(workload: &Workload, place: &OfPlace, offers: &[Offer<'_>]) ->
         "write 2 or more, with a PodDisruptionBudget; or annotate its pods `{}: \"true\"` if they must not be moved",
         keys::DO_NOT_DISRUPT
     )))
-}
-
-/// Whether pods that ask for this may be on nodes of the pool.
-fn takes(offer: &Offer<'_>, workload: &Document, asked: &[Requirements]) -> bool {
-    let tolerates =
-        |taint: &Taint<'_>| workload.items(&format!("{PODS}/tolerations")).any(|(_, it)| covers(it, *taint));
-    offer.taints.iter().all(tolerates) && asked.iter().any(|asked| offer.offered.refusal(asked).is_none())
-}
-
-/// As Kubernetes holds a toleration against a taint.
-fn covers(toleration: &Value, (key, value, effect): Taint<'_>) -> bool {
-    let text = |field: &str| toleration.get(field).and_then(Value::as_str).unwrap_or_default();
-    let is_of = |field: &str, of_taint: &str| text(field).is_empty() || text(field) == of_taint;
-    is_of("effect", effect) && is_of("key", key) && (text("operator") == "Exists" || text("value") == value)
 }
 
 /// A budget that keeps as many pods as there are.

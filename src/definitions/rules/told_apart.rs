@@ -10,7 +10,7 @@ use crate::definitions::asked::Written;
 use crate::definitions::document::Document;
 use crate::definitions::revision::Object;
 
-const TAINTS: &str = "/spec/template/spec/taints";
+pub(super) const TAINTS: &str = "/spec/template/spec/taints";
 
 /// The key, the value and the effect of a taint.
 pub(super) type Taint<'d> = (&'d str, &'d str, &'d str);

@@ -1,5 +1,8 @@
 //! JUnit: a suite for each file. A finding that makes lint fail is a test that failed, any other one a test that
 //! passed, and a suppressed one a test that was skipped.
+//!
+//! There is no standard but what programs read. `file` and `line` of a test, `message` of one that was skipped and `skipped` at the top are
+//! read by GitLab, GitHub's actions and Jenkins; strict schemas that are older, such as Jenkins' `jenkins-junit.xsd`, do not know them.
 
 use std::collections::BTreeMap;
 
