@@ -120,20 +120,20 @@ async fn seconds_of(actions: &'static [&'static str], from_the_beginning: bool) 
 #[tokio::test(start_paused = true)]
 async fn pods_are_evicted_and_approvals_heard_whatever_has_no_answer() {
     for action in &ACTIONS {
-        let (evicted, approved) = seconds_of(std::slice::from_ref(action), false).await;
+        let (evicted, approved) = Box::pin(seconds_of(std::slice::from_ref(action), false)).await;
         assert!(evicted <= SOON && approved <= SOON, "{action}: {evicted} {approved}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn pods_are_evicted_and_approvals_heard_where_nothing_has_an_answer() {
-    let (evicted, approved) = seconds_of(&ACTIONS, false).await;
+    let (evicted, approved) = Box::pin(seconds_of(&ACTIONS, false)).await;
     assert!(evicted <= SOON && approved <= SOON, "{evicted} {approved}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn who_begins_while_ec2_is_silent_evicts_and_hears_as_well() {
-    let (evicted, approved) = seconds_of(&ACTIONS, true).await;
+    let (evicted, approved) = Box::pin(seconds_of(&ACTIONS, true)).await;
     assert!(evicted <= SOON_AT_FIRST && approved <= SOON, "{evicted} {approved}");
 }
 
