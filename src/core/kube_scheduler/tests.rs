@@ -446,7 +446,8 @@ fn pods_found_by_labels_follow_those_that_move() {
     ] } } });
     let web = |name: &str| pod(name).label("app", "web").merge(json!({ "spec": apart }));
     let others = (0..50).map(|number| pod(&format!("other-{number}")).label("app", "other").on("a"));
-    let world = snapshot([node("a"), node("b")], others.chain([web("web-0").on("a"), web("web-1"), web("web-2")]));
+    let nodes = ["a", "b"].map(|name| node(name).allocatable("4", "16Gi", "110"));
+    let world = snapshot(nodes, others.chain([web("web-0").on("a"), web("web-1"), web("web-2")]));
     let of = |name: &str| world.pods.iter().find(|pod| pod.metadata.name == name).unwrap();
     let mut context = FilterContext::new(&world);
     context.find_by_labels(&world);
