@@ -77,7 +77,13 @@ pub fn of_workloads(workloads: &Workloads, objects: &[Object], is_all_known: boo
     let of_template =
         |it: &Object| Choosing { document: it.document.clone(), spec, lists: lists_of_pod(&it.document, spec) };
     let templates: Vec<Choosing> = templates.map(of_template).collect();
-    workloads.choosing().iter().chain(&templates).filter_map(|it| unserved(it, &pools)).collect()
+    let choosing = workloads.choosing().iter().filter(|it| !is_owned(&it.document)).chain(&templates);
+    choosing.filter_map(|it| unserved(it, &pools)).collect()
+}
+
+/// Whether somebody else made it, as the pods of a snapshot: what is said of it stands where its owner is defined.
+fn is_owned(document: &Document) -> bool {
+    document.value.pointer("/metadata/ownerReferences").is_some()
 }
 
 impl<'p> Pools<'p> {
