@@ -101,7 +101,8 @@ const CASES: &[Case] = &[
     case("watches_that_end", watches::watches_that_end),
     case("watches_that_fail", watches::watches_that_fail),
     case("watches_that_are_denied", watches::watches_that_are_denied),
-    case("watches_of_what_nobody_can_read", watches::watches_of_what_nobody_can_read),
+    // Seven minutes and more.
+    on_request("watches_of_what_nobody_can_read", watches::watches_of_what_nobody_can_read),
     case("another_replica_takes_over", interruptions::another_replica_takes_over),
     case("who_does_not_wait_to_lead_is_seen", interruptions::who_does_not_wait_to_lead_is_seen),
     case("a_restart_is_not_led_back", interruptions::a_restart_is_not_led_back),
