@@ -51,6 +51,9 @@ const CLASSES_MAX: usize = 1_000;
 
 type Call = LocalBoxFuture<'static, ()>;
 
+/// What was announced, or why that is not known.
+type Told = Result<Vec<Message>, PortError>;
+
 /// A cloud whose calls are carried out beside the controller.
 pub struct Beside<E>(Rc<Shared<E>>);
 
@@ -76,8 +79,8 @@ struct Book {
     notes: Asked<(), Vec<Note>>,
     instances: Asked<(), Result<Vec<Instance>, PortError>>,
     ended: Asked<(), Result<Vec<InstanceEnd>, PortError>>,
-    messages: Asked<(), Result<Vec<Message>, PortError>>,
-    failing: Asked<(), Result<Vec<Message>, PortError>>,
+    messages: Asked<(), Told>,
+    failing: Asked<(), Told>,
     forgotten: Asked<String, Result<(), PortError>>,
     ends: Asked<String, Result<(), PortError>>,
     /// By UID of the claim.
@@ -193,6 +196,32 @@ impl<E: Cloud + 'static> Beside<E> {
 
     fn last<T>(&self, of: impl FnOnce(&mut Last) -> T) -> T {
         of(&mut self.0.book.borrow_mut().last)
+    }
+
+    /// What is said now, or what was said last where there is no answer yet.
+    async fn latest<T: Clone + 'static>(
+        &self,
+        of: fn(&mut Book) -> &mut Asked<(), T>,
+        kept: fn(&mut Last) -> &mut T,
+        call: impl Fn(Rc<Shared<E>>) -> LocalBoxFuture<'static, T>,
+    ) -> T {
+        let said = self.ask(of, (), READ_WAITED_FOR, call).await;
+        self.last(|last| {
+            let kept = kept(last);
+            if let Some(said) = said {
+                *kept = said;
+            }
+            kept.clone()
+        })
+    }
+
+    /// What was announced; nothing where there is no answer yet, which comes with the next ones.
+    async fn told(
+        &self,
+        of: fn(&mut Book) -> &mut Asked<(), Told>,
+        call: impl Fn(Rc<Shared<E>>) -> LocalBoxFuture<'static, Told>,
+    ) -> Told {
+        self.ask(of, (), READ_WAITED_FOR, call).await.unwrap_or_else(|| Ok(Vec::new()))
     }
 
     /// Nobody but the leader changes anything, however late it was woken.
@@ -326,30 +355,18 @@ impl<E: Cloud + 'static> Cloud for Beside<E> {
     }
 
     async fn messages(&self) -> Result<Vec<Message>, PortError> {
-        let call = |shared: Rc<Shared<E>>| -> LocalBoxFuture<'static, _> {
-            Box::pin(async move { shared.cloud.messages().await })
-        };
-        self.ask(|book| &mut book.messages, (), READ_WAITED_FOR, call).await.unwrap_or_else(|| Ok(Vec::new()))
+        self.told(|book| &mut book.messages, |shared| Box::pin(async move { shared.cloud.messages().await })).await
     }
 
     async fn failing(&self) -> Result<Vec<Message>, PortError> {
-        let call = |shared: Rc<Shared<E>>| -> LocalBoxFuture<'static, _> {
-            Box::pin(async move { shared.cloud.failing().await })
-        };
-        self.ask(|book| &mut book.failing, (), READ_WAITED_FOR, call).await.unwrap_or_else(|| Ok(Vec::new()))
+        self.told(|book| &mut book.failing, |shared| Box::pin(async move { shared.cloud.failing().await })).await
     }
 
     async fn notes(&self) -> Vec<Note> {
         let call = |shared: Rc<Shared<E>>| -> LocalBoxFuture<'static, _> {
             Box::pin(async move { shared.cloud.notes().await })
         };
-        let said = self.ask(|book| &mut book.notes, (), READ_WAITED_FOR, call).await;
-        let mut notes = self.last(|last| {
-            if let Some(said) = said {
-                last.notes = said;
-            }
-            last.notes.clone()
-        });
+        let mut notes = self.latest(|book| &mut book.notes, |last| &mut last.notes, call).await;
         if self.0.book.borrow().is_silent() {
             let text = "EC2 has not answered all that it was asked: what is shown of it is what it said before";
             notes.push(Note::new(NoteCode::CloudNotKnown, text));
@@ -361,26 +378,14 @@ impl<E: Cloud + 'static> Cloud for Beside<E> {
         let call = |shared: Rc<Shared<E>>| -> LocalBoxFuture<'static, _> {
             Box::pin(async move { shared.cloud.vcpu_quotas().await })
         };
-        let said = self.ask(|book| &mut book.quotas, (), READ_WAITED_FOR, call).await;
-        self.last(|last| {
-            if let Some(said) = said {
-                last.quotas = said;
-            }
-            last.quotas.clone()
-        })
+        self.latest(|book| &mut book.quotas, |last| &mut last.quotas, call).await
     }
 
     async fn denied(&self) -> Vec<DeniedPermission> {
         let call = |shared: Rc<Shared<E>>| -> LocalBoxFuture<'static, _> {
             Box::pin(async move { shared.cloud.denied().await })
         };
-        let said = self.ask(|book| &mut book.denied, (), READ_WAITED_FOR, call).await;
-        self.last(|last| {
-            if let Some(said) = said {
-                last.denied = said;
-            }
-            last.denied.clone()
-        })
+        self.latest(|book| &mut book.denied, |last| &mut last.denied, call).await
     }
 
     async fn forget_message(&self, receipt: &str) -> Result<(), PortError> {
